@@ -1,0 +1,29 @@
+"""featly tells what each column of a table is worth, and how sure one can be."""
+
+from importlib import import_module
+from typing import Any
+
+from featly.registry import METHODS
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    "Schema": "featly.schema",
+    "DataError": "featly.errors",
+    "SchemaError": "featly.errors",
+    "SchemaWarning": "featly.errors",
+    "ConvergenceWarning": "featly.errors",
+    **{method.class_name: method.path.partition(":")[0] for method in METHODS.values()},
+}
+
+__all__ = sorted(_PLACES)  # noqa: PLE0605  the registry is the list
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'featly' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,518 @@
+"""What every method is: a scikit-learn selector that ranks, or one that picks a subset."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import (
+    check_array,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from featly.core.ordering import best_first
+from featly.core.parallel import single_threaded_blas
+from featly.core.sources import CATEGORICAL, Moments, Source
+from featly.errors import DataError, SchemaWarning
+from featly.frames import frame_of, is_frame, library_of, take_columns
+from featly.reading import read
+from featly.registry import methods_that
+from featly.schema import Columns, Schema
+
+__all__ = ["Problem", "Ranker", "Ranking", "SubsetSelector"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A table and a target, read and checked: what a method's computation starts from.
+
+    Attributes
+    ----------
+    source : Source
+    columns : Columns
+        Names, kinds and the rest of the schema, an entry for every column.
+    y : int64 array
+        Class of every row, as a position in `classes`.
+    classes : array
+        The labels, sorted.
+    """
+
+    source: Source
+    columns: Columns
+    y: np.ndarray
+    classes: np.ndarray
+
+    def moments(self, *, by_class: bool = False, missing: str | None = None) -> Moments:
+        """Moments of the columns; infinite values are an error that names them.
+
+        With `missing`, the name of a method that needs complete columns, so are missing ones.
+        """
+        found = (
+            self.source.moments(self.y, len(self.classes)) if by_class else self.source.moments()
+        )
+        odd = ~np.isfinite(found.m2).all(axis=0)
+        if odd.any():
+            self._blame_infinite(int(np.flatnonzero(odd)[0]))
+        if missing is not None:
+            self._require_complete(found, missing)
+        return found
+
+    def _column(self, feature: int) -> np.ndarray:
+        return self.source.load(np.array([feature]))[0]
+
+    def _blame_infinite(self, feature: int) -> None:
+        values, name = self._column(feature), self.columns.names[feature]
+        rows = np.flatnonzero(np.isinf(values))
+        if len(rows):
+            raise DataError(
+                f"column {name!r} has an infinite value (inf) in row {rows[0]}: correct it, or "
+                "make it missing"
+            )
+        raise DataError(
+            f"column {name!r} has values as large as {np.nanmax(np.abs(values)):.3g}, whose "
+            "squares overflow: divide the column by a large number"
+        )
+
+    def _require_complete(self, found: Moments, method: str) -> None:
+        short = found.count.sum(axis=0) < self.source.n_rows
+        categorical = np.flatnonzero(self.source.kinds == CATEGORICAL)
+        if len(categorical):
+            counts = np.add.reduceat(self.source.level_counts(), self.source.atoms[:-1])
+            short[categorical] = counts[categorical] < self.source.n_rows
+        if not short.any():
+            return
+        feature = int(np.flatnonzero(short)[0])
+        if self.source.kinds[feature] == CATEGORICAL:
+            row = np.flatnonzero((self.source.load(np.array([feature])) == 0).all(axis=0))[0]
+        else:
+            row = np.flatnonzero(np.isnan(self._column(feature)))[0]
+        others = int(short.sum()) - 1
+        also = f", and {others} other column{'s' * (others > 1)}" if others else ""
+        able = ", ".join(methods_that(missing=True))
+        raise DataError(
+            f"column {self.columns.names[feature]!r} has a missing value (NaN) in row {row}{also}: "
+            f"{method} needs complete columns. Fill them in or leave them out, or use a method "
+            f"that takes missing values: {able}"
+        )
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What a ranker's computation returns.
+
+    `extra` becomes columns of ``table()`` (one entry a feature) and fitted attributes; `attributes`
+    fitted attributes only. Names without the trailing underscore.
+    """
+
+    order: np.ndarray
+    scores: np.ndarray
+    extra: dict[str, np.ndarray] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class _Selector(SelectorMixin, BaseEstimator):
+    """Reading, checking and output, shared by rankers and subset selectors."""
+
+    _kinds: ClassVar[tuple[str, ...]] = ("continuous", "ordinal")
+    _uses: ClassVar[tuple[str, ...]] = ("keep",)
+    _missing: ClassVar[bool] = False
+    _sparse: ClassVar[bool] = True
+    _many_classes: ClassVar[bool] = True
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = self._missing
+        tags.input_tags.sparse = self._sparse
+        tags.input_tags.categorical = "categorical" in self._kinds
+        tags.input_tags.string = "categorical" in self._kinds
+        if not self._many_classes:
+            tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+    # ---- fitting ----------------------------------------------------------------------------
+    def _read(self, X: Any, y: Any) -> Problem:
+        """Check and read what was passed to ``fit``."""
+        name = type(self).__name__
+        if is_frame(X):
+            validate_data(self, X, y, skip_check_array=True)
+            if X.shape[1] == 0:
+                raise DataError("X has 0 feature(s): a minimum of 1 is required")
+            if X.shape[0] == 0:
+                raise DataError("X has 0 sample(s): a minimum of 1 is required")
+        else:
+            if scipy.sparse.issparse(X) and not self._sparse:
+                raise DataError(f"{name} does not take sparse tables: pass X.toarray()")
+            array = X
+            if not hasattr(X, "dtype"):
+                array = np.asarray(X)
+                if array.dtype.kind in "US" and not _holds_text(X):
+                    array = X
+            textual = getattr(array, "dtype", np.dtype(float)).kind in "OUST"
+            X = check_array(
+                array,
+                accept_sparse="csc",
+                dtype=None if textual else "numeric",
+                ensure_all_finite=False,
+                estimator=self,
+                input_name="X",
+            )
+            if textual:
+                X = _settle_objects(X)
+            validate_data(self, X, y, skip_check_array=True)
+        labels, classes = self._read_target(y, X.shape[0])
+        reading = read(X, Schema.of(self.schema), self.n_jobs)
+        self._check_schema(reading.columns)
+        self._library = library_of(X)
+        return Problem(reading.source, reading.columns, labels, classes)
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        name = type(self).__name__
+        if is_frame(y):
+            y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+        elif not isinstance(y, np.ndarray) and hasattr(y, "to_numpy"):
+            y = y.to_numpy()
+        y = column_or_1d(np.asarray(y), warn=True)
+        if len(y) != n_rows:
+            raise DataError(
+                f"X has {n_rows} rows but y has {len(y)} entries: they must go together "
+                "(inconsistent numbers of samples)"
+            )
+        missing = (
+            np.isnan(y)
+            if y.dtype.kind == "f"
+            else np.array([v is None or v != v for v in y])
+            if y.dtype.kind == "O"
+            else np.zeros(len(y), bool)
+        )
+        if missing.any():
+            raise DataError(
+                f"y is missing (NaN) in row {np.flatnonzero(missing)[0]}: leave out rows without "
+                "a class"
+            )
+        if y.dtype.kind == "f" and np.isinf(y).any():
+            raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
+        if type_of_target(y, input_name="y").startswith("continuous"):
+            example = y[np.flatnonzero(y != np.floor(y))[0]]
+            raise DataError(
+                f"y holds real numbers such as {example!s} (Unknown label type: continuous): "
+                f"{name} ranks columns for classes; cut y into classes first"
+            )
+        try:
+            classes, labels = np.unique(y, return_inverse=True)
+        except TypeError:
+            raise DataError(
+                "y mixes types that cannot be compared: make all labels text, or all numbers"
+            ) from None
+        if len(classes) < 2:
+            raise DataError(
+                f"y has one class only ({classes[0]!r}): a ranking needs at least two classes"
+                if len(classes)
+                else "y is empty"
+            )
+        if len(classes) > 2 and not self._many_classes:
+            raise DataError(
+                f"y has {len(classes)} classes, {name} ranks for two. Only binary classification "
+                f"is supported here: select the rows of two classes, or use a method for many: "
+                f"{', '.join(methods_that(many_classes=True))}. One list from every pair of "
+                "classes (PairwiseRanker) and joint elimination (MulticlassSVMRFE) are to come"
+            )
+        return labels.astype(np.int64), classes
+
+    def _check_schema(self, columns: Columns) -> None:
+        name = type(self).__name__
+        unused = [part for part in columns.given() if part not in self._uses]
+        if unused:
+            warnings.warn(
+                f"{name} does not use {' and '.join(unused)} of the schema", SchemaWarning,
+                stacklevel=5,
+            )  # fmt: skip
+        for column, kind in zip(columns.names, columns.kinds, strict=True):
+            if kind not in self._kinds:
+                able = ", ".join(methods_that(kind=kind))
+                raise DataError(
+                    f"column {column!r} is {kind}, {name} takes {' and '.join(self._kinds)} "
+                    "columns: leave it out, declare it continuous or ordinal in the schema if its "
+                    f"values have an order, or use a method that takes it: {able}"
+                )
+
+    # ---- output -----------------------------------------------------------------------------
+    def transform(self, X: Any) -> Any:
+        """Only the selected columns of X.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix with the columns seen in ``fit``
+
+        Returns
+        -------
+        X_selected
+            A frame of the same library with dtypes kept, or an array or sparse matrix.
+        """
+        check_is_fitted(self)
+        if is_frame(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            selected = take_columns(X, self.get_support(indices=True))
+            return self._for_container(selected)
+        X = validate_data(
+            self, X, reset=False, dtype=None, accept_sparse=True, ensure_all_finite=False
+        )
+        if scipy.sparse.issparse(X):
+            X = X.tocsc() if X.format not in ("csr", "csc") else X
+        return X[:, self.get_support(indices=True)]
+
+    def _for_container(self, frame: Any) -> Any:
+        """Hand scikit-learn's ``set_output`` a frame of the library that it will return."""
+        from sklearn.utils._set_output import _get_output_config
+
+        wanted = _get_output_config("transform", self)["dense"]
+        have = library_of(frame)
+        if wanted == "pandas" and have != "pandas":
+            return frame.to_pandas()
+        if wanted == "polars" and have != "polars":
+            import polars as pl
+
+            return pl.from_pandas(frame) if have == "pandas" else pl.from_arrow(frame)
+        return frame
+
+    def _names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            return [str(name) for name in names]
+        return list(self._column_names)
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from a table and its target."""
+
+    def table(self) -> Any:
+        """The outcome as a frame, one row a feature, best first.
+
+        Returns
+        -------
+        frame
+            Of the library of the table that was fitted; polars for arrays.
+        """
+        check_is_fitted(self)
+        return frame_of(self._table_columns(), self._library)
+
+    @abstractmethod
+    def _table_columns(self) -> dict[str, Any]:
+        """Columns of ``table()``."""
+
+
+class Ranker(_Selector):
+    """Base of the methods that order all columns from best to worst.
+
+    A subclass has a keyword-only ``__init__`` with at least `n_features_to_select`, `schema` and
+    `n_jobs`, says in the class attributes `_kinds`, `_missing`, `_sparse`, `_many_classes` and
+    `_uses` what it takes, and implements ``_rank(problem) -> Ranking``. CONTRIBUTING tells how to
+    add one.
+
+    Attributes
+    ----------
+    order_ : int array of shape (n_features,)
+        Columns from best to worst. It does not depend on `n_features_to_select`.
+    ranking_ : int array of shape (n_features,)
+        Rank of every column, 1 is best.
+    scores_ : float array of shape (n_features,)
+        Monotone in the order, apart from columns in the schema's `keep`, which come first.
+    kinds_ : list of str
+        Kind of every column.
+    classes_ : array
+        The labels of the target.
+    """
+
+    def fit(self, X: Any, y: Any) -> "Ranker":
+        """Rank the columns of a table.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_rows, n_features)
+            A pandas, polars or pyarrow frame, anything that NumPy turns into a two-dimensional
+            array, or a SciPy sparse matrix.
+        y : sequence of shape (n_rows,)
+            The class of every row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        problem = self._read(X, y)
+        _count(self.n_features_to_select, self.n_features_in_, len(problem.columns.keep))
+        try:
+            with single_threaded_blas():
+                ranking = self._rank(problem)
+        except _Interrupted as stopped:
+            self._store(problem, stopped.ranking)
+            raise KeyboardInterrupt from None
+        self._store(problem, ranking)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense, before the data is read."""
+
+    @abstractmethod
+    def _rank(self, problem: Problem) -> Ranking:
+        """Order the columns."""
+
+    def _store(self, problem: Problem, ranking: Ranking) -> None:
+        self._column_names = problem.columns.names
+        self._keep = problem.columns.keep
+        self.classes_ = problem.classes
+        self.kinds_ = problem.columns.kinds
+        self.order_ = ranking.order
+        self.ranking_ = np.empty(len(ranking.order), np.int64)
+        self.ranking_[ranking.order] = np.arange(1, len(ranking.order) + 1)
+        self.scores_ = ranking.scores
+        self._extra = list(ranking.extra)
+        for name, value in {**ranking.extra, **ranking.attributes}.items():
+            setattr(self, f"{name}_", value)
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Mask of the selected columns: the first `n_features_to_select` of ``order_``.
+
+        It follows the parameter: after ``set_params(n_features_to_select=5)`` no refit is needed.
+        """
+        check_is_fitted(self)
+        count = _count(self.n_features_to_select, len(self.order_), len(self._keep))
+        mask = np.zeros(len(self.order_), bool)
+        mask[self.order_[:count]] = True
+        return mask
+
+    def _get_support_mask(self) -> np.ndarray:
+        return self.support_
+
+    def _table_columns(self) -> dict[str, Any]:
+        order, names = self.order_, self._names()
+        columns = {
+            "feature": [names[f] for f in order],
+            "kind": [self.kinds_[f] for f in order],
+            "rank": self.ranking_[order],
+            "score": self.scores_[order],
+            "selected": self.support_[order],
+        }
+        return columns | {name: getattr(self, f"{name}_")[order] for name in self._extra}
+
+
+class SubsetSelector(_Selector):
+    """Base of the methods that choose a subset of at least one column.
+
+    A subclass implements ``_select(problem) -> int array``: the chosen columns in the order in
+    which they were chosen.
+
+    Attributes
+    ----------
+    order_ : int array
+        The chosen columns, in the order of their choice.
+    support_ : bool array of shape (n_features,)
+        Mask of the chosen columns.
+    """
+
+    def fit(self, X: Any, y: Any) -> "SubsetSelector":
+        """Choose columns of a table; see :meth:`Ranker.fit` for the parameters."""
+        problem = self._read(X, y)
+        with single_threaded_blas():
+            chosen = np.asarray(self._select(problem), dtype=np.int64)
+        self._column_names = problem.columns.names
+        self.classes_ = problem.classes
+        self.kinds_ = problem.columns.kinds
+        self.order_ = chosen
+        self.support_ = np.zeros(problem.source.n_features, bool)
+        self.support_[chosen] = True
+        return self
+
+    @abstractmethod
+    def _select(self, problem: Problem) -> Iterable[int]:
+        """Choose columns, at least one."""
+
+    def _get_support_mask(self) -> np.ndarray:
+        return self.support_
+
+    def _table_columns(self) -> dict[str, Any]:
+        names = self._names()
+        rest = np.flatnonzero(~self.support_)
+        order = np.concatenate([self.order_, rest])
+        return {
+            "feature": [names[f] for f in order],
+            "kind": [self.kinds_[f] for f in order],
+            "selected": self.support_[order],
+        }
+
+
+class _Interrupted(Exception):
+    """Ctrl-C reached a ranker that has something to show for its work."""
+
+    def __init__(self, ranking: Ranking) -> None:
+        super().__init__()
+        self.ranking = ranking
+
+
+def interrupted(ranking: Ranking) -> Exception:
+    """What a ranker raises on Ctrl-C: ``fit`` keeps the ranking and passes Ctrl-C on."""
+    return _Interrupted(ranking)
+
+
+def keep_first(order: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """The order with the columns to keep in front, otherwise unchanged."""
+    if len(keep) == 0:
+        return order
+    kept = np.isin(order, keep)
+    return np.concatenate([order[kept], order[~kept]])
+
+
+def order_by_score(scores: np.ndarray, columns: Columns) -> np.ndarray:
+    """Columns from the highest score to the lowest, those to keep in front."""
+    return keep_first(best_first(scores), columns.keep)
+
+
+def _count(wanted: Any, n_features: int, n_keep: int) -> int:
+    """How many columns `n_features_to_select` means."""
+    rule = "a whole number from 1, a fraction in (0, 1], or None for half"
+    number = isinstance(wanted, int | float | np.integer | np.floating)
+    if wanted is None:
+        count = max(1, n_features // 2, n_keep)
+    elif isinstance(wanted, bool) or not number or wanted != wanted or wanted <= 0:
+        raise ValueError(f"n_features_to_select={wanted!r}: give {rule}")
+    elif isinstance(wanted, int | np.integer):
+        count = int(wanted)
+    elif wanted <= 1:
+        count = max(1, int(np.floor(wanted * n_features + 0.5)))
+    else:
+        raise ValueError(f"n_features_to_select={wanted!r}: give {rule}")
+    if count > n_features:
+        raise ValueError(
+            f"n_features_to_select={wanted!r}, but the table has {n_features} columns"
+        )
+    if count < n_keep:
+        raise ValueError(
+            f"n_features_to_select={wanted!r} is fewer than the {n_keep} columns that the schema "
+            "keeps: select more, or keep fewer"
+        )
+    return count
+
+
+def _holds_text(X: Any) -> bool:
+    try:
+        return any(isinstance(value, str) for row in X for value in row)
+    except TypeError:
+        return False
+
+
+def _settle_objects(X: np.ndarray) -> np.ndarray:
+    """An array of objects as numbers, if that is what all of them are."""
+    if X.dtype.kind == "O" and not any(isinstance(v, str) for v in X.flat):
+        return np.where(np.equal(X, None), np.nan, X).astype(np.float64)
+    return X

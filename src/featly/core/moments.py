@@ -1,0 +1,176 @@
+"""Mean and variance of every column within groups of rows, in one pass over the memory.
+
+Each group of a column is shifted by its own first value s before it is summed:
+
+    mean = s + S1 / n,    M2 = S2 - S1^2 / n,    S1 = sum (x - s),  S2 = sum (x - s)^2
+
+Because s is one of the values, n (mean - s)^2 <= n M2: the subtraction loses at most a factor
+n + 1 of precision however large the values are, a constant group gives exactly M2 = 0, and the
+data is read once. (The textbook sum of squares in float32 gives negative variances.)
+
+Both layouts add rows in the same order, eight at a time, so they return the same bits.
+"""
+
+import numpy as np
+
+from featly.core.jit import kernel
+
+__all__ = ["moments_columns", "moments_csc", "moments_masked", "moments_rows"]
+
+# mypy cannot see through the compiler; the types of kernels are in their docstrings
+# mypy: disable-error-code="no-untyped-def"
+
+
+@kernel
+def moments_rows(X, rows, lo, hi, mean, m2):
+    """Columns ``lo:hi`` of a row-major X: fills ``mean[lo:hi]`` and ``m2[lo:hi]`` over `rows`.
+
+    A column with a missing or infinite value comes out as not finite.
+    """
+    n = len(rows)
+    width = hi - lo
+    shift = X[rows[0], lo:hi]
+    s1 = np.zeros(width)
+    s2 = np.zeros(width)
+    k = 0
+    while k + 8 <= n:
+        x0 = X[rows[k], lo:hi]
+        x1 = X[rows[k + 1], lo:hi]
+        x2 = X[rows[k + 2], lo:hi]
+        x3 = X[rows[k + 3], lo:hi]
+        x4 = X[rows[k + 4], lo:hi]
+        x5 = X[rows[k + 5], lo:hi]
+        x6 = X[rows[k + 6], lo:hi]
+        x7 = X[rows[k + 7], lo:hi]
+        for j in range(width):
+            s = np.float64(shift[j])
+            a = np.float64(x0[j]) - s
+            b = np.float64(x1[j]) - s
+            c = np.float64(x2[j]) - s
+            d = np.float64(x3[j]) - s
+            e = np.float64(x4[j]) - s
+            f = np.float64(x5[j]) - s
+            g = np.float64(x6[j]) - s
+            h = np.float64(x7[j]) - s
+            s1[j] += ((a + b) + (c + d)) + ((e + f) + (g + h))
+            s2[j] += ((a * a + b * b) + (c * c + d * d)) + ((e * e + f * f) + (g * g + h * h))
+        k += 8
+    while k < n:
+        x0 = X[rows[k], lo:hi]
+        for j in range(width):
+            a = np.float64(x0[j]) - np.float64(shift[j])
+            s1[j] += a
+            s2[j] += a * a
+        k += 1
+    for j in range(width):
+        mean[lo + j] = np.float64(shift[j]) + s1[j] / n
+        m2[lo + j] = max(0.0, s2[j] - s1[j] * s1[j] / n)
+
+
+@kernel
+def moments_columns(Xt, rows, lo, hi, mean, m2):
+    """The same for the rows ``lo:hi`` of a feature-major ``Xt``."""
+    n = len(rows)
+    for f in range(lo, hi):
+        x = Xt[f]
+        s = np.float64(x[rows[0]])
+        s1 = 0.0
+        s2 = 0.0
+        k = 0
+        while k + 8 <= n:
+            a = np.float64(x[rows[k]]) - s
+            b = np.float64(x[rows[k + 1]]) - s
+            c = np.float64(x[rows[k + 2]]) - s
+            d = np.float64(x[rows[k + 3]]) - s
+            e = np.float64(x[rows[k + 4]]) - s
+            g = np.float64(x[rows[k + 5]]) - s
+            h = np.float64(x[rows[k + 6]]) - s
+            i = np.float64(x[rows[k + 7]]) - s
+            s1 += ((a + b) + (c + d)) + ((e + g) + (h + i))
+            s2 += ((a * a + b * b) + (c * c + d * d)) + ((e * e + g * g) + (h * h + i * i))
+            k += 8
+        while k < n:
+            a = np.float64(x[rows[k]]) - s
+            s1 += a
+            s2 += a * a
+            k += 1
+        mean[f] = s + s1 / n
+        m2[f] = max(0.0, s2 - s1 * s1 / n)
+
+
+@kernel
+def moments_masked(block, rows, count, mean, m2):
+    """Rows x columns `block` in which a NaN is a missing value: fills one entry a column.
+
+    A group without any value gets count 0 and zeros; an infinite value leaves m2 not finite.
+    """
+    width = block.shape[1]
+    shift = np.full(width, np.nan)
+    s1 = np.zeros(width)
+    s2 = np.zeros(width)
+    seen = np.zeros(width)
+    for i in rows:
+        for j in range(width):
+            x = np.float64(block[i, j])
+            present = x == x
+            s = shift[j]
+            s = s if s == s else x
+            shift[j] = s
+            d = x - s if present else 0.0
+            s1[j] += d
+            s2[j] += d * d
+            seen[j] += 1.0 if present else 0.0
+    for j in range(width):
+        count[j] = seen[j]
+        if seen[j] > 0:
+            mean[j] = shift[j] + s1[j] / seen[j]
+            m2[j] = s2[j] - s1[j] * s1[j] / seen[j]
+            if m2[j] < 0:
+                m2[j] = 0.0
+        else:
+            mean[j] = 0.0
+            m2[j] = 0.0
+
+
+@kernel
+def moments_csc(data, indices, indptr, groups, sizes, lo, hi, count, mean, m2):
+    """Columns ``lo:hi`` of a CSC matrix, all groups at once: fills ``[group, column]``.
+
+    A stored NaN is missing, an entry that is not stored is zero; `sizes` are rows a group.
+    """
+    n_groups = len(sizes)
+    for f in range(lo, hi):
+        a, b = indptr[f], indptr[f + 1]
+        for g in range(n_groups):
+            count[g, f] = sizes[g]
+            mean[g, f] = 0.0
+            m2[g, f] = 0.0
+        stored = np.zeros(n_groups)
+        for k in range(a, b):
+            x = np.float64(data[k])
+            g = groups[indices[k]]
+            if x == x:
+                mean[g, f] += x
+                stored[g] += 1.0
+            else:
+                count[g, f] -= 1.0
+        for g in range(n_groups):
+            if count[g, f] > 0:
+                mean[g, f] /= count[g, f]
+        drift = np.zeros(n_groups)
+        for k in range(a, b):
+            x = np.float64(data[k])
+            if x == x:
+                g = groups[indices[k]]
+                d = x - mean[g, f]
+                drift[g] += d
+                m2[g, f] += d * d
+        for g in range(n_groups):
+            zeros = count[g, f] - stored[g]
+            d = -mean[g, f]
+            drift[g] += zeros * d
+            m2[g, f] += zeros * d * d
+            if count[g, f] > 0:
+                m2[g, f] -= drift[g] * drift[g] / count[g, f]
+                if m2[g, f] < 0:
+                    m2[g, f] = 0.0

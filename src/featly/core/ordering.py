@@ -1,0 +1,85 @@
+"""The one place where scores become an order.
+
+Scores are rounded to 33 mantissa bits (a relative 1e-10), then compared; equal ones go by column
+index, lower first. Summation order, threads and devices move a score by far less than that
+rounding, so they do not move a ranking.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.jit import kernel
+
+__all__ = ["best_first", "rounded", "worst"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_DROPPED_BITS = 52 - 33
+
+
+def rounded(scores: FloatArray) -> FloatArray:
+    """Scores to 33 mantissa bits, ready to be compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.array([0.1 + 0.2, 0.3])
+    >>> bool(a[0] == a[1]), bool(np.equal(*rounded(a)))
+    (False, True)
+    """
+    bits = np.array(scores, dtype=np.float64).view(np.int64)
+    bits += 1 << (_DROPPED_BITS - 1)
+    bits &= ~((1 << _DROPPED_BITS) - 1)
+    return bits.view(np.float64)
+
+
+def best_first(scores: FloatArray) -> IntArray:
+    """Positions from the largest score to the smallest, ties by position.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> best_first(np.array([1.0, 3.0, 1.0, 2.0])).tolist()
+    [1, 3, 0, 2]
+    """
+    if np.isnan(scores).any():
+        raise ValueError(f"score {int(np.flatnonzero(np.isnan(scores))[0])} is not a number")
+    return np.argsort(-rounded(scores), kind="stable")
+
+
+def worst(scores: FloatArray, count: int) -> IntArray:
+    """The last `count` entries of :func:`best_first`, in that order, without sorting the rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> worst(np.array([1.0, 3.0, 1.0, 2.0]), 3).tolist()
+    [3, 0, 2]
+    """
+    if count == 1:
+        return np.array([_last(scores)])
+    keys = rounded(scores)
+    if count >= len(keys):
+        return np.argsort(-keys, kind="stable")
+    limit = np.partition(keys, count - 1)[count - 1]
+    below = np.flatnonzero(keys < limit)
+    at_limit = np.flatnonzero(keys == limit)
+    chosen = np.concatenate([below, at_limit[len(at_limit) - (count - len(below)) :]])
+    chosen.sort()
+    return chosen[np.argsort(-keys[chosen], kind="stable")]
+
+
+@kernel
+def _last(scores):  # type: ignore[no-untyped-def]
+    keys = scores.copy().view(np.int64)
+    found = 0
+    lowest = np.inf
+    for i in range(len(keys)):
+        keys[i] = (keys[i] + (1 << (_DROPPED_BITS - 1))) & ~((1 << _DROPPED_BITS) - 1)
+    values = keys.view(np.float64)
+    for i in range(len(values)):
+        if values[i] <= lowest:
+            lowest = values[i]
+            found = i
+    return found

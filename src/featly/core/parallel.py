@@ -1,0 +1,108 @@
+"""Fixed blocks of work in a thread pool.
+
+The boundaries of the blocks depend on the data alone and results come back in the order of the
+blocks, so the number of threads changes the time and nothing else. Kernels release the GIL.
+"""
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import threadpoolctl
+
+__all__ = ["n_threads", "run_blocks", "single_threaded_blas", "split"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def n_threads(n_jobs: int | None = None) -> int:
+    """How many threads `n_jobs` means here.
+
+    None and -1 are all the cores this process may use (CPU affinity and container limits
+    counted), but 1 inside a joblib worker, which has been given one core; -2 is one fewer.
+    """
+    import joblib
+
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 leaves nobody to do the work: use 1 or more, -1 or None")
+    if n_jobs is None:
+        if joblib.parallel.mp.parent_process() is not None:
+            return 1
+        if (joblib.parallel.get_active_backend()[0].nesting_level or 0) > 0:
+            return 1
+        n_jobs = -1
+    return n_jobs if n_jobs > 0 else max(1, joblib.cpu_count() + 1 + n_jobs)
+
+
+def split(count: int, size: int) -> list[tuple[int, int]]:
+    """Ranges of at most `size` that cover ``range(count)``.
+
+    Examples
+    --------
+    >>> split(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(low, min(low + size, count)) for low in range(0, count, size)]
+
+
+def run_blocks(
+    function: Callable[[Item], Result], blocks: Sequence[Item], n_jobs: int | None = None
+) -> list[Result]:
+    """``[function(block) for block in blocks]``, by threads.
+
+    An exception, Ctrl-C included, cancels the blocks not yet begun and is raised here.
+    """
+    workers = min(n_threads(n_jobs), len(blocks))
+    if workers <= 1:
+        return [function(block) for block in blocks]
+    pool = _pool(workers, os.getpid())
+    tasks = [pool.submit(function, block) for block in blocks]
+    try:
+        return [task.result() for task in tasks]
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Hold BLAS to one thread for the length of a ``with``, nested and in several threads too.
+
+    BLAS threads beside the pool's spin against each other, and their number changes sums. The
+    limit belongs to the process: the first to enter sets it, the last to leave lifts it.
+    """
+    global _depth, _limit
+    with _lock:
+        if _depth == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _depth += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _depth -= 1
+            if _depth == 0:
+                _limit.restore_original_limits()
+
+
+_lock = threading.Lock()
+_depth = 0
+_limit: Any = None
+
+
+@functools.lru_cache(maxsize=4)
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    # one pool a process: a forked child must not wait for threads that only its parent has
+    return ThreadPoolExecutor(workers, thread_name_prefix="featly")
+
+
+@functools.cache
+def _controller() -> threadpoolctl.ThreadpoolController:
+    import scipy.linalg  # noqa: F401  the controller sees only the BLAS libraries loaded by now
+
+    return threadpoolctl.ThreadpoolController()

@@ -1,0 +1,165 @@
+"""The questions that a method may ask about columns, wherever they lie.
+
+A feature is one column of the user's table. A continuous or ordinal one is a single *atom*; a
+categorical one is a block of atoms, its one-hot indicators, which centre and scale together.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.parallel import run_blocks, split
+
+__all__ = ["CATEGORICAL", "CONTINUOUS", "ORDINAL", "Moments", "Source"]
+
+CONTINUOUS, ORDINAL, CATEGORICAL = np.uint8(0), np.uint8(1), np.uint8(2)
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+TILE_BYTES = 1 << 20  # of float64: a tile and its product stay in a core's own cache
+PARTIAL_SUMS = 16  # Gram matrices are summed in this many fixed parts, whatever the threads
+PANEL_ROWS = 512  # above twice this, a Gram matrix is cut into panels instead of parts
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and sum of squared deviations: one row a group, one column a feature.
+
+    Missing values are left out of all three. A feature with an infinite value has an infinite or
+    undefined `m2`, one whose squares overflow an infinite one.
+    """
+
+    count: FloatArray
+    mean: FloatArray
+    m2: FloatArray
+
+
+class Source(ABC):
+    """Columns in some storage, and what can be computed from them without moving them.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    kinds : uint8 array of shape (n_features,)
+        CONTINUOUS, ORDINAL or CATEGORICAL.
+    atoms : int64 array of shape (n_features + 1,)
+        The one-hot block of feature f is ``atoms[f]:atoms[f + 1]``; a single atom where the
+        feature is not categorical.
+    """
+
+    n_rows: int
+    n_features: int
+    kinds: npt.NDArray[np.uint8]
+    atoms: IntArray
+    n_jobs: int | None
+
+    # ---- the storage ------------------------------------------------------------------------
+    @abstractmethod
+    def view(self, features: IntArray) -> "Source":
+        """Only these features, in this order, without copying a value."""
+
+    @abstractmethod
+    def scaled(self, center: FloatArray, scale: FloatArray) -> "Source":
+        """Centred by `center` (an atom) and multiplied by `scale` (a feature) when read."""
+
+    @abstractmethod
+    def load(self, features: IntArray) -> FloatArray:
+        """The atoms of some features, centred and scaled: float64 of shape (atoms, rows)."""
+
+    def compact(self) -> "Source":
+        """This source in a layout that reads single features cheaply; a copy if need be."""
+        return self
+
+    def blocks(self, max_bytes: int = TILE_BYTES) -> list[tuple[int, int]]:
+        """Ranges of features whose atoms take about `max_bytes` in float64.
+
+        The ranges depend on the data alone, never on the number of threads.
+        """
+        room = max(1, max_bytes // (8 * max(1, self.n_rows)))
+        if self.atoms[-1] == self.n_features:
+            return split(self.n_features, room)
+        found, low = [], 0
+        while low < self.n_features:
+            high = int(np.searchsorted(self.atoms, self.atoms[low] + room, side="right")) - 1
+            high = max(low + 1, high)
+            found.append((low, high))
+            low = high
+        return found
+
+    # ---- answers that add up over rows ------------------------------------------------------
+    @abstractmethod
+    def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
+        """Count, mean and squared deviations of continuous and ordinal features by group."""
+
+    def level_counts(self) -> FloatArray:
+        """Rows at each level of categorical features; 0 at the atoms of others."""
+        return np.zeros(self.atoms[-1])
+
+    # ---- answers that add up over columns ---------------------------------------------------
+    @abstractmethod
+    def forms(self, v: FloatArray) -> FloatArray:
+        """``v' K_f v`` for every feature f, where K_f is its linear kernel."""
+
+    def gram(self, features: IntArray | None = None) -> FloatArray:
+        """``sum_f K_f`` over some features: float64 of shape (rows, rows)."""
+        part = self if features is None else self.view(features)
+        n = self.n_rows
+        blocks = [np.arange(low, high) for low, high in part.blocks()]
+        total = np.zeros((n, n))
+        if n > 2 * PANEL_ROWS:
+            panels = split(n, PANEL_ROWS)
+            for block in blocks:
+                tile = part.load(block)
+
+                def panel(rows: tuple[int, int], tile: FloatArray = tile) -> None:
+                    total[rows[0] : rows[1]] += tile[:, rows[0] : rows[1]].T @ tile
+
+                run_blocks(panel, panels, self.n_jobs)
+            return (total + total.T) / 2
+
+        def partial(blocks: list[IntArray]) -> FloatArray:
+            summed = np.zeros((n, n))
+            for block in blocks:
+                tile = part.load(block)
+                summed += tile.T @ tile
+            return summed
+
+        chunks = split(len(blocks), -(-len(blocks) // PARTIAL_SUMS)) if blocks else []
+        for summed in run_blocks(partial, [blocks[a:b] for a, b in chunks], self.n_jobs):
+            total += summed
+        return total
+
+
+def standardisation(
+    source: Source, moments: Moments, *, scale: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """The centre of every atom and the scale of every feature.
+
+    With `scale`, each feature gets total variance 1: the standard deviation of a continuous one,
+    the square root of ``1 - sum_l p_l^2`` for the block of a categorical one with level
+    frequencies p_l, so that rare levels are not rewarded. Constant features get scale 0.
+    Variances are those of the population (divisor n), as in scikit-learn's StandardScaler.
+
+    `moments` are those of `source` over all rows.
+    """
+    center = moments.mean[0]
+    spread = moments.m2[0] / np.maximum(moments.count[0], 1)
+    categorical = source.kinds == CATEGORICAL
+    if categorical.any():
+        start = source.atoms[:-1]
+        counts = source.level_counts()
+        total = np.maximum(np.add.reduceat(counts, start), 1)
+        frequency = counts / np.repeat(total, np.diff(source.atoms))
+        occupied = np.add.reduceat(counts > 0, start, dtype=np.int64)
+        # one level only is exactly zero spread
+        block = np.where(occupied > 1, 1 - np.add.reduceat(frequency**2, start), 0.0)
+        spread = np.where(categorical, block, spread)
+        frequency[start[~categorical]] = center[~categorical]
+        center = frequency
+    if not scale:
+        return center, np.ones(source.n_features)
+    varies = spread > 0
+    return center, np.where(varies, 1 / np.sqrt(np.where(varies, spread, 1.0)), 0.0)

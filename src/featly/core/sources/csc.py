@@ -1,0 +1,98 @@
+"""Columns of a sparse matrix, compressed by column: what is not stored is zero."""
+
+import numpy as np
+import scipy.sparse
+
+from featly.core import linear, moments
+from featly.core.parallel import run_blocks, split
+from featly.core.sources.base import CONTINUOUS, FloatArray, IntArray, Moments, Source
+
+__all__ = ["CSCSource"]
+
+COLUMN_BLOCK = 4096
+
+
+class CSCSource(Source):
+    """Sparse numbers; all features continuous. Nothing is made dense but single tiles.
+
+    Parameters
+    ----------
+    matrix : scipy.sparse.csc_array or csc_matrix of shape (n_rows, n_features)
+    """
+
+    def __init__(self, matrix: scipy.sparse.csc_array, n_jobs: int | None = None) -> None:
+        self.matrix = matrix
+        self.n_jobs = n_jobs
+        self.n_rows, self.n_features = matrix.shape
+        self.kinds = np.full(self.n_features, CONTINUOUS)
+        self.atoms = np.arange(self.n_features + 1)
+        self.columns = np.arange(self.n_features)
+        self.center = np.zeros(self.n_features)
+        self.scale = np.ones(self.n_features)
+
+    def view(self, features: IntArray) -> "CSCSource":
+        """Only these features, in this order; the matrix is shared."""
+        part = object.__new__(CSCSource)
+        part.__dict__.update(self.__dict__)
+        part.n_features = len(features)
+        part.kinds = self.kinds[features]
+        part.atoms = np.arange(len(features) + 1)
+        part.columns = self.columns[features]
+        part.center, part.scale = self.center[features], self.scale[features]
+        return part
+
+    def scaled(self, center: FloatArray, scale: FloatArray) -> "CSCSource":
+        """Centred and scaled when read; the matrix is shared and stays sparse."""
+        part = object.__new__(CSCSource)
+        part.__dict__.update(self.__dict__)
+        part.center, part.scale = center, scale
+        return part
+
+    def load(self, features: IntArray) -> FloatArray:
+        """Some features, centred and scaled, dense and feature-major."""
+        tile = self.matrix[:, self.columns[features]].toarray().T.astype(np.float64)
+        tile -= self.center[features, None]
+        tile *= self.scale[features, None]
+        return np.ascontiguousarray(tile)
+
+    def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
+        """Two passes over what is stored."""
+        if groups is None:
+            groups = np.zeros(self.n_rows, np.int64)
+        sizes = np.bincount(groups, minlength=n_groups).astype(np.float64)
+        shape = (n_groups, self.matrix.shape[1])
+        count, mean, m2 = np.empty(shape), np.empty(shape), np.empty(shape)
+        stored = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
+
+        def one(block: tuple[int, int]) -> None:
+            moments.moments_csc(*stored, groups, sizes, *block, count, mean, m2)
+
+        run_blocks(one, split(shape[1], COLUMN_BLOCK), self.n_jobs)
+        if self.n_features == shape[1] and np.array_equal(self.columns, np.arange(shape[1])):
+            return Moments(count, mean, m2)
+        return Moments(count[:, self.columns], mean[:, self.columns], m2[:, self.columns])
+
+    def forms(self, v: FloatArray) -> FloatArray:
+        """``v' K_f v`` for every feature: one pass over what is stored."""
+        out = np.empty(self.n_features)
+        stored = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
+
+        def one(block: tuple[int, int]) -> None:
+            linear.forms_csc(*stored, self.columns, v, self.center, self.scale, *block, out)
+
+        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        return out
+
+    def gram(self, features: IntArray | None = None) -> FloatArray:
+        """``sum_f s_f^2 (x_f - c_f)(x_f - c_f)'`` from the sparse products, then centred."""
+        part = self if features is None else self.view(features)
+        weight = part.scale
+        matrix = self.matrix[:, part.columns].astype(np.float64)
+        matrix = matrix @ scipy.sparse.diags_array(weight)
+        center = part.center * weight
+        gram = (matrix @ matrix.T).toarray()
+        cross = matrix @ center
+        gram -= cross[:, None]
+        gram -= cross[None, :]
+        gram += center @ center
+        return gram

@@ -1,0 +1,212 @@
+"""A linear support vector machine on a Gram matrix that shrinks: exact, and warm at each step."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from featly.core.active_set import (
+    CONVERGED,
+    UNBOUNDED,
+    downdate_inverse,
+    solve_active_set,
+)
+from featly.core.interior_point import interior_point
+
+__all__ = ["SVMDual"]
+
+FloatArray = npt.NDArray[np.float64]
+
+COLD_ROWS = 256  # up to this many rows the active set starts from nothing, above from the interior
+DIRECT_INVERSE = 128  # above this many free variables LAPACK inverts, below the active set does
+
+
+class SVMDual:
+    """The dual of a soft-margin SVM with an unpenalised bias, for a sequence of Gram matrices.
+
+    Parameters
+    ----------
+    y : array of +1.0 and -1.0
+    C : array, one positive upper bound a row; infinity is a hard margin
+
+    Attributes
+    ----------
+    coef : array
+        alpha_i y_i of the last solution, so that w = X' coef.
+    bias : float
+    gap : float
+        (primal - dual) / primal objective of the last solution: its certificate.
+    n_changes : int
+        How many variables changed between free and fixed in the last solve.
+    """
+
+    def __init__(self, y: FloatArray, C: FloatArray) -> None:
+        n = len(y)
+        self.y = y
+        self.C = C
+        self.lower = np.where(y > 0, 0.0, -C)
+        self.upper = np.where(y > 0, C, 0.0)
+        self.coef = np.zeros(n)
+        self.bias, self.gap, self.n_changes = 0.0, np.inf, 0
+        self._gradient = np.empty(n)
+        self._free = np.zeros(n + 1, np.int64)
+        self._position = np.full(n, -1)
+        self._n_free = self._n_ready = 0
+        self._inverse = np.empty((0, 0))
+        self._shift = 0.0
+        self._cold = True
+
+    def downdated(self, x: FloatArray) -> None:
+        """The Gram matrix has lost ``x x'``: keep the inverse if it can be kept."""
+        if self._n_ready != self._n_free or self._n_free == 0:
+            return
+        free = self._free[: self._n_free]
+        if not downdate_inverse(self._inverse, self._n_free, x[free]):
+            self._n_ready = 0
+
+    def forget_inverse(self) -> None:
+        """The Gram matrix has changed in more than one direction."""
+        self._n_ready = 0
+
+    def solve(self, K: FloatArray, rank: int) -> None:
+        """Solve for the n x n matrix K of (at most) the given rank, from the last solution."""
+        self._solve(K, None, rank)
+
+    def solve_factor(self, A: FloatArray) -> None:
+        """Solve for K = A A', A row-major of shape (n, r), from its interior; nothing is n x n."""
+        self._cold = True
+        self._solve(None, A, A.shape[1])
+
+    def _solve(self, K: FloatArray | None, A: FloatArray | None, rank: int) -> None:
+        n = len(self.y)
+        trace = float(np.trace(K)) if K is not None else float(np.vdot(A, A))
+        if trace <= 0:
+            # no column distinguishes anything: w = 0, and the bias follows the heavier class
+            self.coef[:] = 0
+            heavier = self.C[self.y > 0].sum() >= self.C[self.y < 0].sum()
+            self.bias, self.gap, self.n_changes = (1.0 if heavier else -1.0), 0.0, 0
+            self._cold = True
+            return
+        if not self._cold and not 1 / 16 < trace / n / self._shift < 16:
+            self._n_ready = 0  # the shift is part of the inverse
+        if self._n_ready == 0:
+            self._shift = trace / n
+        if self._cold:
+            if n <= COLD_ROWS or not np.isfinite(self.C).all():
+                self._start_outside(rank)
+            else:
+                self._start_inside(K, A, rank)
+        if self._n_ready == 0 and K is not None:
+            self._invert(K, rank)
+        status = self._run(K, A, max_changes=20 * n + 100)
+        if status not in (CONVERGED, UNBOUNDED) or (status == CONVERGED and self.gap > 1e-6):
+            if np.isfinite(self.C).all():
+                self._start_inside(K, A, rank)
+                status = self._run(K, A, max_changes=20 * n + 100)
+        if status == UNBOUNDED:
+            raise FloatingPointError("no hyperplane separates the classes")
+        self._cold = False
+
+    def _run(self, K: FloatArray | None, A: FloatArray | None, max_changes: int) -> int:
+        need = self._n_free + 1 if K is None else len(self.y)
+        if K is None and A is not None:
+            need = max(need, A.shape[1] + 3)
+        if len(self._inverse) < need:
+            grown = np.empty((need, need))
+            grown[: self._n_ready, : self._n_ready] = self._inverse[: self._n_ready, : self._n_ready]
+            self._inverse = grown
+        empty = np.empty((0, 0))
+        status, self._n_free, self.bias, self.n_changes, primal, dual = solve_active_set(
+            empty if K is None else K,
+            empty if A is None else A,
+            K is None,
+            self._shift,
+            self.y,
+            self.lower,
+            self.upper,
+            self.coef,
+            self._gradient,
+            self._free,
+            self._position,
+            self._inverse,
+            self._n_ready,
+            self._n_free,
+            max_changes,
+            1e-10,
+        )
+        self._n_ready = self._n_free
+        self.gap = (primal - dual) / max(abs(primal), np.finfo(float).tiny)
+        return int(status)
+
+    def _set_free(self, free: npt.NDArray[Any]) -> None:
+        self._position[:] = -1
+        self._position[free] = np.arange(len(free))
+        self._free[: len(free)] = free
+        self._n_free, self._n_ready = len(free), 0
+
+    def _start_outside(self, rank: int) -> None:
+        """All variables free and equal within a class, or none at all where K is singular."""
+        n = len(self.y)
+        self.coef[:] = 0
+        if rank < n:
+            self._set_free(np.empty(0, np.int64))
+            return
+        positive = self.y > 0
+        per_class = np.where(positive, 1 / positive.sum(), -1 / (~positive).sum())
+        room = np.where(np.isfinite(self.C), self.C, 1.0) / np.abs(per_class)
+        self.coef[:] = per_class * min(room.min() / 2, 1 / self._shift)
+        self._set_free(np.arange(n))
+
+    def _start_inside(self, K: FloatArray | None, A: FloatArray | None, rank: int) -> None:
+        """The interior solution, with what is close to a bound put on it."""
+        alpha, at_zero, at_C = interior_point(self.y, self.C, K=K, A=A)
+        scale = max(float(alpha.max()), np.finfo(float).tiny)
+        zero = at_zero > alpha / scale
+        full = (at_C > (self.C - alpha) / scale) & ~zero
+        alpha[zero] = 0.0
+        alpha[full] = self.C[full]
+        free = np.flatnonzero(~zero & ~full)
+        self.coef[:] = self.y * alpha
+        self._repair_balance(free)
+        inside = (self.coef > self.lower) & (self.coef < self.upper)
+        free = np.flatnonzero(inside)
+        if len(free) > rank + 1:
+            # more free variables than the optimum needs; the active set thins them out
+            free = free[np.argsort(-np.minimum(alpha, self.C - alpha)[free], kind="stable")]
+        self._set_free(free)
+
+    def _repair_balance(self, free: npt.NDArray[Any]) -> None:
+        """Make the coefficients sum to zero again, moving the free ones first."""
+        for members in (free, np.arange(len(self.y))):
+            excess = float(self.coef.sum())
+            if abs(excess) <= 1e-14 * float(np.abs(self.coef).sum()):
+                return
+            if len(members) == 0:
+                continue
+            bound = self.lower if excess > 0 else self.upper
+            room = np.abs(self.coef[members] - bound[members])
+            share = min(1.0, abs(excess) / max(float(room.sum()), np.finfo(float).tiny))
+            self.coef[members] -= np.sign(excess) * share * room
+        self.coef[:] = np.clip(self.coef, self.lower, self.upper)
+
+    def _invert(self, K: FloatArray, rank: int) -> None:
+        """The inverse of the free block by LAPACK where it is large and surely regular."""
+        if not DIRECT_INVERSE < self._n_free <= rank:
+            return
+        free = self._free[: self._n_free]
+        block = K[np.ix_(free, free)] + self._shift
+        try:
+            factor = linalg.cholesky(block, lower=True, overwrite_a=False, check_finite=False)
+        except linalg.LinAlgError:
+            return
+        if (np.diag(factor) ** 2).min() <= 1e-8 * np.diag(block).max():
+            return
+        inverse, failed = linalg.lapack.dpotri(factor, lower=1)
+        if failed:
+            return
+        if len(self._inverse) < len(self.y):
+            self._inverse = np.empty((len(self.y), len(self.y)))
+        lower = np.tril(inverse)
+        self._inverse[: len(free), : len(free)] = lower + np.tril(lower, -1).T
+        self._n_ready = self._n_free

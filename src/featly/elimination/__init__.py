@@ -1,0 +1,1 @@
+"""Methods that drop the worst columns round by round."""

@@ -1,0 +1,39 @@
+"""What featly raises and warns: every error names the culprit and what to do."""
+
+__all__ = ["ConvergenceWarning", "DataError", "SchemaError", "SchemaWarning"]
+
+
+class DataError(ValueError):
+    """The table or the target cannot be used as it is.
+
+    The message names the column or the row, and what to do about it.
+
+    Examples
+    --------
+    >>> from featly import FTest
+    >>> FTest().fit([[1.0], [2.0]], ["a", "a"])
+    Traceback (most recent call last):
+    ...
+    featly.errors.DataError: y has one class only ('a'): a ranking needs at least two ...
+    """
+
+
+class SchemaError(DataError):
+    """The schema contradicts itself or the table it is applied to.
+
+    Examples
+    --------
+    >>> from featly import Schema
+    >>> Schema(prior={"TP53": 0.5})
+    Traceback (most recent call last):
+    ...
+    featly.errors.SchemaError: prior of 'TP53' is 0.5: a prior is a finite number of at least 1 ...
+    """
+
+
+class SchemaWarning(UserWarning):
+    """A part of the schema is not used by the method at hand."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before its certificate reached the tolerance."""

@@ -1,0 +1,1 @@
+"""Methods that score every column once, from the data alone."""

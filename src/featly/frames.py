@@ -1,0 +1,411 @@
+"""The only file that knows pandas from polars from pyarrow.
+
+Wide tables are read in bulk by dtype: one call for all numeric columns, one loop without a
+per-column object for the coded ones. Frames of any other library that narwhals knows are read
+through pyarrow.
+"""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from featly.errors import DataError
+
+__all__ = ["Table", "frame_of", "is_frame", "open_table", "take_columns"]
+
+CONTINUOUS, ORDINAL, CATEGORICAL = "continuous", "ordinal", "categorical"
+MOST_LEVELS = 65_535
+
+
+def library_of(X: Any) -> str | None:
+    """'pandas', 'polars', 'pyarrow', 'other' for frames of theirs, None for anything else."""
+    # a library that was never imported cannot have made X
+    for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
+        module = sys.modules.get(library)
+        if module is not None and isinstance(X, getattr(module, kind)):
+            return library
+    if hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__"):
+        return "other"
+    return None
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame of some library."""
+    return library_of(X) is not None
+
+
+class Table(ABC):
+    """Columns of a frame, an array of objects or of text, to be read by kind.
+
+    Attributes
+    ----------
+    names : list of str
+    n_rows : int
+    """
+
+    names: list[str]
+    n_rows: int
+
+    @abstractmethod
+    def kinds(self) -> list[str]:
+        """The kind of every column as its dtype tells it; DataError if a dtype is of no use."""
+
+    @abstractmethod
+    def numbers(self, columns: Sequence[int]) -> np.ndarray:
+        """Some columns as float32 or float64, rows x columns, missing as NaN."""
+
+    @abstractmethod
+    def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
+        """One column as codes from 1, 0 where missing, and its levels in order.
+
+        The order is that of the dtype where it has one, else sorted.
+        """
+
+    def codes(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Some columns as a feature-major matrix of codes, and how many levels each has."""
+        found = np.zeros((len(columns), self.n_rows), np.uint16)
+        sizes = np.zeros(len(columns), np.int64)
+        for k, column in enumerate(columns):
+            one, levels = self.texts(column)
+            self.check_levels(column, len(levels))
+            found[k], sizes[k] = one, len(levels)
+        return (found.astype(np.uint8) if sizes.max(initial=0) < 255 else found), sizes
+
+    def check_levels(self, column: int, n_levels: int) -> None:
+        """Refuse a column with more levels than a code can hold."""
+        if n_levels >= MOST_LEVELS:
+            raise DataError(
+                f"column {self.names[column]!r} has {n_levels} different texts, more than a "
+                "categorical column can hold: is it an identifier? Leave it out"
+            )
+
+    def _useless(self, column: int, what: str, instead: str) -> DataError:
+        return DataError(f"column {self.names[column]!r} {what}: {instead}")
+
+    def _dates(self, column: int) -> DataError:
+        return self._useless(
+            column, "holds dates or times", "turn it into a number, such as days since an event"
+        )
+
+    def _mixture(self, column: int, values: Any) -> DataError:
+        """Blame the first row whose value is not of the type of most."""
+        present = [(row, v) for row, v in enumerate(values) if not _absent(v)]
+        texts = [(row, v) for row, v in present if isinstance(v, str)]
+        rest = [(row, v) for row, v in present if not isinstance(v, str)]
+        row, value = min((texts, rest), key=len)[0]
+        return self._useless(
+            column,
+            f"mixes text and numbers (row {row}: {value!r})",
+            "correct that value, or make the whole column text",
+        )
+
+
+def _absent(value: Any) -> bool:
+    return value is None or value != value or type(value).__name__ == "NAType"
+
+
+def open_table(X: Any) -> Table:
+    """Read access to a frame, or to a two-dimensional array of objects or text."""
+    library = library_of(X)
+    if library == "pandas":
+        table: Table = _Pandas(X)
+    elif library == "polars":
+        table = _Polars(X)
+    elif library == "pyarrow":
+        table = _Arrow(X)
+    elif library == "other":
+        import narwhals as nw
+
+        table = _Arrow(nw.from_native(X, eager_only=True).to_arrow())
+    else:
+        table = _Objects(X)
+    seen: dict[str, int] = {}
+    for position, name in enumerate(table.names):
+        if name in seen:
+            raise DataError(
+                f"two columns are called {name!r} (positions {seen[name]} and {position}): "
+                "rename one"
+            )
+        seen[name] = position
+    return table
+
+
+class _Pandas(Table):
+    def __init__(self, X: Any) -> None:
+        self.frame = X
+        self.names = [str(name) for name in X.columns]
+        self.n_rows = len(X)
+        self._dtypes = list(X.dtypes)
+
+    def kinds(self) -> list[str]:
+        known: dict[Any, str] = {}
+        found = []
+        for column, dtype in enumerate(self._dtypes):
+            kind = known.get(dtype)
+            if kind is None:
+                kind = self._kind(dtype, column)
+                if kind != "look":
+                    known[dtype] = kind
+            found.append(self._look(column) if kind == "look" else kind)
+        return found
+
+    def _kind(self, dtype: Any, column: int) -> str:
+        from pandas.api import types
+
+        if isinstance(dtype, sys.modules["pandas"].CategoricalDtype):
+            return ORDINAL if dtype.ordered else CATEGORICAL
+        if types.is_bool_dtype(dtype):
+            return CATEGORICAL
+        if types.is_complex_dtype(dtype):
+            raise self._useless(column, "is complex", "Complex data not supported")
+        if types.is_numeric_dtype(dtype):
+            return CONTINUOUS
+        if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
+            raise self._dates(column)
+        if types.is_object_dtype(dtype):
+            return "look"
+        if types.is_string_dtype(dtype):
+            return CATEGORICAL
+        raise self._useless(column, f"has dtype {dtype}", "make it numbers or text")
+
+    def _look(self, column: int) -> str:
+        values = self.frame.iloc[:, column]
+        found = sys.modules["pandas"].api.types.infer_dtype(values, skipna=True)
+        if found in ("string", "boolean", "categorical"):
+            return CATEGORICAL
+        if found in ("floating", "integer", "mixed-integer-float", "decimal", "empty"):
+            return CONTINUOUS
+        if found in ("datetime", "datetime64", "date", "timedelta", "timedelta64", "time", "period"):
+            raise self._dates(column)
+        raise self._mixture(column, list(values))
+
+    def numbers(self, columns: Sequence[int]) -> np.ndarray:
+        frame = self.frame
+        if len(columns) != len(self.names):
+            frame = frame.iloc[:, list(columns)]
+        dtypes = {self._dtypes[column] for column in columns}
+        target = np.float32 if all(_fits_float32(dtype) for dtype in dtypes) else np.float64
+        if dtypes == {np.dtype(target)}:
+            return frame.to_numpy()
+        return frame.to_numpy(dtype=target, na_value=np.nan)
+
+    def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
+        values = self.frame.iloc[:, column]
+        dtype = self._dtypes[column]
+        if isinstance(dtype, sys.modules["pandas"].CategoricalDtype):
+            if dtype.ordered:  # a level that no row has still separates its neighbours
+                return values.array.codes + np.int64(1), list(dtype.categories)
+            return _used(values.array.codes, list(dtype.categories))
+        if dtype == np.dtype(bool):
+            return _used(values.to_numpy().view(np.int8), [False, True])
+        codes, levels = sys.modules["pandas"].factorize(values, sort=True)
+        return codes + 1, list(levels)
+
+
+class _Polars(Table):
+    def __init__(self, X: Any) -> None:
+        self.frame = X
+        self.names = list(X.columns)
+        self.n_rows = X.height
+        self._dtypes = list(X.dtypes)
+
+    def kinds(self) -> list[str]:
+        import polars as pl
+
+        found = []
+        for column, dtype in enumerate(self._dtypes):
+            if dtype.is_numeric() or dtype == pl.Null:
+                found.append(CONTINUOUS)
+            elif dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum):
+                found.append(CATEGORICAL)
+            elif dtype.is_temporal():
+                raise self._dates(column)
+            else:
+                raise self._useless(column, f"has dtype {dtype}", "make it numbers or text")
+        return found
+
+    def numbers(self, columns: Sequence[int]) -> np.ndarray:
+        import polars as pl
+
+        frame = self.frame[:, list(columns)]
+        small = all(
+            dtype in (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
+            for dtype in set(frame.dtypes)
+        )
+        target = pl.Float32 if small else pl.Float64
+        if set(frame.dtypes) != {target}:
+            frame = frame.with_columns(pl.all().cast(target))
+        return frame.to_numpy()
+
+    def codes(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        import polars as pl
+
+        # ranks of the texts, all columns at once; unlike physical codes they do not depend on
+        # the order of the rows
+        ranks = self.frame[:, list(columns)].select(
+            pl.all().cast(pl.String).rank("dense").fill_null(0).cast(pl.UInt32)
+        )
+        sizes = np.array(ranks.max().row(0) if self.n_rows else [0] * len(columns), np.int64)
+        for column, size in zip(columns, sizes, strict=True):
+            self.check_levels(column, int(size))
+        dtype = pl.UInt8 if sizes.max(initial=0) < 255 else pl.UInt16
+        return np.ascontiguousarray(ranks.cast(dtype).to_numpy().T), sizes
+
+    def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
+        import polars as pl
+
+        values = self.frame.to_series(column)
+        if values.dtype != pl.Boolean:
+            values = values.cast(pl.String)
+        levels = values.drop_nulls().unique().sort()
+        codes = values.rank("dense").fill_null(0).cast(pl.Int64)
+        return codes.to_numpy(), levels.to_list()
+
+
+class _Arrow(Table):
+    def __init__(self, X: Any) -> None:
+        self.frame = X
+        self.names = [str(name) for name in X.column_names]
+        self.n_rows = X.num_rows
+
+    def kinds(self) -> list[str]:
+        from pyarrow import types
+
+        found = []
+        for column, dtype in enumerate(self.frame.schema.types):
+            if types.is_dictionary(dtype):
+                found.append(ORDINAL if dtype.ordered else CATEGORICAL)
+            elif types.is_boolean(dtype) or types.is_string(dtype) or types.is_large_string(dtype):
+                found.append(CATEGORICAL)
+            elif hasattr(types, "is_string_view") and types.is_string_view(dtype):
+                found.append(CATEGORICAL)
+            elif (
+                types.is_integer(dtype)
+                or types.is_floating(dtype)
+                or types.is_decimal(dtype)
+                or types.is_null(dtype)
+            ):
+                found.append(CONTINUOUS)
+            elif types.is_temporal(dtype):
+                raise self._dates(column)
+            else:
+                raise self._useless(column, f"has type {dtype}", "make it numbers or text")
+        return found
+
+    def numbers(self, columns: Sequence[int]) -> np.ndarray:
+        import pyarrow as pa
+
+        schema = self.frame.schema.types
+        small = {pa.float32(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16()}
+        target = np.float32 if all(schema[c] in small for c in columns) else np.float64
+        found = np.empty((len(columns), self.n_rows), target)
+        for k, column in enumerate(columns):
+            values = self.frame.column(column)
+            if not pa.types.is_floating(schema[column]):
+                values = values.cast(pa.float64())
+            found[k] = values.to_numpy()
+        return found.T
+
+    def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
+        import pyarrow as pa
+
+        values = self.frame.column(column)
+        ordered = pa.types.is_dictionary(values.type) and values.type.ordered
+        if not pa.types.is_dictionary(values.type):
+            values = values.dictionary_encode()
+        values = values.combine_chunks()
+        if isinstance(values, pa.ChunkedArray):  # no rows, or several dictionaries
+            values = values.unify_dictionaries().combine_chunks()
+        levels = values.dictionary.to_pylist()
+        codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if ordered:
+            return codes + 1, levels
+        if len(levels):
+            order = sorted(range(len(levels)), key=lambda k: str(levels[k]))
+            place = np.empty(len(levels) + 1, np.int64)
+            place[order] = np.arange(len(levels))
+            place[-1] = -1
+            codes, levels = place[codes], [levels[k] for k in order]
+        return _used(codes, levels)
+
+
+class _Objects(Table):
+    """A two-dimensional array of Python objects or of text."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.array = X
+        self.names = [f"x{column}" for column in range(X.shape[1])]
+        self.n_rows = len(X)
+
+    def kinds(self) -> list[str]:
+        return [self._kind(column) for column in range(len(self.names))]
+
+    def _kind(self, column: int) -> str:
+        if self.array.dtype.kind in "UST":
+            return CATEGORICAL
+        values = [v for v in self.array[:, column] if not _absent(v)]
+        n_texts = sum(isinstance(v, str) for v in values)
+        if n_texts and n_texts == len(values):
+            return CATEGORICAL
+        if n_texts:
+            raise self._mixture(column, self.array[:, column])
+        return CATEGORICAL if values and all(isinstance(v, bool) for v in values) else CONTINUOUS
+
+    def numbers(self, columns: Sequence[int]) -> np.ndarray:
+        block = self.array[:, list(columns)]
+        absent = np.array([[v is None for v in row] for row in block], dtype=bool)
+        return np.where(absent, np.nan, block).astype(np.float64)
+
+    def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
+        values = self.array[:, column]
+        levels = sorted({v for v in values if not _absent(v)}, key=str)
+        place = {level: code for code, level in enumerate(levels, 1)}
+        codes = [0 if _absent(v) else place[v] for v in values]
+        return np.array(codes, dtype=np.int64), levels
+
+
+def _used(codes: np.ndarray, levels: list[Any]) -> tuple[np.ndarray, list[Any]]:
+    """Codes from -1 to codes from 0, without the levels that no row has."""
+    occurs = np.bincount(codes + 1, minlength=len(levels) + 1)[1:] > 0
+    if occurs.all():
+        return codes + np.int64(1), levels
+    place = np.concatenate([[0], np.cumsum(occurs)])
+    return place[codes + 1], [level for level, used in zip(levels, occurs, strict=True) if used]
+
+
+def _fits_float32(dtype: Any) -> bool:
+    return str(dtype).lower() in ("float16", "float32", "int8", "int16", "uint8", "uint16")
+
+
+def take_columns(X: Any, columns: Sequence[int]) -> Any:
+    """Some columns of a frame, as a frame of the same library; dtypes and index are kept."""
+    library = library_of(X)
+    positions = [int(column) for column in columns]
+    if library == "pandas":
+        return X.iloc[:, positions]
+    if library == "polars":
+        return X[:, positions]
+    if library == "pyarrow":
+        return X.select(positions)
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    return frame.select([frame.columns[position] for position in positions]).to_native()
+
+
+def frame_of(columns: dict[str, Any], library: str | None) -> Any:
+    """A frame of the given library: pandas and pyarrow as asked, polars otherwise."""
+    if library == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(columns)
+    if library == "pyarrow":
+        import pyarrow as pa
+
+        return pa.table(columns)
+    import polars as pl
+
+    return pl.DataFrame(columns)

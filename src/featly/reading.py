@@ -1,0 +1,153 @@
+"""From a user's table and schema to a source of columns."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from featly.core.sources import CSCSource, DenseSource, Source
+from featly.core.sources import base as kinds
+from featly.errors import DataError, SchemaError
+from featly.frames import CATEGORICAL, CONTINUOUS, ORDINAL, Table, is_frame, open_table
+from featly.schema import Columns, Schema
+
+__all__ = ["Reading", "read"]
+
+KIND = {CONTINUOUS: kinds.CONTINUOUS, ORDINAL: kinds.ORDINAL, CATEGORICAL: kinds.CATEGORICAL}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A table as a source, with what the schema says about its columns."""
+
+    source: Source
+    columns: Columns
+
+
+def read(X: Any, schema: Schema, n_jobs: int | None = None) -> Reading:
+    """Read a frame, a two-dimensional array or a SciPy sparse matrix.
+
+    Float32 and float64 arrays are not copied. Arrays have passed scikit-learn's `check_array`;
+    frames come as they are.
+    """
+    if scipy.sparse.issparse(X):
+        return _read_sparse(X, schema, n_jobs)
+    if is_frame(X) or X.dtype.kind in "OUST":
+        return _read_table(open_table(X), schema, n_jobs)
+    names = [f"x{column}" for column in range(X.shape[1])]
+    columns = schema.resolve(names, [CONTINUOUS] * len(names))
+    if all(kind == CONTINUOUS for kind in columns.kinds):
+        return Reading(DenseSource(_floats(X), n_jobs=n_jobs), columns)
+    return _read_table(_Numbers(X, names), schema, n_jobs)
+
+
+def _floats(X: np.ndarray) -> np.ndarray:
+    if X.dtype in (np.float32, np.float64):
+        return X
+    small = X.dtype.kind in "biuf" and X.dtype.itemsize <= 2
+    return X.astype(np.float32 if small else np.float64)
+
+
+class _Numbers(Table):
+    """A numeric array of which some columns are declared categorical or ordinal."""
+
+    def __init__(self, X: np.ndarray, names: list[str]) -> None:
+        self.array, self.names, self.n_rows = X, names, len(X)
+
+    def kinds(self) -> list[str]:
+        return [CONTINUOUS] * len(self.names)
+
+    def numbers(self, columns: Any) -> np.ndarray:
+        return _floats(self.array[:, list(columns)])
+
+    def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
+        values = self.array[:, column]
+        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+        levels, codes = np.unique(values[~missing], return_inverse=True)
+        found = np.zeros(len(values), np.int64)
+        found[~missing] = codes + 1
+        return found, levels.tolist()
+
+
+def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:
+    columns = schema.resolve(table.names, table.kinds())
+    categorical = [j for j, kind in enumerate(columns.kinds) if kind == CATEGORICAL]
+    numeric = [j for j, kind in enumerate(columns.kinds) if kind != CATEGORICAL]
+    plain = [j for j in numeric if columns.inferred[j] == CONTINUOUS and j not in columns.levels]
+    values = None
+    if plain:
+        values = table.numbers(plain)
+    if len(plain) < len(numeric):
+        ranks = all(columns.kinds[j] == ORDINAL for j in set(numeric) - set(plain))
+        small = values is not None and values.dtype == np.float32 and ranks
+        merged = np.empty((len(numeric), table.n_rows), np.float32 if small else np.float64)
+        place = {column: k for k, column in enumerate(numeric)}
+        if values is not None:
+            merged[[place[j] for j in plain]] = values.T
+        for j in sorted(set(numeric) - set(plain)):
+            merged[place[j]] = _ranks(table, j, columns)
+        values = merged.T
+    codes, n_levels = table.codes(categorical) if categorical else (None, None)
+    source = DenseSource(
+        values,
+        codes,
+        np.array([KIND[kind] for kind in columns.kinds], dtype=np.uint8),
+        n_levels,
+        n_jobs=n_jobs,
+    )
+    return Reading(source, columns)
+
+
+def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
+    """A column of levels as numbers: ranks of ordinal ones, text read as numbers."""
+    name = columns.names[column]
+    codes, found = table.texts(column)
+    if column in columns.levels:
+        order = columns.levels[column]
+        place = {level: float(k) for k, level in enumerate(order)}
+        place.update({str(level): float(k) for k, level in enumerate(order)})
+        unknown = [level for level in found if level not in place and str(level) not in place]
+        if unknown:
+            raise SchemaError(
+                f"column {name!r} holds {unknown[0]!r}, which is not among its ordinal levels "
+                f"{order!r}"
+            )
+        numbers = [place[level] if level in place else place[str(level)] for level in found]
+    elif columns.kinds[column] == ORDINAL:
+        if columns.inferred[column] != ORDINAL:
+            raise SchemaError(
+                f"column {name!r} is text without an order: give its levels, lowest first, as "
+                f"ordinal={{{name!r}: [...]}}"
+            )
+        numbers = [float(k) for k in range(len(found))]
+    else:
+        numbers = []
+        for code, level in enumerate(found, 1):
+            try:
+                numbers.append(float(level))
+            except ValueError:
+                row = int(np.flatnonzero(codes == code)[0])
+                raise DataError(
+                    f"column {name!r} is declared continuous, but row {row} holds {level!r}: "
+                    "correct that value, make it missing, or declare the column categorical"
+                ) from None
+    return np.array([np.nan, *numbers])[codes]
+
+
+def _read_sparse(X: Any, schema: Schema, n_jobs: int | None) -> Reading:
+    names = [f"x{column}" for column in range(X.shape[1])]
+    columns = schema.resolve(names, [CONTINUOUS] * len(names))
+    for name, kind in zip(names, columns.kinds, strict=True):
+        if kind == CATEGORICAL:
+            raise SchemaError(
+                f"column {name!r} of a sparse table cannot be categorical: pass the table dense, "
+                "or leave the column continuous"
+            )
+    matrix = scipy.sparse.csc_array(X)
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return Reading(CSCSource(matrix, n_jobs=n_jobs), columns)
