@@ -18,11 +18,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from featly.core.ordering import best_first
 from featly.core.parallel import single_threaded_blas
-from featly.core.sources import CATEGORICAL, Moments, Source
+from featly.core.sources import Moments, Source
 from featly.errors import DataError, SchemaWarning
 from featly.frames import frame_of, is_frame, library_of, take_columns
+from featly.kinds import CATEGORICAL, KINDS
 from featly.reading import read
 from featly.registry import methods_that
 from featly.schema import Columns, Schema
@@ -237,14 +237,16 @@ class _Selector(SelectorMixin, BaseEstimator):
                 f"{name} does not use {' and '.join(unused)} of the schema", SchemaWarning,
                 stacklevel=5,
             )  # fmt: skip
-        for column, kind in zip(columns.names, columns.kinds, strict=True):
-            if kind not in self._kinds:
-                able = ", ".join(methods_that(kind=kind))
-                raise DataError(
-                    f"column {column!r} is {kind}, {name} takes {' and '.join(self._kinds)} "
-                    "columns: leave it out, declare it continuous or ordinal in the schema if its "
-                    f"values have an order, or use a method that takes it: {able}"
-                )
+        for code, kind in enumerate(KINDS):
+            if kind in self._kinds or not (columns.kinds == code).any():
+                continue
+            column = columns.names[int(np.flatnonzero(columns.kinds == code)[0])]
+            able = ", ".join(methods_that(kind=kind))
+            raise DataError(
+                f"column {column!r} is {kind}, {name} takes {' and '.join(self._kinds)} columns: "
+                "leave it out, declare it continuous or ordinal in the schema if its values have "
+                f"an order, or use a method that takes it: {able}"
+            )
 
     # ---- output -----------------------------------------------------------------------------
     def transform(self, X: Any) -> Any:
@@ -286,10 +288,13 @@ class _Selector(SelectorMixin, BaseEstimator):
         return frame
 
     def _names(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None:
-            return [str(name) for name in names]
-        return list(self._column_names)
+        return list(self._columns.names)
+
+    @property
+    def kinds_(self) -> list[str]:
+        """Kind of every column, in words."""
+        check_is_fitted(self)
+        return [KINDS[kind] for kind in self._columns.kinds]
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
@@ -368,10 +373,8 @@ class Ranker(_Selector):
         """Order the columns."""
 
     def _store(self, problem: Problem, ranking: Ranking) -> None:
-        self._column_names = problem.columns.names
-        self._keep = problem.columns.keep
+        self._columns = problem.columns
         self.classes_ = problem.classes
-        self.kinds_ = problem.columns.kinds
         self.order_ = ranking.order
         self.ranking_ = np.empty(len(ranking.order), np.int64)
         self.ranking_[ranking.order] = np.arange(1, len(ranking.order) + 1)
@@ -387,7 +390,7 @@ class Ranker(_Selector):
         It follows the parameter: after ``set_params(n_features_to_select=5)`` no refit is needed.
         """
         check_is_fitted(self)
-        count = _count(self.n_features_to_select, len(self.order_), len(self._keep))
+        count = _count(self.n_features_to_select, len(self.order_), len(self._columns.keep))
         mask = np.zeros(len(self.order_), bool)
         mask[self.order_[:count]] = True
         return mask
@@ -396,10 +399,10 @@ class Ranker(_Selector):
         return self.support_
 
     def _table_columns(self) -> dict[str, Any]:
-        order, names = self.order_, self._names()
+        order, names, kinds = self.order_, self._names(), self.kinds_
         columns = {
             "feature": [names[f] for f in order],
-            "kind": [self.kinds_[f] for f in order],
+            "kind": [kinds[f] for f in order],
             "rank": self.ranking_[order],
             "score": self.scores_[order],
             "selected": self.support_[order],
@@ -426,9 +429,8 @@ class SubsetSelector(_Selector):
         problem = self._read(X, y)
         with single_threaded_blas():
             chosen = np.asarray(self._select(problem), dtype=np.int64)
-        self._column_names = problem.columns.names
+        self._columns = problem.columns
         self.classes_ = problem.classes
-        self.kinds_ = problem.columns.kinds
         self.order_ = chosen
         self.support_ = np.zeros(problem.source.n_features, bool)
         self.support_[chosen] = True
@@ -442,12 +444,12 @@ class SubsetSelector(_Selector):
         return self.support_
 
     def _table_columns(self) -> dict[str, Any]:
-        names = self._names()
+        names, kinds = self._names(), self.kinds_
         rest = np.flatnonzero(~self.support_)
         order = np.concatenate([self.order_, rest])
         return {
             "feature": [names[f] for f in order],
-            "kind": [self.kinds_[f] for f in order],
+            "kind": [kinds[f] for f in order],
             "selected": self.support_[order],
         }
 
@@ -471,11 +473,6 @@ def keep_first(order: np.ndarray, keep: np.ndarray) -> np.ndarray:
         return order
     kept = np.isin(order, keep)
     return np.concatenate([order[kept], order[~kept]])
-
-
-def order_by_score(scores: np.ndarray, columns: Columns) -> np.ndarray:
-    """Columns from the highest score to the lowest, those to keep in front."""
-    return keep_first(best_first(scores), columns.keep)
 
 
 def _count(wanted: Any, n_features: int, n_keep: int) -> int:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from featly.errors import DataError
+from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 
 __all__ = ["Table", "frame_of", "is_frame", "open_table", "take_columns"]
 
-CONTINUOUS, ORDINAL, CATEGORICAL = "continuous", "ordinal", "categorical"
 MOST_LEVELS = 65_535
 
 
@@ -50,7 +50,7 @@ class Table(ABC):
     n_rows: int
 
     @abstractmethod
-    def kinds(self) -> list[str]:
+    def kinds(self) -> list[np.uint8]:
         """The kind of every column as its dtype tells it; DataError if a dtype is of no use."""
 
     @abstractmethod
@@ -140,19 +140,18 @@ class _Pandas(Table):
         self.n_rows = len(X)
         self._dtypes = list(X.dtypes)
 
-    def kinds(self) -> list[str]:
-        known: dict[Any, str] = {}
+    def kinds(self) -> list[np.uint8]:
+        known: dict[Any, np.uint8 | None] = {}
         found = []
         for column, dtype in enumerate(self._dtypes):
-            kind = known.get(dtype)
-            if kind is None:
-                kind = self._kind(dtype, column)
-                if kind != "look":
-                    known[dtype] = kind
-            found.append(self._look(column) if kind == "look" else kind)
+            if dtype not in known:
+                known[dtype] = self._kind(dtype, column)
+            kind = known[dtype]
+            found.append(self._look(column) if kind is None else kind)
         return found
 
-    def _kind(self, dtype: Any, column: int) -> str:
+    def _kind(self, dtype: Any, column: int) -> np.uint8 | None:
+        """The kind of a dtype; None for objects, which must be looked at."""
         from pandas.api import types
 
         if isinstance(dtype, sys.modules["pandas"].CategoricalDtype):
@@ -166,12 +165,12 @@ class _Pandas(Table):
         if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
             raise self._dates(column)
         if types.is_object_dtype(dtype):
-            return "look"
+            return None
         if types.is_string_dtype(dtype):
             return CATEGORICAL
         raise self._useless(column, f"has dtype {dtype}", "make it numbers or text")
 
-    def _look(self, column: int) -> str:
+    def _look(self, column: int) -> np.uint8:
         values = self.frame.iloc[:, column]
         found = sys.modules["pandas"].api.types.infer_dtype(values, skipna=True)
         if found in ("string", "boolean", "categorical"):
@@ -212,7 +211,7 @@ class _Polars(Table):
         self.n_rows = X.height
         self._dtypes = list(X.dtypes)
 
-    def kinds(self) -> list[str]:
+    def kinds(self) -> list[np.uint8]:
         import polars as pl
 
         found = []
@@ -271,7 +270,7 @@ class _Arrow(Table):
         self.names = [str(name) for name in X.column_names]
         self.n_rows = X.num_rows
 
-    def kinds(self) -> list[str]:
+    def kinds(self) -> list[np.uint8]:
         from pyarrow import types
 
         found = []
@@ -340,10 +339,10 @@ class _Objects(Table):
         self.names = [f"x{column}" for column in range(X.shape[1])]
         self.n_rows = len(X)
 
-    def kinds(self) -> list[str]:
+    def kinds(self) -> list[np.uint8]:
         return [self._kind(column) for column in range(len(self.names))]
 
-    def _kind(self, column: int) -> str:
+    def _kind(self, column: int) -> np.uint8:
         if self.array.dtype.kind in "UST":
             return CATEGORICAL
         values = [v for v in self.array[:, column] if not _absent(v)]

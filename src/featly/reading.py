@@ -7,14 +7,12 @@ import numpy as np
 import scipy.sparse
 
 from featly.core.sources import CSCSource, DenseSource, Source
-from featly.core.sources import base as kinds
 from featly.errors import DataError, SchemaError
-from featly.frames import CATEGORICAL, CONTINUOUS, ORDINAL, Table, is_frame, open_table
+from featly.frames import Table, is_frame, open_table
+from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL, DefaultNames
 from featly.schema import Columns, Schema
 
 __all__ = ["Reading", "read"]
-
-KIND = {CONTINUOUS: kinds.CONTINUOUS, ORDINAL: kinds.ORDINAL, CATEGORICAL: kinds.CATEGORICAL}
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,11 @@ def read(X: Any, schema: Schema, n_jobs: int | None = None) -> Reading:
         return _read_sparse(X, schema, n_jobs)
     if is_frame(X) or X.dtype.kind in "OUST":
         return _read_table(open_table(X), schema, n_jobs)
-    names = [f"x{column}" for column in range(X.shape[1])]
-    columns = schema.resolve(names, [CONTINUOUS] * len(names))
-    if all(kind == CONTINUOUS for kind in columns.kinds):
+    names = DefaultNames(X.shape[1])
+    columns = schema.resolve(names, np.full(len(names), CONTINUOUS))
+    if (columns.kinds == CONTINUOUS).all():
         return Reading(DenseSource(_floats(X), n_jobs=n_jobs), columns)
-    return _read_table(_Numbers(X, names), schema, n_jobs)
+    return _read_table(_Numbers(X, list(names)), schema, n_jobs)
 
 
 def _floats(X: np.ndarray) -> np.ndarray:
@@ -55,7 +53,7 @@ class _Numbers(Table):
     def __init__(self, X: np.ndarray, names: list[str]) -> None:
         self.array, self.names, self.n_rows = X, names, len(X)
 
-    def kinds(self) -> list[str]:
+    def kinds(self) -> list[np.uint8]:
         return [CONTINUOUS] * len(self.names)
 
     def numbers(self, columns: Any) -> np.ndarray:
@@ -72,8 +70,8 @@ class _Numbers(Table):
 
 def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:
     columns = schema.resolve(table.names, table.kinds())
-    categorical = [j for j, kind in enumerate(columns.kinds) if kind == CATEGORICAL]
-    numeric = [j for j, kind in enumerate(columns.kinds) if kind != CATEGORICAL]
+    categorical = np.flatnonzero(columns.kinds == CATEGORICAL).tolist()
+    numeric = np.flatnonzero(columns.kinds != CATEGORICAL).tolist()
     plain = [j for j in numeric if columns.inferred[j] == CONTINUOUS and j not in columns.levels]
     values = None
     if plain:
@@ -92,7 +90,7 @@ def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:
     source = DenseSource(
         values,
         codes,
-        np.array([KIND[kind] for kind in columns.kinds], dtype=np.uint8),
+        columns.kinds,
         n_levels,
         n_jobs=n_jobs,
     )
@@ -136,14 +134,14 @@ def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
 
 
 def _read_sparse(X: Any, schema: Schema, n_jobs: int | None) -> Reading:
-    names = [f"x{column}" for column in range(X.shape[1])]
-    columns = schema.resolve(names, [CONTINUOUS] * len(names))
-    for name, kind in zip(names, columns.kinds, strict=True):
-        if kind == CATEGORICAL:
-            raise SchemaError(
-                f"column {name!r} of a sparse table cannot be categorical: pass the table dense, "
-                "or leave the column continuous"
-            )
+    names = DefaultNames(X.shape[1])
+    columns = schema.resolve(names, np.full(len(names), CONTINUOUS))
+    categorical = np.flatnonzero(columns.kinds == CATEGORICAL)
+    if len(categorical):
+        raise SchemaError(
+            f"column {names[categorical[0]]!r} of a sparse table cannot be categorical: pass the "
+            "table dense, or leave the column continuous"
+        )
     matrix = scipy.sparse.csc_array(X)
     if matrix.dtype not in (np.float32, np.float64):
         matrix = matrix.astype(np.float64)

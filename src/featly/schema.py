@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from featly.errors import SchemaError
-from featly.frames import CATEGORICAL, CONTINUOUS, ORDINAL, Table, frame_of, library_of, open_table
+from featly.frames import Table, frame_of, library_of, open_table
+from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS, ORDINAL, DefaultNames
 
 __all__ = ["Columns", "Schema", "SchemaReport"]
 
@@ -131,18 +132,26 @@ class Schema:
                 raise SchemaError(f"a schema has no part {part!r}{_nearest(str(part), known)}")
         return cls(**schema)
 
-    def resolve(self, names: Sequence[str], inferred: Sequence[str]) -> "Columns":
+    def resolve(self, names: "list[str] | DefaultNames", inferred: Any) -> "Columns":
         """Apply this schema to a table with these column names and kinds by dtype."""
-        place = {name: position for position, name in enumerate(names)}
+        place: dict[str, int] = {}
+
+        def position(name: str) -> int | None:
+            if isinstance(names, DefaultNames):
+                return names.position(name)
+            if not place:
+                place.update({name: k for k, name in enumerate(names)})
+            return place.get(name)
 
         def find(part: str, column: Name) -> int:
             if isinstance(column, str):
-                if column not in place:
+                found = position(column)
+                if found is None:
                     raise SchemaError(
                         f"{part} names {column!r}, which is not a column"
                         f"{_nearest(column, list(names))}"
                     )
-                return place[column]
+                return found
             if not 0 <= column < len(names):
                 raise SchemaError(
                     f"{part} names position {column}: positions run from 0 to {len(names) - 1}"
@@ -163,24 +172,22 @@ class Schema:
             out[find_all(part, values)] = list(values.values())
             return out
 
-        kinds = list(inferred)
+        inferred = np.asarray(inferred, dtype=np.uint8)
+        kinds = inferred.copy()
         said: dict[int, str] = {}
-        for kind, columns in (
-            (CATEGORICAL, self.categorical),
-            (ORDINAL, self.ordinal),
-            (CONTINUOUS, self.continuous),
-        ):
-            for column in find_all(kind, columns):
+        for code, word in enumerate(KINDS):
+            for column in find_all(word, getattr(self, word)):
                 if column in said:
-                    raise SchemaError(f"{names[column]!r} cannot be {said[column]} and {kind}")
-                said[column] = kinds[column] = kind
+                    raise SchemaError(f"{names[column]!r} cannot be {said[column]} and {word}")
+                said[column] = word
+                kinds[column] = code
         levels = {}
         if isinstance(self.ordinal, Mapping):
             levels = {find("ordinal", name): list(order) for name, order in self.ordinal.items()}
         return Columns(
-            names=list(names),
+            names=names,
             kinds=kinds,
-            inferred=list(inferred),
+            inferred=inferred,
             levels=levels,
             keep=np.array(find_all("keep", self.keep), dtype=np.int64),
             prior=numbers("prior", self.prior, 1.0),
@@ -228,9 +235,9 @@ class Schema:
 class Columns:
     """A schema applied to one table: an entry for every column."""
 
-    names: list[str]
-    kinds: list[str]
-    inferred: list[str]
+    names: list[str] | DefaultNames
+    kinds: np.ndarray
+    inferred: np.ndarray
     levels: dict[int, list[Any]]
     keep: np.ndarray
     prior: np.ndarray | None
@@ -275,9 +282,7 @@ class SchemaReport:
 
     def __str__(self) -> str:
         counts = [
-            f"{self.kinds.count(kind)} {kind}"
-            for kind in (CONTINUOUS, ORDINAL, CATEGORICAL)
-            if kind in self.kinds
+            f"{self.kinds.count(kind)} {kind}" for kind in KINDS if kind in self.kinds
         ]
         lines = [f"{self.n_rows} rows, {len(self.names)} columns: {', '.join(counts)}"]
         missing = sum(1 for count in self.n_missing if count)
@@ -328,11 +333,17 @@ def _describe(schema: Schema, table: Table, library: str | None) -> SchemaReport
         if remark:
             remarks[name] = remark
     return SchemaReport(
-        table.n_rows, table.names, columns.kinds, n_missing, n_distinct, remarks, library
+        table.n_rows,
+        table.names,
+        [KINDS[kind] for kind in columns.kinds],
+        n_missing,
+        n_distinct,
+        remarks,
+        library,
     )
 
 
-def _remark(name: str, kind: str, levels: list[Any], n_present: int, *, declared: bool) -> str:
+def _remark(name: str, kind: int, levels: list[Any], n_present: int, *, declared: bool) -> str:
     """What looks wrong about a column, or an empty string."""
     if n_present == 0:
         return "entirely missing; leave it out"

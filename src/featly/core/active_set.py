@@ -20,7 +20,7 @@ K may be given by a factor, K = A A', for many rows and few columns: no n x n ma
 
 import numpy as np
 
-from featly.core.jit import kernel
+from featly.core.jit import kernel, lane_kernel
 
 __all__ = ["CONVERGED", "UNBOUNDED", "downdate_inverse", "solve_active_set"]
 
@@ -30,7 +30,7 @@ CONVERGED, TOO_MANY_CHANGES, UNBOUNDED = 0, 1, 2
 SINGULAR = 1e-10  # a pivot below this share of its diagonal is taken as zero
 
 
-@kernel
+@lane_kernel
 def _cross(K, A, factored, shift, free, n_free, j, out):
     """``out[k] = K[free[k], j] + shift``; returns the diagonal entry of j."""
     if factored:
@@ -48,7 +48,7 @@ def _cross(K, A, factored, shift, free, n_free, j, out):
     return K[j, j] + shift
 
 
-@kernel
+@lane_kernel
 def _move(K, A, factored, free, n_free, step, length, b, gradient):
     """b[free] += length * step, and the gradient with it."""
     n = len(b)

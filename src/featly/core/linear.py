@@ -1,13 +1,13 @@
 """Linear algebra over columns: tiles for Gram matrices, and v' K_f v of every column.
 
 Columns are centred and scaled as they are read, never in a copy of the table. A sum over the
-rows of one column runs eight rows at a time in a fixed order, in both layouts, so equal columns
-get equal bits (BLAS does not promise that). Gram matrices add over columns and may use BLAS.
+rows of one column runs in an order that is the same for all columns, so equal columns get equal
+bits (BLAS does not promise that). Gram matrices add over columns and may use BLAS.
 """
 
 import numpy as np
 
-from featly.core.jit import kernel
+from featly.core.jit import kernel, lane_kernel
 
 __all__ = [
     "forms_codes",
@@ -65,29 +65,19 @@ def forms_rows(X, rows, v, center, scale, lo, hi, out):
         out[lo + j] = (w[j] * scale[lo + j]) ** 2
 
 
-@kernel
-def forms_columns(Xt, columns, rows, v, center, scale, lo, hi, out):
-    """The same for a feature-major ``Xt``; entry j of center, scale, out is ``columns[j]``."""
-    n = len(rows)
+@lane_kernel
+def forms_columns(Xt, columns, v, center, scale, lo, hi, out):
+    """The same for a feature-major ``Xt``; entry j of center, scale, out is ``columns[j]``.
+
+    `v` has an entry for every row.
+    """
+    n = len(v)
     for j in range(lo, hi):
         x = Xt[columns[j]]
         m = center[j]
         w = 0.0
-        k = 0
-        while k + 8 <= n:
-            a = v[k] * (np.float64(x[rows[k]]) - m)
-            b = v[k + 1] * (np.float64(x[rows[k + 1]]) - m)
-            c = v[k + 2] * (np.float64(x[rows[k + 2]]) - m)
-            d = v[k + 3] * (np.float64(x[rows[k + 3]]) - m)
-            e = v[k + 4] * (np.float64(x[rows[k + 4]]) - m)
-            f = v[k + 5] * (np.float64(x[rows[k + 5]]) - m)
-            g = v[k + 6] * (np.float64(x[rows[k + 6]]) - m)
-            h = v[k + 7] * (np.float64(x[rows[k + 7]]) - m)
-            w += ((a + b) + (c + d)) + ((e + f) + (g + h))
-            k += 8
-        while k < n:
-            w += v[k] * (np.float64(x[rows[k]]) - m)
-            k += 1
+        for i in range(n):
+            w += v[i] * (np.float64(x[i]) - m)
         out[j] = (w * scale[j]) ** 2
 
 

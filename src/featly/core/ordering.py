@@ -45,7 +45,15 @@ def best_first(scores: FloatArray) -> IntArray:
     """
     if np.isnan(scores).any():
         raise ValueError(f"score {int(np.flatnonzero(np.isnan(scores))[0])} is not a number")
-    return np.argsort(-rounded(scores), kind="stable")
+    return _falling(rounded(scores))
+
+
+def _falling(keys: FloatArray) -> IntArray:
+    order = np.argsort(-keys)  # several times faster than a stable sort, good where keys differ
+    found = keys[order]
+    if (found[1:] == found[:-1]).any():
+        return np.argsort(-keys, kind="stable")
+    return order
 
 
 def worst(scores: FloatArray, count: int) -> IntArray:
@@ -61,13 +69,13 @@ def worst(scores: FloatArray, count: int) -> IntArray:
         return np.array([_last(scores)])
     keys = rounded(scores)
     if count >= len(keys):
-        return np.argsort(-keys, kind="stable")
+        return _falling(keys)
     limit = np.partition(keys, count - 1)[count - 1]
     below = np.flatnonzero(keys < limit)
     at_limit = np.flatnonzero(keys == limit)
     chosen = np.concatenate([below, at_limit[len(at_limit) - (count - len(below)) :]])
     chosen.sort()
-    return chosen[np.argsort(-keys[chosen], kind="stable")]
+    return chosen[_falling(keys[chosen])]
 
 
 @kernel

@@ -36,7 +36,14 @@ def n_threads(n_jobs: int | None = None) -> int:
         if (joblib.parallel.get_active_backend()[0].nesting_level or 0) > 0:
             return 1
         n_jobs = -1
-    return n_jobs if n_jobs > 0 else max(1, joblib.cpu_count() + 1 + n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
+
+
+@functools.cache
+def _cores() -> int:
+    import joblib
+
+    return joblib.cpu_count()  # reads files of the system: too slow to ask in every round
 
 
 def split(count: int, size: int) -> list[tuple[int, int]]:
@@ -57,8 +64,8 @@ def run_blocks(
 
     An exception, Ctrl-C included, cancels the blocks not yet begun and is raised here.
     """
-    workers = min(n_threads(n_jobs), len(blocks))
-    if workers <= 1:
+    workers = min(n_threads(n_jobs), len(blocks)) if len(blocks) > 1 else 1
+    if workers == 1:
         return [function(block) for block in blocks]
     pool = _pool(workers, os.getpid())
     tasks = [pool.submit(function, block) for block in blocks]

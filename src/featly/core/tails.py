@@ -6,7 +6,7 @@ from scipy import special
 
 from featly.core.jit import kernel
 
-__all__ = ["f_tail"]
+__all__ = ["f_tail", "false_discovery_rates"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,6 +45,23 @@ def f_tail(
         )
     p[infinite], evidence[infinite] = 0.0, np.inf
     return p, evidence / np.log(10)
+
+
+def false_discovery_rates(p: FloatArray, order: npt.NDArray[np.int64]) -> FloatArray:
+    """Benjamini-Hochberg q-values; `order` sorts p, smallest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = np.array([0.01, 0.5, 0.02])
+    >>> false_discovery_rates(p, np.argsort(p)).tolist()
+    [0.03, 0.5, 0.03]
+    """
+    count = len(p)
+    raised = p[order] * (count / np.arange(1, count + 1))
+    q = np.empty(count)
+    q[order] = np.minimum(1.0, np.minimum.accumulate(raised[::-1])[::-1])
+    return q
 
 
 @kernel

@@ -11,12 +11,12 @@ Fisher, R. A. (1925), *Statistical Methods for Research Workers*.
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from featly.base import Problem, Ranker, Ranking, order_by_score
+from featly.base import Problem, Ranker, Ranking, keep_first
+from featly.core.ordering import best_first
 from featly.core.parallel import run_blocks, split
 from featly.core.sources import Moments
-from featly.core.tails import f_tail
+from featly.core.tails import f_tail, false_discovery_rates
 from featly.schema import Schema
 
 __all__ = ["FTest"]
@@ -103,13 +103,14 @@ class FTest(Ranker):
 
         parts = run_blocks(tail, split(len(statistic), 16_384), self.n_jobs)
         p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
+        order = best_first(evidence)
         return Ranking(
-            order=order_by_score(evidence, problem.columns),
+            order=keep_first(order, problem.columns.keep),
             scores=evidence,
             extra={
                 "statistic": statistic,
                 "p_value": p,
-                "q_value": stats.false_discovery_control(p),
+                "q_value": false_discovery_rates(p, order),
             },
         )
 

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.core.parallel import run_blocks, split
+from featly.kinds import CATEGORICAL
 
-__all__ = ["CATEGORICAL", "CONTINUOUS", "ORDINAL", "Moments", "Source"]
-
-CONTINUOUS, ORDINAL, CATEGORICAL = np.uint8(0), np.uint8(1), np.uint8(2)
+__all__ = ["Moments", "Source", "standardisation"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -44,7 +43,7 @@ class Source(ABC):
     ----------
     n_rows, n_features : int
     kinds : uint8 array of shape (n_features,)
-        CONTINUOUS, ORDINAL or CATEGORICAL.
+        See :mod:`featly.kinds`.
     atoms : int64 array of shape (n_features + 1,)
         The one-hot block of feature f is ``atoms[f]:atoms[f + 1]``; a single atom where the
         feature is not categorical.

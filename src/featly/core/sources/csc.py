@@ -5,7 +5,8 @@ import scipy.sparse
 
 from featly.core import linear, moments
 from featly.core.parallel import run_blocks, split
-from featly.core.sources.base import CONTINUOUS, FloatArray, IntArray, Moments, Source
+from featly.core.sources.base import FloatArray, IntArray, Moments, Source
+from featly.kinds import CONTINUOUS
 
 __all__ = ["CSCSource"]
 

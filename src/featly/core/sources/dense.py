@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from featly.core import linear, moments
 from featly.core.parallel import run_blocks, split
-from featly.core.sources.base import CATEGORICAL, CONTINUOUS, FloatArray, IntArray, Moments, Source
+from featly.core.sources.base import FloatArray, IntArray, Moments, Source
+from featly.kinds import CATEGORICAL, CONTINUOUS
 
 __all__ = ["DenseSource"]
 
@@ -211,10 +212,8 @@ class DenseSource(Source):
         return counts
 
     def forms(self, v: FloatArray) -> FloatArray:
-        """``v' K_f v`` for every feature: one pass over the rows in which v is not zero."""
+        """``v' K_f v`` for every feature: one pass over the values."""
         out = np.empty(self.n_features)
-        rows = np.flatnonzero(v)
-        weights = v[rows]
         plain = len(self.categorical) == 0
         at = slice(None) if plain else self.numeric
         center = self.center if plain else self.center[self.atoms[:-1][self.numeric]]
@@ -226,22 +225,22 @@ class DenseSource(Source):
             lying = self.values.T
 
             def columns(block: tuple[int, int]) -> None:
-                linear.forms_columns(
-                    lying, self.columns, rows, weights, center, scale, *block, found
-                )
+                linear.forms_columns(lying, self.columns, v, center, scale, *block, found)
 
             run_blocks(columns, split(len(self.columns), 4096), self.n_jobs)
             if not plain:
                 out[at] = found
         else:
-            out[at] = self._row_major_forms(rows, weights, center, scale)
+            out[at] = self._row_major_forms(v, center, scale)
         if len(self.categorical):
             out[self.categorical] = self._code_forms(v)
         return out
 
     def _row_major_forms(
-        self, rows: IntArray, weights: FloatArray, center: FloatArray, scale: FloatArray
+        self, v: FloatArray, center: FloatArray, scale: FloatArray
     ) -> FloatArray:
+        rows = np.flatnonzero(v)
+        weights = v[rows]
         # a row is read as it lies, columns outside the view included: that streams, a gather
         # does not; a view of few columns is better compacted first
         width = self.values.shape[1]
