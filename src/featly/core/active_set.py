@@ -241,7 +241,7 @@ def solve_active_set(
             residual = 0.0
             for k in range(n_free):
                 residual = max(residual, abs(gradient[free[k]] + bias))
-            if residual > 1e-13 and refinements < 4 and residual < best_residual / 2:
+            if residual > 2e-15 and refinements < 4 and residual < best_residual / 2:
                 best_residual = residual
                 refinements += 1
                 continue

@@ -67,18 +67,18 @@ def forms_rows(X, rows, v, center, scale, lo, hi, out):
 
 @lane_kernel
 def forms_columns(Xt, columns, v, center, scale, lo, hi, out):
-    """The same for a feature-major ``Xt``; entry j of center, scale, out is ``columns[j]``.
+    """The same for a feature-major ``Xt``: ``out[j]`` is for column ``columns[j]``.
 
-    `v` has an entry for every row.
+    `v` has an entry for every row; center and scale are indexed by column.
     """
     n = len(v)
     for j in range(lo, hi):
         x = Xt[columns[j]]
-        m = center[j]
+        m = center[columns[j]]
         w = 0.0
         for i in range(n):
             w += v[i] * (np.float64(x[i]) - m)
-        out[j] = (w * scale[j]) ** 2
+        out[j] = (w * scale[columns[j]]) ** 2
 
 
 @kernel
@@ -92,28 +92,28 @@ def forms_csc(data, indices, indptr, columns, v, center, scale, lo, hi, out):
         w = 0.0
         for k in range(indptr[f], indptr[f + 1]):
             w += v[indices[k]] * np.float64(data[k])
-        out[j] = ((w - center[j] * total) * scale[j]) ** 2
+        out[j] = ((w - center[f] * total) * scale[f]) ** 2
 
 
 @kernel
-def forms_codes(codes, which, v, atoms, center, scale, lo, hi, out):
+def forms_codes(codes, rows, v, atoms, center, scale, lo, hi, out):
     """The same for categorical columns: the squared norm of w over the one-hot block.
 
-    Code c > 0 of column j is its level ``c - 1``, whose center is ``center[atoms[j] + c - 1]``.
+    Code c > 0 in row r of `codes` is its level ``c - 1``, centred by ``center[atoms[r] + c - 1]``.
     """
     total = 0.0
     for i in range(len(v)):
         total += v[i]
     for j in range(lo, hi):
-        levels = np.zeros(atoms[j + 1] - atoms[j] + 1)
-        code = codes[which[j]]
+        r = rows[j]
+        levels = np.zeros(atoms[r + 1] - atoms[r] + 1)
         for i in range(len(v)):
-            levels[code[i]] += v[i]
+            levels[codes[r, i]] += v[i]
         norm = 0.0
         for c in range(1, len(levels)):
-            w = levels[c] - center[atoms[j] + c - 1] * total
+            w = levels[c] - center[atoms[r] + c - 1] * total
             norm += w * w
-        out[j] = norm * scale[j] * scale[j]
+        out[j] = norm * scale[r] * scale[r]
 
 
 @kernel
@@ -121,29 +121,28 @@ def tile_rows(X, columns, center, scale, out):
     """``out[j, i]``: column ``columns[j]`` of a row-major X, centred and scaled, in float64."""
     for i in range(X.shape[0]):
         for j in range(len(columns)):
-            out[j, i] = (np.float64(X[i, columns[j]]) - center[j]) * scale[j]
+            c = columns[j]
+            out[j, i] = (np.float64(X[i, c]) - center[c]) * scale[c]
 
 
 @kernel
 def tile_columns(Xt, columns, center, scale, out):
     """The same for a feature-major ``Xt``."""
     for j in range(len(columns)):
-        x = Xt[columns[j]]
+        c = columns[j]
+        x = Xt[c]
         for i in range(len(x)):
-            out[j, i] = (np.float64(x[i]) - center[j]) * scale[j]
+            out[j, i] = (np.float64(x[i]) - center[c]) * scale[c]
 
 
 @kernel
-def tile_codes(codes, which, atoms, center, scale, out):
-    """One-hot blocks of categorical columns, a row of `out` for each level.
+def tile_codes(codes, row, atoms, center, scale, out):
+    """The one-hot block of a categorical column, a row of `out` for each level.
 
-    Block j fills rows ``atoms[j] - atoms[0]`` onwards. A missing value (code 0) is in no level.
+    A missing value (code 0) is in no level.
     """
-    start = atoms[0]
-    for j in range(len(which)):
-        code = codes[which[j]]
-        for a in range(atoms[j], atoms[j + 1]):
-            level = a - atoms[j] + 1
-            for i in range(len(code)):
-                hot = 1.0 if code[i] == level else 0.0
-                out[a - start, i] = (hot - center[a]) * scale[j]
+    for level in range(len(out)):
+        m = center[atoms[row] + level]
+        for i in range(codes.shape[1]):
+            hot = 1.0 if codes[row, i] == level + 1 else 0.0
+            out[level, i] = (hot - m) * scale[row]

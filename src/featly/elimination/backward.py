@@ -39,8 +39,8 @@ class Elimination:
         The round in which each column was dropped, from 0; the last round is the highest.
     criterion : float array
         Its importance in that round.
-    share : float array
-        The same as a share of the sum over the columns of that round.
+    totals : list of float
+        The sum of the importances of all columns in every round.
     interrupted : bool
         Whether Ctrl-C ended it early; the columns left are then ordered by their last importance.
     """
@@ -48,8 +48,14 @@ class Elimination:
     order: np.ndarray
     round: np.ndarray
     criterion: np.ndarray
-    share: np.ndarray
+    totals: list[float]
     interrupted: bool = False
+
+    @property
+    def share(self) -> np.ndarray:
+        """`criterion` as a share of its sum over the columns of that round."""
+        totals = np.array(self.totals)[self.round]
+        return np.divide(self.criterion, totals, out=np.zeros(len(totals)), where=totals > 0)
 
 
 def check_schedule(step: Step, fine_below: int | None) -> None:
@@ -126,7 +132,7 @@ def eliminate(
         order=np.empty(n_features, np.int64),
         round=np.zeros(n_features, np.int32),
         criterion=np.zeros(n_features),
-        share=np.zeros(n_features),
+        totals=[],
     )
     remaining = np.arange(n_features)
     current = np.zeros(n_features)
@@ -176,6 +182,4 @@ def _record(
     found.order[end - len(columns) : end] = columns
     found.round[columns] = number
     found.criterion[columns] = current[positions]
-    total = current.sum()
-    if total > 0:
-        found.share[columns] = current[positions] / total
+    found.totals.append(float(current.sum()))

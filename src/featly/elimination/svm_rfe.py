@@ -191,7 +191,7 @@ class SVMRFE(Ranker):
         return by_class[problem.y]
 
 
-COMPACT_SHARE = 10  # a row-major table is copied, column by column, once this fraction is left ...
+COMPACT_SHARE = 20  # a row-major table is copied, column by column, once this fraction is left ...
 COMPACT_BYTES = 16 << 20  # ... or once what is left is this small
 REBUILD_TRACE = 8  # rebuild the Gram matrix when its trace has fallen by this factor
 MOST_DENSE_ROWS = 1024  # above this, and ...
@@ -209,16 +209,18 @@ class _LinearMachine:
         self._factor: np.ndarray | None = None
         self._gram: np.ndarray | None = None
         self._built_trace = 0.0
+        self._compact()
 
     def criterion(self) -> np.ndarray:
-        n, rank = self.source.n_rows, int(self.source.atoms[-1])
+        n, rank = self.source.n_rows, self.source.n_atoms
         if n > MOST_DENSE_ROWS and rank * FACTOR_SHARE <= n:
             self._gram = None
             if self._factor is None:
                 self._factor = np.empty((n, rank))
+                atoms = self.source.atoms
                 for low, high in self.source.blocks():
-                    atoms = slice(self.source.atoms[low], self.source.atoms[high])
-                    self._factor[:, atoms] = self.source.load(np.arange(low, high)).T
+                    tile = self.source.load(np.arange(low, high))
+                    self._factor[:, atoms[low] : atoms[high]] = tile.T
             self.dual.solve_factor(self._factor)
         else:
             if self._gram is None:

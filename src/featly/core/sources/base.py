@@ -42,6 +42,7 @@ class Source(ABC):
     Attributes
     ----------
     n_rows, n_features : int
+    n_atoms : int
     kinds : uint8 array of shape (n_features,)
         See :mod:`featly.kinds`.
     atoms : int64 array of shape (n_features + 1,)
@@ -52,8 +53,17 @@ class Source(ABC):
     n_rows: int
     n_features: int
     kinds: npt.NDArray[np.uint8]
-    atoms: IntArray
     n_jobs: int | None
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of atoms of all features."""
+        return self.n_features
+
+    @property
+    def atoms(self) -> IntArray:
+        """The one-hot block of feature f is ``atoms[f]:atoms[f + 1]``."""
+        return np.arange(self.n_features + 1)
 
     # ---- the storage ------------------------------------------------------------------------
     @abstractmethod
@@ -78,11 +88,11 @@ class Source(ABC):
         The ranges depend on the data alone, never on the number of threads.
         """
         room = max(1, max_bytes // (8 * max(1, self.n_rows)))
-        if self.atoms[-1] == self.n_features:
+        if self.n_atoms == self.n_features and not (self.kinds == CATEGORICAL).any():
             return split(self.n_features, room)
-        found, low = [], 0
+        atoms, found, low = self.atoms, [], 0
         while low < self.n_features:
-            high = int(np.searchsorted(self.atoms, self.atoms[low] + room, side="right")) - 1
+            high = int(np.searchsorted(atoms, atoms[low] + room, side="right")) - 1
             high = max(low + 1, high)
             found.append((low, high))
             low = high
@@ -95,7 +105,7 @@ class Source(ABC):
 
     def level_counts(self) -> FloatArray:
         """Rows at each level of categorical features; 0 at the atoms of others."""
-        return np.zeros(self.atoms[-1])
+        return np.zeros(self.n_atoms)
 
     # ---- answers that add up over columns ---------------------------------------------------
     @abstractmethod
@@ -106,12 +116,12 @@ class Source(ABC):
         """``sum_f K_f`` over some features: float64 of shape (rows, rows)."""
         part = self if features is None else self.view(features)
         n = self.n_rows
-        blocks = [np.arange(low, high) for low, high in part.blocks()]
+        blocks = part.blocks()
         total = np.zeros((n, n))
         if n > 2 * PANEL_ROWS:
             panels = split(n, PANEL_ROWS)
             for block in blocks:
-                tile = part.load(block)
+                tile = part.load(np.arange(*block))
 
                 def panel(rows: tuple[int, int], tile: FloatArray = tile) -> None:
                     total[rows[0] : rows[1]] += tile[:, rows[0] : rows[1]].T @ tile
@@ -119,10 +129,10 @@ class Source(ABC):
                 run_blocks(panel, panels, self.n_jobs)
             return (total + total.T) / 2
 
-        def partial(blocks: list[IntArray]) -> FloatArray:
+        def partial(blocks: list[tuple[int, int]]) -> FloatArray:
             summed = np.zeros((n, n))
             for block in blocks:
-                tile = part.load(block)
+                tile = part.load(np.arange(*block))
                 summed += tile.T @ tile
             return summed
 
@@ -148,10 +158,11 @@ def standardisation(
     spread = moments.m2[0] / np.maximum(moments.count[0], 1)
     categorical = source.kinds == CATEGORICAL
     if categorical.any():
-        start = source.atoms[:-1]
+        atoms = source.atoms
+        start = atoms[:-1]
         counts = source.level_counts()
         total = np.maximum(np.add.reduceat(counts, start), 1)
-        frequency = counts / np.repeat(total, np.diff(source.atoms))
+        frequency = counts / np.repeat(total, np.diff(atoms))
         occupied = np.add.reduceat(counts > 0, start, dtype=np.int64)
         # one level only is exactly zero spread
         block = np.where(occupied > 1, 1 - np.add.reduceat(frequency**2, start), 0.0)

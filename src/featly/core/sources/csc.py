@@ -26,7 +26,6 @@ class CSCSource(Source):
         self.n_jobs = n_jobs
         self.n_rows, self.n_features = matrix.shape
         self.kinds = np.full(self.n_features, CONTINUOUS)
-        self.atoms = np.arange(self.n_features + 1)
         self.columns = np.arange(self.n_features)
         self.center = np.zeros(self.n_features)
         self.scale = np.ones(self.n_features)
@@ -37,23 +36,23 @@ class CSCSource(Source):
         part.__dict__.update(self.__dict__)
         part.n_features = len(features)
         part.kinds = self.kinds[features]
-        part.atoms = np.arange(len(features) + 1)
         part.columns = self.columns[features]
-        part.center, part.scale = self.center[features], self.scale[features]
         return part
 
     def scaled(self, center: FloatArray, scale: FloatArray) -> "CSCSource":
         """Centred and scaled when read; the matrix is shared and stays sparse."""
         part = object.__new__(CSCSource)
         part.__dict__.update(self.__dict__)
-        part.center, part.scale = center, scale
+        part.center, part.scale = self.center.copy(), self.scale.copy()
+        part.center[self.columns], part.scale[self.columns] = center, scale
         return part
 
     def load(self, features: IntArray) -> FloatArray:
         """Some features, centred and scaled, dense and feature-major."""
-        tile = self.matrix[:, self.columns[features]].toarray().T.astype(np.float64)
-        tile -= self.center[features, None]
-        tile *= self.scale[features, None]
+        columns = self.columns[features]
+        tile = self.matrix[:, columns].toarray().T.astype(np.float64)
+        tile -= self.center[columns, None]
+        tile *= self.scale[columns, None]
         return np.ascontiguousarray(tile)
 
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
@@ -87,10 +86,10 @@ class CSCSource(Source):
     def gram(self, features: IntArray | None = None) -> FloatArray:
         """``sum_f s_f^2 (x_f - c_f)(x_f - c_f)'`` from the sparse products, then centred."""
         part = self if features is None else self.view(features)
-        weight = part.scale
+        weight = self.scale[part.columns]
         matrix = self.matrix[:, part.columns].astype(np.float64)
         matrix = matrix @ scipy.sparse.diags_array(weight)
-        center = part.center * weight
+        center = self.center[part.columns] * weight
         gram = (matrix @ matrix.T).toarray()
         cross = matrix @ center
         gram -= cross[:, None]

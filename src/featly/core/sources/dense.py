@@ -1,5 +1,6 @@
 """Columns in memory: a matrix of numbers, row-major or feature-major, and a matrix of codes."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from featly.kinds import CATEGORICAL, CONTINUOUS
 __all__ = ["DenseSource"]
 
 ROW_BLOCK = 8192  # columns of a row-major matrix that one task streams through
+COLUMN_BLOCK = 4096
 MASKED_BLOCK = 512
 
 
@@ -42,114 +44,140 @@ class DenseSource(Source):
         if values is None:
             assert codes is not None
             values = np.empty((codes.shape[1], 0))
-        if kinds is None:
-            kinds = np.full(values.shape[1], CONTINUOUS)
         if not (values.flags.c_contiguous or values.flags.f_contiguous):
             values = np.ascontiguousarray(values)
         self.values = values
         self.codes = np.empty((0, len(values)), np.uint8) if codes is None else codes
-        self.kinds = kinds
+        self.kinds = np.full(values.shape[1], CONTINUOUS) if kinds is None else kinds
         self.n_jobs = n_jobs
-        self.n_rows, self.n_features = len(values), len(kinds)
-        categorical = kinds == CATEGORICAL
-        sizes = np.ones(self.n_features, np.int64)
-        if n_levels is not None:
-            sizes[categorical] = n_levels
-        self.atoms = np.concatenate([[0], np.cumsum(sizes)])
-        self.numeric = np.flatnonzero(~categorical)  # features that are numbers ...
-        self.columns = np.arange(values.shape[1])  # ... and the columns that hold them
-        self.categorical = np.flatnonzero(categorical)
-        self.code_rows = np.arange(len(self.codes))
-        self.center = np.zeros(self.atoms[-1])
-        self.scale = np.ones(self.n_features)
+        self.n_rows, self.n_features = len(values), len(self.kinds)
+        # where each feature lies: a column of `values` or, if categorical, a row of `codes`
+        self.place = np.empty(self.n_features, np.int64)
+        self.place[self.categorical] = np.arange(len(self.codes))
+        self.place[self.numeric] = np.arange(values.shape[1])
+        # these belong to the matrices, so that views need no copy of them
+        levels = np.zeros(0, np.int64) if n_levels is None else n_levels
+        self.code_atoms = np.concatenate([[0], np.cumsum(levels, dtype=np.int64)])
+        self.center = np.zeros(values.shape[1])
+        self.scale = np.ones(values.shape[1])
+        self.code_center = np.zeros(self.code_atoms[-1])
+        self.code_scale = np.ones(len(self.codes))
 
+    # ---- the storage ------------------------------------------------------------------------
     @property
     def feature_major(self) -> bool:
         """Whether a single column of numbers lies together in memory."""
         return bool(self.values.flags.f_contiguous)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers that this view sees."""
+        count = self.n_features - int((self.kinds == CATEGORICAL).sum())
+        return count * self.n_rows * self.values.itemsize
+
+    @cached_property
+    def categorical(self) -> Any:
+        """Index of the categorical features."""
+        return np.flatnonzero(self.kinds == CATEGORICAL)
+
+    @cached_property
+    def numeric(self) -> Any:
+        """Index of the others: a slice where there is nothing but those."""
+        return np.flatnonzero(self.kinds != CATEGORICAL) if len(self.categorical) else slice(None)
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of atoms of all features."""
+        rows = self.place[self.categorical]
+        levels = self.code_atoms[rows + 1] - self.code_atoms[rows]
+        return int(levels.sum()) + self.n_features - len(rows)
+
+    @property
+    def atoms(self) -> IntArray:
+        """The one-hot block of feature f is ``atoms[f]:atoms[f + 1]``."""
+        sizes = np.ones(self.n_features, np.int64)
+        rows = self.place[self.categorical]
+        sizes[self.categorical] = self.code_atoms[rows + 1] - self.code_atoms[rows]
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    def _with(self, **changes: Any) -> "DenseSource":
+        other = object.__new__(DenseSource)
+        other.__dict__.update(self.__dict__)
+        for cached in ("categorical", "numeric"):
+            other.__dict__.pop(cached, None)
+        other.__dict__.update(changes)
+        return other
+
     def view(self, features: IntArray) -> "DenseSource":
         """Only these features, in this order; the matrices are shared."""
-        features = np.asarray(features)
-        part = object.__new__(DenseSource)
-        part.__dict__.update(self.__dict__)
-        part.kinds = self.kinds[features]
-        part.n_features = len(features)
-        part.scale = self.scale[features]
-        if len(self.categorical) == 0:
-            part.atoms = np.arange(len(features) + 1)
-            part.numeric, part.columns = part.atoms[:-1], self.columns[features]
-            part.center = self.center[features]
-            return part
-        sizes = np.diff(self.atoms)[features]
-        part.atoms = np.concatenate([[0], np.cumsum(sizes)])
-        offset = np.repeat(self.atoms[features] - part.atoms[:-1], sizes)
-        part.center = self.center[np.arange(part.atoms[-1]) + offset]
-        place = np.empty(self.n_features, np.int64)
-        place[self.numeric], place[self.categorical] = self.columns, self.code_rows
-        coded = part.kinds == CATEGORICAL
-        part.numeric, part.categorical = np.flatnonzero(~coded), np.flatnonzero(coded)
-        part.columns = place[features[part.numeric]]
-        part.code_rows = place[features[part.categorical]]
-        return part
+        return self._with(
+            n_features=len(features), kinds=self.kinds[features], place=self.place[features]
+        )
 
     def scaled(self, center: FloatArray, scale: FloatArray) -> "DenseSource":
         """Centred and scaled when read; the matrices are shared."""
-        part = object.__new__(DenseSource)
-        part.__dict__.update(self.__dict__)
-        part.center, part.scale = center, scale
-        return part
+        if len(self.categorical) == 0 and self._whole():
+            return self._with(center=center, scale=scale)
+        columns, rows = self.place[self.numeric], self.place[self.categorical]
+        atoms = self.atoms
+        wide_center, wide_scale = self.center.copy(), self.scale.copy()
+        wide_center[columns] = center[atoms[:-1][self.numeric]]
+        wide_scale[columns] = scale[self.numeric]
+        code_center, code_scale = self.code_center.copy(), self.code_scale.copy()
+        code_scale[rows] = scale[self.categorical]
+        for f, row in zip(self.categorical, rows, strict=True):
+            low, high = self.code_atoms[row], self.code_atoms[row + 1]
+            code_center[low:high] = center[atoms[f] : atoms[f + 1]]
+        return self._with(
+            center=wide_center, scale=wide_scale, code_center=code_center, code_scale=code_scale
+        )
 
     def compact(self) -> "DenseSource":
         """The numbers of this view alone, copied to feature-major order; codes are so already."""
         if self.feature_major:
             return self
-        part = object.__new__(DenseSource)
-        part.__dict__.update(self.__dict__)
-        lying = np.empty((len(self.columns), self.n_rows), self.values.dtype)
+        columns = self.place[self.numeric]
+        lying = np.empty((len(columns), self.n_rows), self.values.dtype)
 
         def copy(block: tuple[int, int]) -> None:
             low, high = block
-            lying[low:high] = self.values[:, self.columns[low:high]].T
+            lying[low:high] = self.values[:, columns[low:high]].T
 
-        run_blocks(copy, split(len(self.columns), 256), self.n_jobs)
-        part.values, part.columns = lying.T, np.arange(len(self.columns))
-        return part
+        run_blocks(copy, split(len(columns), 256), self.n_jobs)
+        place = self.place.copy()
+        place[self.numeric] = np.arange(len(columns))
+        return self._with(
+            values=lying.T, place=place, center=self.center[columns], scale=self.scale[columns]
+        )
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the numbers that this view sees."""
-        return len(self.columns) * self.n_rows * self.values.itemsize
+    def _whole(self) -> bool:
+        """Whether every column of the numbers is here, in the order in which it lies."""
+        columns = self.place[self.numeric]
+        width = self.values.shape[1]
+        return len(columns) == width and (width < 2 or bool((np.diff(columns) == 1).all()))
 
     def load(self, features: IntArray) -> FloatArray:
         """The atoms of some features, centred and scaled, feature-major."""
         part = self.view(features)
-        out = np.empty((part.atoms[-1], self.n_rows))
+        columns = part.place[part.numeric]
+        numbers = np.empty((len(columns), self.n_rows))
+        if self.feature_major:
+            linear.tile_columns(self.values.T, columns, self.center, self.scale, numbers)
+        else:
+            linear.tile_rows(self.values, columns, self.center, self.scale, numbers)
         if len(part.categorical) == 0:
-            self._tile(part.columns, part.center, part.scale, out)
-            return out
-        at = part.atoms[:-1][part.numeric]
-        numbers = np.empty((len(at), self.n_rows))
-        self._tile(part.columns, part.center[at], part.scale[part.numeric], numbers)
-        out[at] = numbers
-        for f, row in zip(part.categorical, part.code_rows, strict=True):
-            low, high = part.atoms[f], part.atoms[f + 1]
+            return numbers
+        atoms = part.atoms
+        out = np.empty((atoms[-1], self.n_rows))
+        out[atoms[:-1][part.numeric]] = numbers
+        for f, row in zip(part.categorical, part.place[part.categorical], strict=True):
             linear.tile_codes(
-                self.codes,
-                np.array([row]),
-                np.array([0, high - low]),
-                part.center[low:high],
-                part.scale[f : f + 1],
-                out[low:high],
-            )
+                self.codes, row, self.code_atoms, self.code_center, self.code_scale,
+                out[atoms[f] : atoms[f + 1]],
+            )  # fmt: skip
         return out
 
-    def _tile(self, columns: IntArray, center: FloatArray, scale: FloatArray, out: Any) -> None:
-        if self.feature_major:
-            linear.tile_columns(self.values.T, columns, center, scale, out)
-        else:
-            linear.tile_rows(self.values, columns, center, scale, out)
-
+    # ---- answers that add up over rows ------------------------------------------------------
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
         """One pass over the numbers; categorical features are left at count 0."""
         if groups is None:
@@ -158,7 +186,6 @@ class DenseSource(Source):
         sizes = np.array([len(members) for members in rows], dtype=np.float64)
         width = self.values.shape[1]
         mean, m2 = np.zeros((n_groups, width)), np.zeros((n_groups, width))
-        lying = self.values.T
 
         def one(block: tuple[int, int]) -> list[tuple[IntArray, FloatArray]]:
             low, high = block
@@ -166,7 +193,7 @@ class DenseSource(Source):
                 if len(members) == 0:
                     continue
                 if self.feature_major:
-                    moments.moments_columns(lying, members, low, high, mean[g], m2[g])
+                    moments.moments_columns(self.values.T, members, low, high, mean[g], m2[g])
                 else:
                     moments.moments_rows(self.values, members, low, high, mean[g], m2[g])
             odd = low + np.flatnonzero(~np.isfinite(m2[:, low:high]).all(axis=0))
@@ -194,79 +221,66 @@ class DenseSource(Source):
         return columns, counts
 
     def _by_feature(self, found: Moments) -> Moments:
-        if self.n_features == self.values.shape[1] and np.array_equal(
-            self.columns, np.arange(self.n_features)
-        ):
+        if len(self.categorical) == 0 and self._whole():
             return found
+        columns = self.place[self.numeric]
         out = [np.zeros((len(found.mean), self.n_features)) for _ in range(3)]
         for target, source in zip(out, (found.count, found.mean, found.m2), strict=True):
-            target[:, self.numeric] = source[:, self.columns]
+            target[:, self.numeric] = source[:, columns]
         return Moments(*out)
 
     def level_counts(self) -> FloatArray:
         """Rows at each level of categorical features; 0 at the atoms of others."""
-        counts = np.zeros(self.atoms[-1])
-        for f, row in zip(self.categorical, self.code_rows, strict=True):
-            low, high = self.atoms[f], self.atoms[f + 1]
+        atoms = self.atoms
+        counts = np.zeros(atoms[-1])
+        for f, row in zip(self.categorical, self.place[self.categorical], strict=True):
+            low, high = atoms[f], atoms[f + 1]
             counts[low:high] = np.bincount(self.codes[row], minlength=high - low + 1)[1:]
         return counts
 
+    # ---- answers that add up over columns ---------------------------------------------------
     def forms(self, v: FloatArray) -> FloatArray:
         """``v' K_f v`` for every feature: one pass over the values."""
+        if len(self.categorical) == 0:
+            return self._number_forms(v)
         out = np.empty(self.n_features)
-        plain = len(self.categorical) == 0
-        at = slice(None) if plain else self.numeric
-        center = self.center if plain else self.center[self.atoms[:-1][self.numeric]]
-        scale = self.scale[at]
-        if len(self.numeric) == 0:
-            pass
-        elif self.feature_major:
-            found = out if plain else np.empty(len(self.columns))
-            lying = self.values.T
-
-            def columns(block: tuple[int, int]) -> None:
-                linear.forms_columns(lying, self.columns, v, center, scale, *block, found)
-
-            run_blocks(columns, split(len(self.columns), 4096), self.n_jobs)
-            if not plain:
-                out[at] = found
-        else:
-            out[at] = self._row_major_forms(v, center, scale)
-        if len(self.categorical):
-            out[self.categorical] = self._code_forms(v)
+        out[self.numeric] = self._number_forms(v)
+        out[self.categorical] = self._code_forms(v)
         return out
 
-    def _row_major_forms(
-        self, v: FloatArray, center: FloatArray, scale: FloatArray
-    ) -> FloatArray:
-        rows = np.flatnonzero(v)
-        weights = v[rows]
+    def _number_forms(self, v: FloatArray) -> FloatArray:
+        columns = self.place[self.numeric]
+        width = self.values.shape[1]
+        if self.feature_major:
+            found = np.empty(len(columns))
+
+            def one(block: tuple[int, int]) -> None:
+                linear.forms_columns(
+                    self.values.T, columns, v, self.center, self.scale, *block, found
+                )
+
+            run_blocks(one, split(len(columns), COLUMN_BLOCK), self.n_jobs)
+            return found
         # a row is read as it lies, columns outside the view included: that streams, a gather
         # does not; a view of few columns is better compacted first
-        width = self.values.shape[1]
-        whole = len(self.columns) == width and np.array_equal(self.columns, np.arange(width))
-        if not whole:
-            wide_center, wide_scale = np.zeros(width), np.zeros(width)
-            wide_center[self.columns], wide_scale[self.columns] = center, scale
-            center, scale = wide_center, wide_scale
-        found = np.empty(width)
+        rows = np.flatnonzero(v)
+        wide = np.empty(width)
 
-        def one(block: tuple[int, int]) -> None:
-            linear.forms_rows(self.values, rows, weights, center, scale, *block, found)
+        def one_wide(block: tuple[int, int]) -> None:
+            linear.forms_rows(self.values, rows, v[rows], self.center, self.scale, *block, wide)
 
-        run_blocks(one, split(width, ROW_BLOCK), self.n_jobs)
-        return found if whole else found[self.columns]
+        run_blocks(one_wide, split(width, ROW_BLOCK), self.n_jobs)
+        return wide if self._whole() else wide[columns]
 
     def _code_forms(self, v: FloatArray) -> FloatArray:
-        found = np.empty(len(self.categorical))
-        sizes = np.diff(self.atoms)[self.categorical]
-        atoms = np.concatenate([[0], np.cumsum(sizes)])
-        offset = np.repeat(self.atoms[self.categorical] - atoms[:-1], sizes)
-        center = self.center[np.arange(atoms[-1]) + offset]
-        scale = self.scale[self.categorical]
+        rows = self.place[self.categorical]
+        found = np.empty(len(rows))
 
         def one(block: tuple[int, int]) -> None:
-            linear.forms_codes(self.codes, self.code_rows, v, atoms, center, scale, *block, found)
+            linear.forms_codes(
+                self.codes, rows, v, self.code_atoms, self.code_center, self.code_scale,
+                *block, found,
+            )  # fmt: skip
 
-        run_blocks(one, split(len(found), 2048), self.n_jobs)
+        run_blocks(one, split(len(rows), COLUMN_BLOCK), self.n_jobs)
         return found
