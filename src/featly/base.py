@@ -4,13 +4,13 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     check_array,
     check_is_fitted,
@@ -127,6 +127,10 @@ class _Selector(SelectorMixin, BaseEstimator):
     _sparse: ClassVar[bool] = True
     _many_classes: ClassVar[bool] = True
 
+    def _units_matter(self) -> bool:
+        """Whether multiplying a column by a constant may change the outcome."""
+        return False
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
 
@@ -182,6 +186,8 @@ class _Selector(SelectorMixin, BaseEstimator):
             y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
         elif not isinstance(y, np.ndarray) and hasattr(y, "to_numpy"):
             y = y.to_numpy()
+        elif isinstance(y, list | tuple) and len({isinstance(v, str) for v in y if v is not None}) > 1:
+            y = np.array(y, dtype=object)  # NumPy would quietly turn the numbers into text
         y = column_or_1d(np.asarray(y), warn=True)
         if len(y) != n_rows:
             raise DataError(
@@ -202,7 +208,9 @@ class _Selector(SelectorMixin, BaseEstimator):
             )
         if y.dtype.kind == "f" and np.isinf(y).any():
             raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
-        if type_of_target(y, input_name="y").startswith("continuous"):
+        if y.dtype.kind == "O" and all(isinstance(v, Real) for v in y):
+            y = y.astype(np.float64)
+        if y.dtype.kind == "f" and (y != np.floor(y)).any():
             example = y[np.flatnonzero(y != np.floor(y))[0]]
             raise DataError(
                 f"y holds real numbers such as {example!s} (Unknown label type: continuous): "
@@ -255,6 +263,8 @@ class _Selector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame, array or sparse matrix with the columns seen in ``fit``
+            Values do not matter for a frame; an array must be finite where the method needs
+            complete columns, which is scikit-learn's rule.
 
         Returns
         -------
@@ -267,7 +277,12 @@ class _Selector(SelectorMixin, BaseEstimator):
             selected = take_columns(X, self.get_support(indices=True))
             return self._for_container(selected)
         X = validate_data(
-            self, X, reset=False, dtype=None, accept_sparse=True, ensure_all_finite=False
+            self,
+            X,
+            reset=False,
+            dtype=None,
+            accept_sparse=True,
+            ensure_all_finite=not self._missing,
         )
         if scipy.sparse.issparse(X):
             X = X.tocsc() if X.format not in ("csr", "csc") else X

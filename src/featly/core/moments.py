@@ -64,7 +64,8 @@ def moments_rows(X, rows, lo, hi, mean, m2):
         k += 1
     for j in range(width):
         mean[lo + j] = np.float64(shift[j]) + s1[j] / n
-        m2[lo + j] = max(0.0, s2[j] - s1[j] * s1[j] / n)
+        left = s2[j] - s1[j] * s1[j] / n
+        m2[lo + j] = 0.0 if left < 0 else left  # not max(), which hides a NaN
 
 
 @kernel
@@ -95,7 +96,8 @@ def moments_columns(Xt, rows, lo, hi, mean, m2):
             s2 += a * a
             k += 1
         mean[f] = s + s1 / n
-        m2[f] = max(0.0, s2 - s1 * s1 / n)
+        left = s2 - s1 * s1 / n
+        m2[f] = 0.0 if left < 0 else left
 
 
 @kernel

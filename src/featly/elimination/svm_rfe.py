@@ -137,6 +137,9 @@ class SVMRFE(Ranker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def _units_matter(self) -> bool:
+        return not self.standardize
+
     def _check_parameters(self) -> None:
         check_schedule(self.step, self.fine_below)
         number = isinstance(self.C, int | float | np.integer | np.floating)

@@ -1,0 +1,573 @@
+"""What must hold for every method, one function a property.
+
+Each check takes an unfitted estimator and raises AssertionError. They read what the method
+declares about itself, so a method that takes categorical columns is tested on them, and one that
+does not must say so in words.
+"""
+
+import copy
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from featly.base import Ranker
+from featly.core.parallel import n_threads
+from featly.errors import DataError, SchemaError, SchemaWarning
+from featly.registry import METHODS
+from featly.schema import Schema
+from featly.testing.tables import Example, example, in_library, installed, needs_sparse
+
+__all__ = ["CHECKS", "check_method", "method_checks"]
+
+Check = Callable[[Any], None]
+CHECKS: dict[str, Check] = {}
+
+
+def check_method(estimator: Any, *, scikit_learn: bool = True) -> None:
+    """Run every check on a method, and scikit-learn's own.
+
+    Parameters
+    ----------
+    estimator : Ranker or SubsetSelector
+        Unfitted; it is cloned, never changed.
+    scikit_learn : bool, default=True
+        Also run ``sklearn.utils.estimator_checks.check_estimator``.
+
+    Raises
+    ------
+    AssertionError
+        Which check failed, and how.
+    """
+    for name, check in method_checks(estimator):
+        try:
+            check(estimator)
+        except Exception as error:
+            raise AssertionError(f"{type(estimator).__name__} fails {name}: {error}") from error
+    if scikit_learn:
+        from sklearn.utils.estimator_checks import check_estimator
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check_estimator(clone(estimator), on_skip=None)
+
+
+def method_checks(estimator: Any) -> Iterator[tuple[str, Check]]:
+    """The checks that apply to a method, as (name, function of the estimator)."""
+    for name, check in CHECKS.items():
+        if name in _RANKERS_ONLY and not isinstance(estimator, Ranker):
+            continue
+        yield name, check
+
+
+_RANKERS_ONLY: set[str] = set()
+
+
+def _check(function: Check) -> Check:
+    CHECKS[function.__name__.removeprefix("check_")] = function
+    return function
+
+
+def _ranker_check(function: Check) -> Check:
+    _RANKERS_ONLY.add(function.__name__.removeprefix("check_"))
+    return _check(function)
+
+
+# ---- small tools ----------------------------------------------------------------------------
+def _frame(table: Example) -> Any:
+    return in_library(table, "polars")
+
+
+def _fit(estimator: Any, table: Example, library: str = "polars", **parameters: Any) -> Any:
+    return clone(estimator).set_params(**parameters).fit(in_library(table, library), table.y)
+
+
+def _names(fitted: Any, table: Example) -> list[str]:
+    return [table.names[column] for column in fitted.order_]
+
+
+def _same(found: list[Any], expected: list[Any], what: str) -> None:
+    assert found == expected, f"{what} changed the outcome: {found[:8]} instead of {expected[:8]}"
+
+
+def _refuses(
+    estimator: Any, X: Any, y: Any, *words: str, error: type[Exception] = DataError
+) -> None:
+    try:
+        clone(estimator).fit(X, y)
+    except error as raised:
+        message = str(raised)
+        assert "\n" not in message, f"an error is one line: {message!r}"
+        for word in words:
+            assert word in message, f"the error should say {word!r}: {message!r}"
+        return
+    raise AssertionError(f"no {error.__name__} that says {words}")
+
+
+# ---- the result -----------------------------------------------------------------------------
+@_ranker_check
+def check_ranking_is_consistent(estimator: Any) -> None:
+    """`order_`, `ranking_`, `scores_`, `support_` and `table()` tell the same story."""
+    table = example(estimator)
+    fitted = _fit(estimator, table)
+    p = len(table.names)
+    assert sorted(fitted.order_.tolist()) == list(range(p)), "order_ is not a permutation"
+    assert fitted.ranking_[fitted.order_].tolist() == list(range(1, p + 1))
+    scores = fitted.scores_[fitted.order_]
+    assert np.isfinite(scores).all()
+    assert (np.diff(scores) <= 1e-9 * np.abs(scores[:-1])).all(), "scores_ do not fall with rank"
+    frame = fitted.table()
+    assert list(frame.columns[:5]) == ["feature", "kind", "rank", "score", "selected"]
+    assert list(frame["feature"]) == _names(fitted, table)
+    assert list(frame["rank"]) == list(range(1, p + 1))
+    kinds = dict(zip(frame["feature"], frame["kind"], strict=True))
+    for name in table.names:
+        assert (kinds[name] == "categorical") == (name in table.categorical)
+    assert sum(frame["selected"]) == fitted.support_.sum() == p // 2
+
+
+@_ranker_check
+def check_order_independent_of_count(estimator: Any) -> None:
+    """`order_[:k]` does not depend on `n_features_to_select`, nor does choosing anew need a fit."""
+    table = example(estimator)
+    whole = _fit(estimator, table)
+    p = len(table.names)
+    for wanted, count in ((1, 1), (3, 3), (0.25, round(0.25 * p)), (1.0, p), (p, p)):
+        fitted = _fit(estimator, table, n_features_to_select=wanted)
+        assert np.array_equal(fitted.order_, whole.order_), "order_ depends on the count"
+        assert np.array_equal(np.flatnonzero(fitted.support_), np.sort(whole.order_[:count]))
+        whole.set_params(n_features_to_select=wanted)
+        assert np.array_equal(whole.support_, fitted.support_)
+    for wrong in (0, -1, 1.5, p + 1, "some", True, float("nan")):
+        try:
+            _fit(estimator, table, n_features_to_select=wrong)
+        except ValueError as error:
+            assert "n_features_to_select" in str(error)
+        else:
+            raise AssertionError(f"n_features_to_select={wrong!r} was accepted")
+
+
+@_check
+def check_fit_twice(estimator: Any) -> None:
+    """Fitting again gives the same bits, and forgets what was fitted before."""
+    table, other = example(estimator), example(estimator, n_rows=40, n_numbers=5, seed=1)
+    first, second = _fit(estimator, table), clone(estimator)
+    second.fit(_frame(other), other.y)
+    second.fit(_frame(table), table.y)
+    assert second.order_.tobytes() == first.order_.tobytes()
+    if isinstance(estimator, Ranker):
+        assert second.scores_.tobytes() == first.scores_.tobytes(), "the second fit differs in bits"
+    assert vars(first).keys() == vars(second).keys(), "something of the first fit is left"
+
+
+# ---- invariances ----------------------------------------------------------------------------
+@_check
+def check_permuted_rows(estimator: Any) -> None:
+    """The order of the rows does not matter, unless the method draws random numbers."""
+    if estimator.__sklearn_tags__().non_deterministic:
+        return
+    table = example(estimator)
+    expected = _names(_fit(estimator, table), table)
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(len(table.y))
+        found = _names(_fit(estimator, table.rows(rows)), table)
+        _same(found, expected, "permuting the rows")
+
+
+@_check
+def check_permuted_columns(estimator: Any) -> None:
+    """The order of the columns does not matter but for ties."""
+    table = example(estimator)
+    expected = _names(_fit(estimator, table), table)
+    for seed in range(3):
+        shuffled = table.ordered(np.random.default_rng(seed).permutation(table.names).tolist())
+        _same(_names(_fit(estimator, shuffled), shuffled), expected, "permuting the columns")
+
+
+@_check
+def check_relabelled_categories(estimator: Any) -> None:
+    """What the levels of a categorical column are called does not matter."""
+    table = example(estimator)
+    expected = _names(_fit(estimator, table), table)
+    for name in table.categorical:
+        levels = np.unique(table.columns[name])
+        new = dict(zip(levels, [f"level {k}" for k in range(len(levels))][::-1], strict=True))
+        renamed = np.array([new[level] for level in table.columns[name]])
+        found = _names(_fit(estimator, table.replaced(**{name: renamed})), table)
+        _same(found, expected, f"renaming the levels of {name!r}")
+
+
+@_check
+def check_relabelled_classes(estimator: Any) -> None:
+    """What the classes are called, and of which type, does not matter."""
+    table = example(estimator)
+    expected = _names(_fit(estimator, table), table)
+    number = (table.y == "yes").astype(int)
+    for labels in (number, 1 - number, number.astype(bool), number * 2.0 - 1, number.astype(str)):
+        found = clone(estimator).fit(_frame(table), labels)
+        _same(_names(found, table), expected, f"labels of type {labels.dtype}")
+    import polars as pl
+
+    for series in (pl.Series(table.y), table.y.tolist()):
+        _same(_names(clone(estimator).fit(_frame(table), series), table), expected, "another y")
+
+
+@_check
+def check_units(estimator: Any) -> None:
+    """The unit and the zero of a continuous column do not matter."""
+    if estimator._units_matter():
+        return
+    table = example(estimator)
+    expected = _names(_fit(estimator, table), table)
+    for factor, offset in ((1024.0, 0.0), (1e-3, 0.0), (-1.0, 0.0), (1.0, 37.0), (1e6, -1e6)):
+        changed = {
+            name: table.columns[name] * factor + offset for name in ("number 0", "number 5", "whole")
+        }
+        found = _names(_fit(estimator, table.replaced(**changed)), table)
+        _same(found, expected, f"columns times {factor:g} plus {offset:g}")
+
+
+@_check
+def check_duplicated_columns_tie(estimator: Any) -> None:
+    """Of two equal columns the first is better; a filter gives them the same score."""
+    for n_rows in (60, 61, 67):
+        table = example(estimator, n_rows=n_rows)
+        copies = {f"copy of {name}": table.columns[name].copy() for name in table.names}
+        both = Example({**table.columns, **copies}, table.y, list(table.categorical))
+        both.categorical += [f"copy of {name}" for name in table.categorical]
+        fitted = _fit(estimator, both)
+        if not isinstance(estimator, Ranker):
+            continue
+        p = len(table.names)
+        assert (fitted.ranking_[:p] < fitted.ranking_[p:]).all(), "a copy is before its original"
+        if _family(estimator) == "filter":
+            assert np.array_equal(fitted.scores_[:p], fitted.scores_[p:]), "equal columns differ"
+
+
+def _family(estimator: Any) -> str | None:
+    for method in METHODS.values():
+        if method.class_name == type(estimator).__name__:
+            return method.family
+    return None
+
+
+@_check
+def check_threads(estimator: Any) -> None:
+    """The number of threads changes no bit, also where blocks are many."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 20_000)), np.arange(12) % 2
+    for layout in (np.ascontiguousarray(X), np.asfortranarray(X)):
+        outcomes = []
+        for n_jobs in (1, 2, 3):
+            fitted = clone(estimator).set_params(n_jobs=n_jobs).fit(layout, y)
+            scores = fitted.scores_.tobytes() if isinstance(estimator, Ranker) else b""
+            outcomes.append((fitted.order_.tobytes(), scores))
+        assert outcomes[0] == outcomes[1] == outcomes[2], "threads change the outcome"
+    try:
+        clone(estimator).set_params(n_jobs=0).fit(X, y)
+    except ValueError as error:
+        assert "n_jobs" in str(error)
+    else:
+        raise AssertionError("n_jobs=0 was accepted")
+
+
+@_check
+def check_layouts(estimator: Any) -> None:
+    """Row-major, column-major, strided, read-only, float32 and lists rank alike."""
+    table = example(estimator)
+    X = table.array().astype(np.float32)
+    expected = clone(estimator).fit(X.astype(np.float64), table.y).order_.tolist()
+    spread = np.zeros((2 * len(X), 2 * X.shape[1]), np.float32)
+    spread[::2, ::2] = X
+    locked = X.copy()
+    locked.setflags(write=False)
+    for layout in (X, np.asfortranarray(X), spread[::2, ::2], locked, X.astype(float).tolist()):
+        _same(clone(estimator).fit(layout, table.y).order_.tolist(), expected, "the layout")
+
+
+@_check
+def check_dense_is_sparse(estimator: Any) -> None:
+    """A sparse table ranks as the same table dense, or is refused in words."""
+    X, y = needs_sparse()
+    if not estimator._sparse:
+        return _refuses(estimator, X, y, "sparse")
+    expected = clone(estimator).fit(X.toarray(), y).order_.tolist()
+    for form in ("csr", "csc", "coo"):
+        fitted = clone(estimator).fit(X.asformat(form), y)
+        _same(fitted.order_.tolist(), expected, f"the sparse form {form}")
+        taken = fitted.transform(X.asformat(form))
+        assert np.array_equal(taken.toarray(), X.toarray()[:, fitted.get_support()])
+    return None
+
+
+# ---- frames ---------------------------------------------------------------------------------
+@_check
+def check_frame_libraries(estimator: Any) -> None:
+    """Every frame library ranks alike and comes out as it went in: library, names, dtypes."""
+    table = example(estimator)
+    expected = _names(_fit(estimator, table), table)
+    for library in installed():
+        frame = in_library(table, library)
+        fitted = clone(estimator).fit(frame, table.y)
+        _same(_names(fitted, table), expected, f"the library {library}")
+        assert type(fitted.table()) is type(frame), "table() is of another library"
+        taken = fitted.transform(frame)
+        assert type(taken) is type(frame), "transform returns another library"
+        chosen = [table.names[column] for column in fitted.get_support(indices=True)]
+        columns = taken.column_names if library == "pyarrow" else list(taken.columns)
+        assert columns == chosen == list(fitted.get_feature_names_out())
+        if library == "pyarrow":
+            assert all(taken.schema.field(n).type == frame.schema.field(n).type for n in chosen)
+        else:
+            before = dict(zip(frame.columns, frame.dtypes, strict=True))
+            assert list(taken.dtypes) == [before[name] for name in chosen], "dtypes changed"
+
+
+@_check
+def check_set_output(estimator: Any) -> None:
+    """``set_output`` gives the library asked for, from any other."""
+    table = example(estimator)
+    for wanted in (library for library in installed() if library != "pyarrow"):
+        for given in installed():
+            fitted = clone(estimator).set_output(transform=wanted)
+            fitted.fit(in_library(table, given), table.y)
+            taken = fitted.transform(in_library(table, given))
+            assert type(taken).__module__.split(".")[0] == wanted, f"{given} to {wanted}"
+            assert list(taken.columns) == list(fitted.get_feature_names_out())
+
+
+@_check
+def check_pickle_and_clone(estimator: Any) -> None:
+    """A fitted method survives pickling and copying; a clone has the same parameters."""
+    table = example(estimator)
+    fitted = _fit(estimator, table)
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        assert np.array_equal(other.order_, fitted.order_)
+        assert fitted.table().equals(other.table())
+        assert fitted.transform(_frame(table)).equals(other.transform(_frame(table)))
+    assert clone(fitted).get_params() == fitted.get_params()
+    assert not hasattr(clone(fitted), "order_")
+
+
+@_check
+def check_no_global_state(estimator: Any) -> None:
+    """Fitting leaves the inputs, random numbers, warnings and thread limits as they were."""
+    import threadpoolctl
+
+    table = example(estimator)
+    frame, X = in_library(table, "polars"), table.array()
+    before = (
+        frame.clone(),
+        X.copy(),
+        np.random.get_state()[1].copy(),  # noqa: NPY002  the global state is the point
+        np.geterr(),
+        list(warnings.filters),
+        [pool["num_threads"] for pool in threadpoolctl.threadpool_info()],
+        copy.deepcopy(estimator.get_params()),
+    )
+    clone(estimator).fit(frame, table.y)
+    clone(estimator).fit(X, table.y)
+    assert frame.equals(before[0]), "the frame was changed"
+    assert np.array_equal(X, before[1]), "the array was changed"
+    assert np.array_equal(np.random.get_state()[1], before[2]), "global random numbers were drawn"  # noqa: NPY002
+    assert np.geterr() == before[3]
+    assert list(warnings.filters) == before[4]
+    assert [pool["num_threads"] for pool in threadpoolctl.threadpool_info()] == before[5]
+    assert repr(estimator.get_params()) == repr(before[6])
+
+
+# ---- the schema -----------------------------------------------------------------------------
+@_ranker_check
+def check_keep(estimator: Any) -> None:
+    """Columns to keep come first, are counted and selected, by name or by position."""
+    table = example(estimator)
+    free = _names(_fit(estimator, table), table)
+    keep = [free[-1], free[-3]]
+    for given in (keep, [table.names.index(name) for name in keep]):
+        fitted = _fit(estimator, table, schema={"keep": given}, n_features_to_select=3)
+        found = _names(fitted, table)
+        assert set(found[:2]) == set(keep), "columns to keep are not first"
+        assert fitted.support_.sum() == 3
+    if _family(estimator) == "filter":
+        assert found[2:] == [name for name in free if name not in keep]
+    everything = _fit(estimator, table, schema=Schema(keep=table.names))
+    assert everything.support_.all(), "None selects at least what is kept"
+    try:
+        _fit(estimator, table, schema=Schema(keep=keep), n_features_to_select=1)
+    except ValueError as error:
+        assert "keep" in str(error)
+    else:
+        raise AssertionError("fewer selected than kept")
+
+
+@_check
+def check_schema_forms(estimator: Any) -> None:
+    """A dict is as good as a Schema, a position as good as a name; wrong ones are named."""
+    table = example(estimator)
+    position = table.names.index("whole")
+    outcomes = [
+        _names(_fit(estimator, table, schema=schema), table)
+        for schema in (
+            Schema(ordinal=["whole"]),
+            {"ordinal": ["whole"]},
+            {"ordinal": [position]},
+        )
+    ]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    for schema, word in (
+        ({"keep": ["wole"]}, "'whole'"),
+        ({"categorical": [99]}, "99"),
+        ({"keeps": ["whole"]}, "'keep'"),
+        ({"continuous": ["whole"], "ordinal": ["whole"]}, "whole"),
+    ):
+        named = clone(estimator).set_params(schema=schema)
+        _refuses(named, _frame(table), table.y, word, error=SchemaError)
+    for part, value in (
+        ("prior", {"whole": 2.0}),
+        ("costs", {"whole": 2.0}),
+        ("column_groups", {"lab": ["whole", "single"]}),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            _fit(estimator, table, schema={part: value})
+        told = [w for w in caught if issubclass(w.category, SchemaWarning)]
+        assert len(told) == (part not in estimator._uses), f"{part}: {len(told)} warnings"
+        assert all(part in str(w.message) for w in told)
+
+
+# ---- hard cases -----------------------------------------------------------------------------
+@_check
+def check_constant_column(estimator: Any) -> None:
+    """A constant column is no use, and no trouble; nor is a table of nothing else."""
+    table = example(estimator)
+    flat = table.replaced(flat=np.full(len(table.y), 0.1), zero=np.zeros(len(table.y)))
+    fitted = _fit(estimator, flat)
+    order = _names(fitted, flat)
+    assert not {"flat", "zero"} & set(order[: len(order) // 2]), "a constant column ranks high"
+    fitted = clone(estimator).fit(np.full((10, 3), 0.1), np.arange(10) % 2)
+    assert fitted.get_support().any()
+    if isinstance(estimator, Ranker):
+        assert fitted.order_.tolist() == [0, 1, 2]
+
+
+@_check
+def check_small_tables(estimator: Any) -> None:
+    """One column, two rows, one row a class, and far more columns than rows."""
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    assert clone(estimator).fit(rng.normal(size=(30, 1)), y).order_.tolist() == [0]
+    for n_rows in (2, 3):
+        fitted = clone(estimator).fit(rng.normal(size=(n_rows, 4)), np.arange(n_rows) % 2)
+        assert fitted.get_support().any()
+    wide = rng.normal(size=(8, 3000))
+    wide[:, 1234] = 4 * (np.arange(8) % 2) + rng.normal(scale=1e-3, size=8)
+    fitted = clone(estimator).fit(wide, np.arange(8) % 2)
+    if isinstance(estimator, Ranker):
+        assert fitted.ranking_[1234] <= 30, "an almost perfect column is not found"
+
+
+@_check
+def check_many_classes(estimator: Any) -> None:
+    """More than two classes work, or are refused in words."""
+    table = example(estimator, n_classes=3)
+    if estimator._many_classes:
+        expected = _names(_fit(estimator, table), table)
+        rows = np.random.default_rng(0).permutation(len(table.y))
+        if not estimator.__sklearn_tags__().non_deterministic:
+            _same(_names(_fit(estimator, table.rows(rows)), table), expected, "permuting the rows")
+        lonely = np.array(["a", "b"] * 6 + ["c"])
+        clone(estimator).fit(table.array()[:13], lonely)
+    else:
+        _refuses(estimator, _frame(table), table.y, "3 classes")
+
+
+@_check
+def check_missing_values(estimator: Any) -> None:
+    """Missing values work where the method says so; else the error names column, row, remedy."""
+    table = example(estimator)
+    holes = table.columns["number 4"].copy()
+    holes[[3, 17]] = np.nan
+    gapped = table.replaced(**{"number 4": holes})
+    for library in installed():
+        frame = in_library(gapped, library)
+        if estimator._missing:
+            fitted = clone(estimator).fit(frame, table.y)
+            assert len(fitted.order_)
+            if isinstance(estimator, Ranker):
+                assert np.isfinite(fitted.scores_).all()
+        else:
+            _refuses(estimator, frame, table.y, "'number 4'", "row 3", "NaN", "FTest")
+    if estimator._missing:
+        gone = table.replaced(**{"number 8": np.full(len(table.y), np.nan)})
+        fitted = _fit(estimator, gone)
+        assert _names(fitted, gone)[0] != "number 8", "a column without values ranks first"
+    if table.categorical and not estimator._missing:
+        import polars as pl
+
+        frame = _frame(table).with_columns(
+            pl.when(pl.int_range(pl.len()) == 5).then(None).otherwise("colour").alias("colour")
+        )
+        _refuses(estimator, frame, table.y, "'colour'", "row 5")
+
+
+@_check
+def check_unsupported_kinds(estimator: Any) -> None:
+    """A kind of column that the method cannot take is refused by name, with a way out."""
+    import polars as pl
+
+    table = example(estimator)
+    frame = _frame(table).with_columns(pl.Series("tumour", ["x", "y", "z"] * 20))
+    if "categorical" not in estimator._kinds:
+        _refuses(estimator, frame, table.y, "'tumour'", "categorical", "SVMRFE")
+        order = {"ordinal": {"tumour": ["x", "y", "z"]}}
+        clone(estimator).set_params(schema=order).fit(frame, table.y)
+    else:
+        clone(estimator).fit(frame, table.y)
+
+
+@_check
+def check_bad_input(estimator: Any) -> None:
+    """Each mistake gets one line that names the culprit and says what to do."""
+    import polars as pl
+
+    table = example(estimator)
+    frame, y, X = _frame(table), table.y, table.array()
+    huge = X.copy()
+    huge[4, 2] = np.inf
+    _refuses(estimator, huge, y, "'x2'", "row 4", "inf")
+    huge[4, 2] = 1e200
+    _refuses(estimator, huge, y, "'x2'", "overflow")
+    _refuses(estimator, frame, np.full(len(y), "yes"), "one class", "'yes'")
+    _refuses(estimator, frame, y[:-1], str(len(y)), str(len(y) - 1))
+    _refuses(estimator, frame, [None, *y[1:]], "row 0")
+    _refuses(estimator, frame, np.where(np.arange(len(y)) == 2, np.nan, 1.0), "row 2")
+    _refuses(estimator, frame, np.random.default_rng(0).normal(size=len(y)), "real numbers")
+    _refuses(estimator, frame, ["a", 1] * (len(y) // 2), "y mixes")
+    _refuses(estimator, frame.head(0), y[:0], "0 sample")
+    _refuses(estimator, frame.select([]), y, "0 feature")
+    _refuses(estimator, frame.with_columns(day=pl.date(2020, 1, 1)), y, "'day'", "date")
+    mixed = np.array(X, dtype=object)
+    mixed[7, 1] = "n/a"
+    _refuses(estimator, mixed, y, "'x1'", "row 7", "'n/a'")
+    if "pandas" in installed():
+        import pandas as pd
+
+        twice = pd.DataFrame(X[:, :3], columns=["a", "b", "a"])
+        _refuses(estimator, twice, y, "'a'")
+        text = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).astype({"b": object})
+        text.loc[5, "b"] = "high"
+        _refuses(estimator, text, y, "'b'", "row 5", "'high'")
+    words = frame.with_columns(pl.Series("dose", ["1.5", "2", "x"] * 20))
+    declared = clone(estimator).set_params(schema={"continuous": ["dose"]})
+    _refuses(declared, words, y, "'dose'", "row 2", "'x'")
+    fitted = clone(estimator).fit(frame, y)
+    try:
+        fitted.transform(frame.drop(table.names[0]))
+    except ValueError:
+        pass
+    else:
+        raise AssertionError("transform took a table with a column missing")
+    assert n_threads(1) == 1

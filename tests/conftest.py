@@ -1,0 +1,24 @@
+"""Settings of the whole suite."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "featly",
+    deadline=None,  # the first example compiles
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("featly")
+
+
+@pytest.fixture
+def data_folder():
+    """The real datasets, where FEATLY_DATA names them."""
+    folder = os.environ.get("FEATLY_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("FEATLY_DATA names no folder of datasets")
+    return Path(folder)

@@ -1,0 +1,60 @@
+"""Every method of the registry passes every check."""
+
+import inspect
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import featly
+from featly.base import Ranker, SubsetSelector
+from featly.registry import METHODS, method_class
+from featly.testing import CHECKS, method_checks
+
+ESTIMATORS = [method_class(name)() for name in METHODS]
+VARIANTS = [
+    featly.SVMRFE(step=1, class_weight="balanced", C=0.01),
+    featly.SVMRFE(standardize=False, step=0.1, fine_below=20),
+]
+CASES = [
+    pytest.param(estimator, check, id=f"{estimator!r}-{name}")
+    for estimator in ESTIMATORS + VARIANTS
+    for name, check in method_checks(estimator)
+]
+
+
+@pytest.mark.parametrize(("estimator", "check"), CASES)
+def test_check(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_registry_tells_the_truth(name):
+    method, cls = METHODS[name], method_class(name)
+    assert issubclass(cls, Ranker | SubsetSelector)
+    assert method.kinds == cls._kinds
+    assert method.missing == cls._missing
+    assert method.sparse == cls._sparse
+    assert method.many_classes == cls._many_classes
+    assert method.uses == cls._uses
+    assert getattr(featly, method.class_name) is cls
+    assert method.class_name in featly.__all__
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_parameter_is_documented(name):
+    cls = method_class(name)
+    documentation = inspect.getdoc(cls)
+    for parameter in inspect.signature(cls).parameters.values():
+        assert f"\n{parameter.name} : " in documentation
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    for heading in ("Parameters", "Attributes", "References", "Examples"):
+        assert f"\n{heading}\n---" in documentation
+
+
+def test_every_check_is_documented():
+    assert all(inspect.getdoc(check) for check in CHECKS.values())
