@@ -16,7 +16,7 @@ _PLACES = {
     **{method.class_name: method.path.partition(":")[0] for method in METHODS.values()},
 }
 
-__all__ = sorted(_PLACES)  # noqa: PLE0605  the registry is the list
+__all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> Any:

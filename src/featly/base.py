@@ -4,104 +4,24 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import (
-    check_array,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.core.parallel import single_threaded_blas
-from featly.core.sources import Moments, Source
 from featly.errors import DataError, SchemaWarning
-from featly.frames import frame_of, is_frame, library_of, take_columns
-from featly.kinds import CATEGORICAL, KINDS
+from featly.frames import frame_of, is_frame, library_of, open_table, take_columns
+from featly.kinds import KINDS
+from featly.problem import Problem, read_target
 from featly.reading import read
 from featly.registry import methods_that
 from featly.schema import Columns, Schema
 
 __all__ = ["Problem", "Ranker", "Ranking", "SubsetSelector"]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A table and a target, read and checked: what a method's computation starts from.
-
-    Attributes
-    ----------
-    source : Source
-    columns : Columns
-        Names, kinds and the rest of the schema, an entry for every column.
-    y : int64 array
-        Class of every row, as a position in `classes`.
-    classes : array
-        The labels, sorted.
-    """
-
-    source: Source
-    columns: Columns
-    y: np.ndarray
-    classes: np.ndarray
-
-    def moments(self, *, by_class: bool = False, missing: str | None = None) -> Moments:
-        """Moments of the columns; infinite values are an error that names them.
-
-        With `missing`, the name of a method that needs complete columns, so are missing ones.
-        """
-        found = (
-            self.source.moments(self.y, len(self.classes)) if by_class else self.source.moments()
-        )
-        odd = ~np.isfinite(found.m2).all(axis=0)
-        if odd.any():
-            self._blame_infinite(int(np.flatnonzero(odd)[0]))
-        if missing is not None:
-            self._require_complete(found, missing)
-        return found
-
-    def _column(self, feature: int) -> np.ndarray:
-        return self.source.load(np.array([feature]))[0]
-
-    def _blame_infinite(self, feature: int) -> None:
-        values, name = self._column(feature), self.columns.names[feature]
-        rows = np.flatnonzero(np.isinf(values))
-        if len(rows):
-            raise DataError(
-                f"column {name!r} has an infinite value (inf) in row {rows[0]}: correct it, or "
-                "make it missing"
-            )
-        raise DataError(
-            f"column {name!r} has values as large as {np.nanmax(np.abs(values)):.3g}, whose "
-            "squares overflow: divide the column by a large number"
-        )
-
-    def _require_complete(self, found: Moments, method: str) -> None:
-        short = found.count.sum(axis=0) < self.source.n_rows
-        categorical = np.flatnonzero(self.source.kinds == CATEGORICAL)
-        if len(categorical):
-            counts = np.add.reduceat(self.source.level_counts(), self.source.atoms[:-1])
-            short[categorical] = counts[categorical] < self.source.n_rows
-        if not short.any():
-            return
-        feature = int(np.flatnonzero(short)[0])
-        if self.source.kinds[feature] == CATEGORICAL:
-            row = np.flatnonzero((self.source.load(np.array([feature])) == 0).all(axis=0))[0]
-        else:
-            row = np.flatnonzero(np.isnan(self._column(feature)))[0]
-        others = int(short.sum()) - 1
-        also = f", and {others} other column{'s' * (others > 1)}" if others else ""
-        able = ", ".join(methods_that(missing=True))
-        raise DataError(
-            f"column {self.columns.names[feature]!r} has a missing value (NaN) in row {row}{also}: "
-            f"{method} needs complete columns. Fill them in or leave them out, or use a method "
-            f"that takes missing values: {able}"
-        )
 
 
 @dataclass(frozen=True)
@@ -149,93 +69,38 @@ class _Selector(SelectorMixin, BaseEstimator):
         """Check and read what was passed to ``fit``."""
         name = type(self).__name__
         if is_frame(X):
+            table = open_table(X)
             validate_data(self, X, y, skip_check_array=True)
-            if X.shape[1] == 0:
-                raise DataError("X has 0 feature(s): a minimum of 1 is required")
-            if X.shape[0] == 0:
-                raise DataError("X has 0 sample(s): a minimum of 1 is required")
+            for count, unit in ((X.shape[1], "feature"), (X.shape[0], "sample")):
+                if count == 0:
+                    raise DataError(f"X has 0 {unit}(s): a minimum of 1 is required")
         else:
-            if scipy.sparse.issparse(X) and not self._sparse:
-                raise DataError(f"{name} does not take sparse tables: pass X.toarray()")
-            array = X
-            if not hasattr(X, "dtype"):
-                array = np.asarray(X)
-                if array.dtype.kind in "US" and not _holds_text(X):
-                    array = X
-            textual = getattr(array, "dtype", np.dtype(float)).kind in "OUST"
-            X = check_array(
-                array,
-                accept_sparse="csc",
-                dtype=None if textual else "numeric",
-                ensure_all_finite=False,
-                estimator=self,
-                input_name="X",
-            )
-            if textual:
-                X = _settle_objects(X)
+            X, table = self._read_array(X)
             validate_data(self, X, y, skip_check_array=True)
-        labels, classes = self._read_target(y, X.shape[0])
-        reading = read(X, Schema.of(self.schema), self.n_jobs)
+        labels, classes = read_target(y, X.shape[0], name, many_classes=self._many_classes)
+        reading = read(table, Schema.of(self.schema), self.n_jobs)
         self._check_schema(reading.columns)
         self._library = library_of(X)
         return Problem(reading.source, reading.columns, labels, classes)
 
-    def _read_target(self, y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-        name = type(self).__name__
-        if is_frame(y):
-            y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
-        elif not isinstance(y, np.ndarray) and hasattr(y, "to_numpy"):
-            y = y.to_numpy()
-        elif isinstance(y, list | tuple) and len({isinstance(v, str) for v in y if v is not None}) > 1:
-            y = np.array(y, dtype=object)  # NumPy would quietly turn the numbers into text
-        y = column_or_1d(np.asarray(y), warn=True)
-        if len(y) != n_rows:
-            raise DataError(
-                f"X has {n_rows} rows but y has {len(y)} entries: they must go together "
-                "(inconsistent numbers of samples)"
-            )
-        missing = (
-            np.isnan(y)
-            if y.dtype.kind == "f"
-            else np.array([v is None or v != v for v in y])
-            if y.dtype.kind == "O"
-            else np.zeros(len(y), bool)
+    def _read_array(self, X: Any) -> tuple[Any, Any]:
+        """An array, list or sparse matrix as scikit-learn checks it, and as it can be read."""
+        if scipy.sparse.issparse(X) and not self._sparse:
+            raise DataError(f"{type(self).__name__} does not take sparse tables: pass X.toarray()")
+        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "US":
+            X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
+        textual = getattr(X, "dtype", np.dtype(float)).kind in "OUST"
+        X = check_array(
+            X,
+            accept_sparse="csc",
+            dtype=None if textual else "numeric",
+            ensure_all_finite=False,
+            estimator=self,
+            input_name="X",
         )
-        if missing.any():
-            raise DataError(
-                f"y is missing (NaN) in row {np.flatnonzero(missing)[0]}: leave out rows without "
-                "a class"
-            )
-        if y.dtype.kind == "f" and np.isinf(y).any():
-            raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
-        if y.dtype.kind == "O" and all(isinstance(v, Real) for v in y):
-            y = y.astype(np.float64)
-        if y.dtype.kind == "f" and (y != np.floor(y)).any():
-            example = y[np.flatnonzero(y != np.floor(y))[0]]
-            raise DataError(
-                f"y holds real numbers such as {example!s} (Unknown label type: continuous): "
-                f"{name} ranks columns for classes; cut y into classes first"
-            )
-        try:
-            classes, labels = np.unique(y, return_inverse=True)
-        except TypeError:
-            raise DataError(
-                "y mixes types that cannot be compared: make all labels text, or all numbers"
-            ) from None
-        if len(classes) < 2:
-            raise DataError(
-                f"y has one class only ({classes[0]!r}): a ranking needs at least two classes"
-                if len(classes)
-                else "y is empty"
-            )
-        if len(classes) > 2 and not self._many_classes:
-            raise DataError(
-                f"y has {len(classes)} classes, {name} ranks for two. Only binary classification "
-                f"is supported here: select the rows of two classes, or use a method for many: "
-                f"{', '.join(methods_that(many_classes=True))}. One list from every pair of "
-                "classes (PairwiseRanker) and joint elimination (MulticlassSVMRFE) are to come"
-            )
-        return labels.astype(np.int64), classes
+        if X.dtype.kind == "O" and not any(isinstance(v, str) for v in X.flat):
+            return X, np.where(np.equal(X, None), np.nan, X).astype(np.float64)
+        return X, open_table(X) if textual else X
 
     def _check_schema(self, columns: Columns) -> None:
         name = type(self).__name__
@@ -374,7 +239,7 @@ class Ranker(_Selector):
         try:
             with single_threaded_blas():
                 ranking = self._rank(problem)
-        except _Interrupted as stopped:
+        except _InterruptedError as stopped:
             self._store(problem, stopped.ranking)
             raise KeyboardInterrupt from None
         self._store(problem, ranking)
@@ -469,7 +334,7 @@ class SubsetSelector(_Selector):
         }
 
 
-class _Interrupted(Exception):
+class _InterruptedError(Exception):
     """Ctrl-C reached a ranker that has something to show for its work."""
 
     def __init__(self, ranking: Ranking) -> None:
@@ -479,7 +344,7 @@ class _Interrupted(Exception):
 
 def interrupted(ranking: Ranking) -> Exception:
     """What a ranker raises on Ctrl-C: ``fit`` keeps the ranking and passes Ctrl-C on."""
-    return _Interrupted(ranking)
+    return _InterruptedError(ranking)
 
 
 def keep_first(order: np.ndarray, keep: np.ndarray) -> np.ndarray:
@@ -505,26 +370,10 @@ def _count(wanted: Any, n_features: int, n_keep: int) -> int:
     else:
         raise ValueError(f"n_features_to_select={wanted!r}: give {rule}")
     if count > n_features:
-        raise ValueError(
-            f"n_features_to_select={wanted!r}, but the table has {n_features} columns"
-        )
+        raise ValueError(f"n_features_to_select={wanted!r}, but the table has {n_features} columns")
     if count < n_keep:
         raise ValueError(
             f"n_features_to_select={wanted!r} is fewer than the {n_keep} columns that the schema "
             "keeps: select more, or keep fewer"
         )
     return count
-
-
-def _holds_text(X: Any) -> bool:
-    try:
-        return any(isinstance(value, str) for row in X for value in row)
-    except TypeError:
-        return False
-
-
-def _settle_objects(X: np.ndarray) -> np.ndarray:
-    """An array of objects as numbers, if that is what all of them are."""
-    if X.dtype.kind == "O" and not any(isinstance(v, str) for v in X.flat):
-        return np.where(np.equal(X, None), np.nan, X).astype(np.float64)
-    return X

@@ -177,7 +177,15 @@ class _Pandas(Table):
             return CATEGORICAL
         if found in ("floating", "integer", "mixed-integer-float", "decimal", "empty"):
             return CONTINUOUS
-        if found in ("datetime", "datetime64", "date", "timedelta", "timedelta64", "time", "period"):
+        if found in (
+            "datetime",
+            "datetime64",
+            "date",
+            "timedelta",
+            "timedelta64",
+            "time",
+            "period",
+        ):
             raise self._dates(column)
         raise self._mixture(column, list(values))
 
@@ -277,9 +285,12 @@ class _Arrow(Table):
         for column, dtype in enumerate(self.frame.schema.types):
             if types.is_dictionary(dtype):
                 found.append(ORDINAL if dtype.ordered else CATEGORICAL)
-            elif types.is_boolean(dtype) or types.is_string(dtype) or types.is_large_string(dtype):
-                found.append(CATEGORICAL)
-            elif hasattr(types, "is_string_view") and types.is_string_view(dtype):
+            elif (
+                types.is_boolean(dtype)
+                or types.is_string(dtype)
+                or types.is_large_string(dtype)
+                or (hasattr(types, "is_string_view") and types.is_string_view(dtype))
+            ):
                 found.append(CATEGORICAL)
             elif (
                 types.is_integer(dtype)

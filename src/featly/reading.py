@@ -8,7 +8,7 @@ import scipy.sparse
 
 from featly.core.sources import CSCSource, DenseSource, Source
 from featly.errors import DataError, SchemaError
-from featly.frames import Table, is_frame, open_table
+from featly.frames import Table
 from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL, DefaultNames
 from featly.schema import Columns, Schema
 
@@ -24,15 +24,14 @@ class Reading:
 
 
 def read(X: Any, schema: Schema, n_jobs: int | None = None) -> Reading:
-    """Read a frame, a two-dimensional array or a SciPy sparse matrix.
+    """Read an opened table, a numeric array or a SciPy sparse matrix.
 
-    Float32 and float64 arrays are not copied. Arrays have passed scikit-learn's `check_array`;
-    frames come as they are.
+    Float32 and float64 arrays are not copied.
     """
     if scipy.sparse.issparse(X):
         return _read_sparse(X, schema, n_jobs)
-    if is_frame(X) or X.dtype.kind in "OUST":
-        return _read_table(open_table(X), schema, n_jobs)
+    if isinstance(X, Table):
+        return _read_table(X, schema, n_jobs)
     names = DefaultNames(X.shape[1])
     columns = schema.resolve(names, np.full(len(names), CONTINUOUS))
     if (columns.kinds == CONTINUOUS).all():

@@ -10,7 +10,7 @@ import numpy as np
 
 from featly.errors import SchemaError
 from featly.frames import Table, frame_of, library_of, open_table
-from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS, ORDINAL, DefaultNames
+from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS, DefaultNames
 
 __all__ = ["Columns", "Schema", "SchemaReport"]
 
@@ -281,9 +281,7 @@ class SchemaReport:
         )
 
     def __str__(self) -> str:
-        counts = [
-            f"{self.kinds.count(kind)} {kind}" for kind in KINDS if kind in self.kinds
-        ]
+        counts = [f"{self.kinds.count(kind)} {kind}" for kind in KINDS if kind in self.kinds]
         lines = [f"{self.n_rows} rows, {len(self.names)} columns: {', '.join(counts)}"]
         missing = sum(1 for count in self.n_missing if count)
         if missing:

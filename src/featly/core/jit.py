@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba import config
 
 __all__ = ["cache_folder", "kernel", "lane_kernel"]
 
@@ -59,8 +60,8 @@ def kernel(function: Callable[..., Any], *, lanes: bool = False) -> Callable[...
     """
     folder = cache_folder()
     # numba chooses the place of a cache when the function is decorated, from a global setting
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = folder or ""
+    before = config.CACHE_DIR  # type: ignore[attr-defined]
+    config.CACHE_DIR = folder or ""  # type: ignore[attr-defined]
     try:
         return numba.njit(
             nogil=True,
@@ -69,7 +70,7 @@ def kernel(function: Callable[..., Any], *, lanes: bool = False) -> Callable[...
             fastmath={"reassoc"} if lanes else False,
         )(function)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
 def lane_kernel(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -80,7 +80,7 @@ class SVMDual:
 
     def _solve(self, K: FloatArray | None, A: FloatArray | None, rank: int) -> None:
         n = len(self.y)
-        trace = float(np.trace(K)) if K is not None else float(np.vdot(A, A))
+        trace = float(np.trace(K)) if K is not None else float(np.square(A).sum())  # type: ignore
         if trace <= 0:
             # no column distinguishes anything: w = 0, and the bias follows the heavier class
             self.coef[:] = 0
@@ -100,10 +100,10 @@ class SVMDual:
         if self._n_ready == 0 and K is not None:
             self._invert(K, rank)
         status = self._run(K, A, max_changes=20 * n + 100)
-        if status not in (CONVERGED, UNBOUNDED) or (status == CONVERGED and self.gap > 1e-6):
-            if np.isfinite(self.C).all():
-                self._start_inside(K, A, rank)
-                status = self._run(K, A, max_changes=20 * n + 100)
+        poor = status != UNBOUNDED and (status != CONVERGED or self.gap > 1e-6)
+        if poor and np.isfinite(self.C).all():
+            self._start_inside(K, A, rank)
+            status = self._run(K, A, max_changes=20 * n + 100)
         if status == UNBOUNDED:
             raise FloatingPointError("no hyperplane separates the classes")
         self._cold = False
@@ -114,7 +114,9 @@ class SVMDual:
             need = max(need, A.shape[1] + 3)
         if len(self._inverse) < need:
             grown = np.empty((need, need))
-            grown[: self._n_ready, : self._n_ready] = self._inverse[: self._n_ready, : self._n_ready]
+            grown[: self._n_ready, : self._n_ready] = self._inverse[
+                : self._n_ready, : self._n_ready
+            ]
             self._inverse = grown
         empty = np.empty((0, 0))
         status, self._n_free, self.bias, self.n_changes, primal, dual = solve_active_set(

@@ -11,9 +11,7 @@ __all__ = ["f_tail", "false_discovery_rates"]
 FloatArray = npt.NDArray[np.float64]
 
 
-def f_tail(
-    statistic: FloatArray, d1: FloatArray, d2: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``p = P(F >= statistic)`` and ``-log10 p``, the latter also where p underflows to 0.
 
     Examples

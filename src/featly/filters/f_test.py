@@ -68,7 +68,8 @@ class FTest(Ranker):
     ...     "age": [41, 52, 38, 60, 47, 55],
     ...     "marker": [0.1, 0.2, None, 1.1, 0.9, 1.3],
     ... })
-    >>> test = FTest(n_features_to_select=1).fit(frame, ["well", "well", "well", "ill", "ill", "ill"])
+    >>> outcome = ["well", "well", "well", "ill", "ill", "ill"]
+    >>> test = FTest(n_features_to_select=1).fit(frame, outcome)
     >>> test.table().select("feature", "rank", "selected", pl.col("p_value").round(4))
     shape: (2, 4)
     ┌─────────┬──────┬──────────┬─────────┐

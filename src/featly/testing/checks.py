@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.base import clone
 
 from featly.base import Ranker
-from featly.core.parallel import n_threads
 from featly.errors import DataError, SchemaError, SchemaWarning
 from featly.registry import METHODS
 from featly.schema import Schema
@@ -142,12 +141,8 @@ def check_order_independent_of_count(estimator: Any) -> None:
         whole.set_params(n_features_to_select=wanted)
         assert np.array_equal(whole.support_, fitted.support_)
     for wrong in (0, -1, 1.5, p + 1, "some", True, float("nan")):
-        try:
-            _fit(estimator, table, n_features_to_select=wrong)
-        except ValueError as error:
-            assert "n_features_to_select" in str(error)
-        else:
-            raise AssertionError(f"n_features_to_select={wrong!r} was accepted")
+        asked = clone(estimator).set_params(n_features_to_select=wrong)
+        _refuses(asked, _frame(table), table.y, "n_features_to_select", error=ValueError)
 
 
 @_check
@@ -224,7 +219,8 @@ def check_units(estimator: Any) -> None:
     expected = _names(_fit(estimator, table), table)
     for factor, offset in ((1024.0, 0.0), (1e-3, 0.0), (-1.0, 0.0), (1.0, 37.0), (1e6, -1e6)):
         changed = {
-            name: table.columns[name] * factor + offset for name in ("number 0", "number 5", "whole")
+            name: table.columns[name] * factor + offset
+            for name in ("number 0", "number 5", "whole")
         }
         found = _names(_fit(estimator, table.replaced(**changed)), table)
         _same(found, expected, f"columns times {factor:g} plus {offset:g}")
@@ -266,12 +262,7 @@ def check_threads(estimator: Any) -> None:
             scores = fitted.scores_.tobytes() if isinstance(estimator, Ranker) else b""
             outcomes.append((fitted.order_.tobytes(), scores))
         assert outcomes[0] == outcomes[1] == outcomes[2], "threads change the outcome"
-    try:
-        clone(estimator).set_params(n_jobs=0).fit(X, y)
-    except ValueError as error:
-        assert "n_jobs" in str(error)
-    else:
-        raise AssertionError("n_jobs=0 was accepted")
+    _refuses(clone(estimator).set_params(n_jobs=0), X, y, "n_jobs", error=ValueError)
 
 
 @_check
@@ -395,12 +386,8 @@ def check_keep(estimator: Any) -> None:
         assert found[2:] == [name for name in free if name not in keep]
     everything = _fit(estimator, table, schema=Schema(keep=table.names))
     assert everything.support_.all(), "None selects at least what is kept"
-    try:
-        _fit(estimator, table, schema=Schema(keep=keep), n_features_to_select=1)
-    except ValueError as error:
-        assert "keep" in str(error)
-    else:
-        raise AssertionError("fewer selected than kept")
+    fewer = clone(estimator).set_params(schema=Schema(keep=keep), n_features_to_select=1)
+    _refuses(fewer, _frame(table), table.y, "keep", error=ValueError)
 
 
 @_check
@@ -570,4 +557,3 @@ def check_bad_input(estimator: Any) -> None:
         pass
     else:
         raise AssertionError("transform took a table with a column missing")
-    assert n_threads(1) == 1

@@ -20,16 +20,20 @@ class Example:
 
     @property
     def names(self) -> list[str]:
+        """Column names, in order."""
         return list(self.columns)
 
     def rows(self, rows: np.ndarray) -> "Example":
+        """Some rows, in the given order."""
         chosen = {name: values[rows] for name, values in self.columns.items()}
         return Example(chosen, self.y[rows], self.categorical)
 
     def ordered(self, names: list[str]) -> "Example":
+        """The columns in another order."""
         return Example({name: self.columns[name] for name in names}, self.y, self.categorical)
 
     def replaced(self, **columns: np.ndarray) -> "Example":
+        """With some columns replaced or added."""
         return Example({**self.columns, **columns}, self.y, self.categorical)
 
     def array(self) -> np.ndarray:
@@ -53,7 +57,8 @@ def example(
     if "categorical" not in estimator._kinds:
         return Example(columns, np.array(["no", "yes", "both", "none"])[y])
     levels = np.array(["blue", "green", "red"])
-    columns["colour"] = levels[np.where(rng.random(n_rows) < 0.7, y % 3, rng.integers(0, 3, n_rows))]
+    random_level = rng.integers(0, 3, n_rows)
+    columns["colour"] = levels[np.where(rng.random(n_rows) < 0.7, y % 3, random_level)]
     columns["noise level"] = np.array(["a", "b", "c", "d", "e"])[rng.integers(0, 5, n_rows)]
     mixed = rng.permutation(list(columns)).tolist()
     return Example(

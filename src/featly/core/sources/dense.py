@@ -197,7 +197,9 @@ class DenseSource(Source):
                 else:
                     moments.moments_rows(self.values, members, low, high, mean[g], m2[g])
             odd = low + np.flatnonzero(~np.isfinite(m2[:, low:high]).all(axis=0))
-            return [self._masked(odd[a:b], rows, mean, m2) for a, b in split(len(odd), MASKED_BLOCK)]
+            return [
+                self._masked(odd[a:b], rows, mean, m2) for a, b in split(len(odd), MASKED_BLOCK)
+            ]
 
         found = run_blocks(one, split(width, ROW_BLOCK), self.n_jobs)
         count = np.broadcast_to(sizes[:, None], (n_groups, width))

@@ -1,0 +1,41 @@
+# Every target sets itself up: on a fresh machine only Python 3.11+, pip and make are needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: help test lint format bench docs clean
+
+help:
+	@echo "make test    set up and run the tests"
+	@echo "make lint    ruff, mypy and the order of the rooms"
+	@echo "make format  let ruff rewrite the code"
+	@echo "make bench   featly against its peers, in one run"
+	@echo "make docs    build the documentation into docs/_build/html"
+
+$(VENV)/.made-%: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	@touch $@
+
+test: $(VENV)/.made-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+lint: $(VENV)/.made-lint $(VENV)/.made-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.made-lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.made-bench
+	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(VENV)/.made-docs
+	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+clean:
+	rm -rf $(VENV) docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,151 @@
+"""A table and a target, read and checked: where every method's computation starts."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from featly.core.sources import Moments, Source
+from featly.errors import DataError
+from featly.frames import is_frame
+from featly.kinds import CATEGORICAL
+from featly.registry import methods_that
+from featly.schema import Columns
+
+__all__ = ["Problem", "read_target"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A table and a target, read and checked: what a method's computation starts from.
+
+    Attributes
+    ----------
+    source : Source
+    columns : Columns
+        Names, kinds and the rest of the schema, an entry for every column.
+    y : int64 array
+        Class of every row, as a position in `classes`.
+    classes : array
+        The labels, sorted.
+    """
+
+    source: Source
+    columns: Columns
+    y: np.ndarray
+    classes: np.ndarray
+
+    def moments(self, *, by_class: bool = False, missing: str | None = None) -> Moments:
+        """Moments of the columns; infinite values are an error that names them.
+
+        With `missing`, the name of a method that needs complete columns, so are missing ones.
+        """
+        found = (
+            self.source.moments(self.y, len(self.classes)) if by_class else self.source.moments()
+        )
+        odd = ~np.isfinite(found.m2).all(axis=0)
+        if odd.any():
+            self._blame_infinite(int(np.flatnonzero(odd)[0]))
+        if missing is not None:
+            self._require_complete(found, missing)
+        return found
+
+    def _column(self, feature: int) -> np.ndarray:
+        return self.source.load(np.array([feature]))[0]
+
+    def _blame_infinite(self, feature: int) -> None:
+        values, name = self._column(feature), self.columns.names[feature]
+        rows = np.flatnonzero(np.isinf(values))
+        if len(rows):
+            raise DataError(
+                f"column {name!r} has an infinite value (inf) in row {rows[0]}: correct it, or "
+                "make it missing"
+            )
+        raise DataError(
+            f"column {name!r} has values as large as {np.nanmax(np.abs(values)):.3g}, whose "
+            "squares overflow: divide the column by a large number"
+        )
+
+    def _require_complete(self, found: Moments, method: str) -> None:
+        short = found.count.sum(axis=0) < self.source.n_rows
+        categorical = np.flatnonzero(self.source.kinds == CATEGORICAL)
+        if len(categorical):
+            counts = np.add.reduceat(self.source.level_counts(), self.source.atoms[:-1])
+            short[categorical] = counts[categorical] < self.source.n_rows
+        if not short.any():
+            return
+        feature = int(np.flatnonzero(short)[0])
+        if self.source.kinds[feature] == CATEGORICAL:
+            row = np.flatnonzero((self.source.load(np.array([feature])) == 0).all(axis=0))[0]
+        else:
+            row = np.flatnonzero(np.isnan(self._column(feature)))[0]
+        others = int(short.sum()) - 1
+        also = f", and {others} other column{'s' * (others > 1)}" if others else ""
+        able = ", ".join(methods_that(missing=True))
+        raise DataError(
+            f"column {self.columns.names[feature]!r} has a missing value (NaN) in row {row}{also}: "
+            f"{method} needs complete columns. Fill them in or leave them out, or use a method "
+            f"that takes missing values: {able}"
+        )
+
+
+def read_target(
+    y: Any, n_rows: int, method: str, *, many_classes: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The class of every row as a number, and the labels; DataError for what cannot be."""
+    if is_frame(y):
+        y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    elif not isinstance(y, np.ndarray) and hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    elif isinstance(y, list | tuple) and len({isinstance(v, str) for v in y if v is not None}) > 1:
+        y = np.array(y, dtype=object)  # NumPy would quietly turn the numbers into text
+    y = column_or_1d(np.asarray(y), warn=True)
+    if len(y) != n_rows:
+        raise DataError(
+            f"X has {n_rows} rows but y has {len(y)} entries: they must go together "
+            "(inconsistent numbers of samples)"
+        )
+    missing = (
+        np.isnan(y)
+        if y.dtype.kind == "f"
+        else np.array([v is None or v != v for v in y])
+        if y.dtype.kind == "O"
+        else np.zeros(len(y), bool)
+    )
+    if missing.any():
+        raise DataError(
+            f"y is missing (NaN) in row {np.flatnonzero(missing)[0]}: leave out rows without "
+            "a class"
+        )
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
+    if y.dtype.kind == "O" and all(isinstance(v, Real) for v in y):
+        y = y.astype(np.float64)
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        example = y[np.flatnonzero(y != np.floor(y))[0]]
+        raise DataError(
+            f"y holds real numbers such as {example!s} (Unknown label type: continuous): "
+            f"{method} ranks columns for classes; cut y into classes first"
+        )
+    try:
+        classes, labels = np.unique(y, return_inverse=True)
+    except TypeError:
+        raise DataError(
+            "y mixes types that cannot be compared: make all labels text, or all numbers"
+        ) from None
+    if len(classes) < 2:
+        raise DataError(
+            f"y has one class only ({classes[0]!r}): a ranking needs at least two classes"
+            if len(classes)
+            else "y is empty"
+        )
+    if len(classes) > 2 and not many_classes:
+        raise DataError(
+            f"y has {len(classes)} classes, {method} ranks for two. Only binary classification "
+            f"is supported here: select the rows of two classes, or use a method for many: "
+            f"{', '.join(methods_that(many_classes=True))}. One list from every pair of "
+            "classes (PairwiseRanker) and joint elimination (MulticlassSVMRFE) are to come"
+        )
+    return labels.astype(np.int64), classes
