@@ -3,19 +3,29 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help test lint format bench docs clean
+.PHONY: help demo test lint format bench docs clean
 
 help:
+	@echo "make demo    set up and rank the columns of a small embedded table"
 	@echo "make test    set up and run the tests"
 	@echo "make lint    ruff, mypy and the order of the rooms"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   featly against its peers, in one run"
 	@echo "make docs    build the documentation into docs/_build/html"
 
-$(VENV)/.made-%: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.made-run: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.made-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@touch $@
+
+demo: $(VENV)/.made-run
+	$(BIN)/python examples/first_ranking.py
 
 test: $(VENV)/.made-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)

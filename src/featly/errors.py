@@ -14,7 +14,7 @@ class DataError(ValueError):
     >>> FTest().fit([[1.0], [2.0]], ["a", "a"])
     Traceback (most recent call last):
     ...
-    featly.errors.DataError: y has one class only ('a'): a ranking needs at least two ...
+    featly.errors.DataError: y has one class only ('a'): a ranking needs at least two classes
     """
 
 
@@ -27,7 +27,7 @@ class SchemaError(DataError):
     >>> Schema(prior={"TP53": 0.5})
     Traceback (most recent call last):
     ...
-    featly.errors.SchemaError: prior of 'TP53' is 0.5: a prior is a finite number of at least 1 ...
+    featly.errors.SchemaError: prior of 'TP53' is 0.5: a prior is a finite number of at least 1
     """
 
 

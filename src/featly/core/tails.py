@@ -19,24 +19,24 @@ def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[Float
     >>> import numpy as np
     >>> p, evidence = f_tail(np.array([4.0, 9000.0]), np.array([1.0, 1.0]), np.array([98.0, 998.0]))
     >>> p.round(5).tolist(), evidence.round(3).tolist()
-    ([0.04827, 0.0], [1.316, 500.988])
+    ([0.04827, 0.0], [1.316, 500.965])
     """
     infinite = np.isinf(statistic)
     finite = np.where(infinite, 0.0, statistic)
     a, b = d2 / 2, d1 / 2
     x = d2 / (d2 + d1 * finite)
+    rest = d1 * finite / (d2 + d1 * finite)  # 1 - x, without the cancellation
     p = special.betainc(a, b, x)
     # close to 1 the complement has the digits, close to 0 the logarithm of the integral
     with np.errstate(divide="ignore"):
         evidence = -np.log(p)
     high = p > 0.5
-    evidence[high] = -np.log1p(-special.betainc(b[high], a[high], 1 - x[high]))
+    evidence[high] = -np.log1p(-special.betainc(b[high], a[high], rest[high]))
     low = p < 1e-280
     if low.any():
-        rest = d1[low] * finite[low] / (d2[low] + d1[low] * finite[low])
         evidence[low] = -(
             a[low] * np.log(x[low])
-            + b[low] * np.log(rest)
+            + b[low] * np.log(rest[low])
             - special.betaln(a[low], b[low])
             + np.log(_beta_fraction(a[low], b[low], x[low]))
             - np.log(a[low])
@@ -67,25 +67,18 @@ def _beta_fraction(a, b, x):  # type: ignore[no-untyped-def]
     """The continued fraction of the incomplete beta integral (DLMF 8.17.22), by Lentz's rule."""
     out = np.empty(len(x))
     for i in range(len(x)):
-        value, ratio, previous = 1.0, 0.0, 1.0
-        for m in range(100_000):
-            k = (m + 1) // 2
-            if m == 0:
-                term = 1.0
-            elif m % 2 == 1:
-                k = (m - 1) // 2
+        value, below, above = 1.0, 0.0, 1.0
+        for m in range(1, 100_000):
+            k = m // 2
+            if m % 2 == 1:
                 term = -(a[i] + k) * (a[i] + b[i] + k) * x[i]
                 term /= (a[i] + 2 * k) * (a[i] + 2 * k + 1)
             else:
-                k = m // 2
                 term = k * (b[i] - k) * x[i] / ((a[i] + 2 * k - 1) * (a[i] + 2 * k))
-            if m == 0:
-                value, ratio, previous = 1.0, 1.0, 1.0
-                continue
-            ratio = 1.0 / (1.0 + term * ratio)
-            previous = 1.0 + term / previous
-            value *= previous * ratio
-            if abs(previous * ratio - 1.0) < 1e-15:
+            below = 1.0 / (1.0 + term * below)
+            above = 1.0 + term / above
+            value *= above * below
+            if abs(above * below - 1.0) < 1e-15:
                 break
         out[i] = 1.0 / value
     return out
