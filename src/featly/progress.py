@@ -38,5 +38,5 @@ def progress_bar(
         TimeRemainingColumn(),
         console=Console(stderr=True),
     ) as bar:
-        task = bar.add_task(title, total=None)
+        task = bar.add_task(title, total=0)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -81,12 +81,15 @@ def single_threaded_blas() -> Iterator[None]:
     """Hold BLAS to one thread for the length of a ``with``, nested and in several threads too.
 
     BLAS threads beside the pool's spin against each other, and their number changes sums. The
-    limit belongs to the process: the first to enter sets it, the last to leave lifts it.
+    limit belongs to the process, so the first to enter sets it and the last to leave lifts it;
+    with threadpoolctl's own context, two threads that overlap can leave it set for ever.
     """
-    global _depth, _limit
+    global _depth, _originals
     with _lock:
         if _depth == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
+            _originals = [(library, library.num_threads) for library in _blas_libraries()]
+            for library, _ in _originals:
+                _set_threads(library, 1)
         _depth += 1
     try:
         yield
@@ -94,22 +97,31 @@ def single_threaded_blas() -> Iterator[None]:
         with _lock:
             _depth -= 1
             if _depth == 0:
-                _limit.restore_original_limits()
+                for library, count in _originals:
+                    _set_threads(library, count)
 
 
 _lock = threading.Lock()
 _depth = 0
-_limit: Any = None
+_originals: list[tuple[Any, int]] = []
+
+
+@functools.cache
+def _blas_libraries() -> list[Any]:
+    import scipy.linalg  # noqa: F401  the controller sees only the BLAS libraries loaded by now
+
+    return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _set_threads(library: Any, count: int) -> None:
+    library.set_num_threads(count)
+    # the thread that sets OpenBLAS's number keeps the right to, unless it gives it back
+    release = getattr(type(library), "clear_controlling_thread", None)
+    if release is not None:
+        release()
 
 
 @functools.lru_cache(maxsize=4)
 def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     # one pool a process: a forked child must not wait for threads that only its parent has
     return ThreadPoolExecutor(workers, thread_name_prefix="featly")
-
-
-@functools.cache
-def _controller() -> threadpoolctl.ThreadpoolController:
-    import scipy.linalg  # noqa: F401  the controller sees only the BLAS libraries loaded by now
-
-    return threadpoolctl.ThreadpoolController()

@@ -82,11 +82,7 @@ class SVMDual:
         n = len(self.y)
         trace = float(np.trace(K)) if K is not None else float(np.square(A).sum())  # type: ignore
         if trace <= 0:
-            # no column distinguishes anything: w = 0, and the bias follows the heavier class
-            self.coef[:] = 0
-            heavier = self.C[self.y > 0].sum() >= self.C[self.y < 0].sum()
-            self.bias, self.gap, self.n_changes = (1.0 if heavier else -1.0), 0.0, 0
-            self._cold = True
+            self._solve_without_columns()
             return
         if not self._cold and not 1 / 16 < trace / n / self._shift < 16:
             self._n_ready = 0  # the shift is part of the inverse
@@ -107,6 +103,15 @@ class SVMDual:
         if status == UNBOUNDED:
             raise FloatingPointError("no hyperplane separates the classes")
         self._cold = False
+
+    def _solve_without_columns(self) -> None:
+        """K = 0: w = 0, every row gets the sign of the heavier class, the lighter one pays."""
+        positive = self.y > 0
+        heavy, light = self.C[positive].sum(), self.C[~positive].sum()
+        paid = min(heavy, light)
+        self.coef[:] = self.y * self.C * np.where(positive, paid / heavy, paid / light)
+        self.bias, self.gap, self.n_changes = (1.0 if heavy >= light else -1.0), 0.0, 0
+        self._cold = True
 
     def _run(self, K: FloatArray | None, A: FloatArray | None, max_changes: int) -> int:
         need = self._n_free + 1 if K is None else len(self.y)

@@ -18,8 +18,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
 from featly.base import Problem, Ranker, Ranking, interrupted
-from featly.core.sources import DenseSource, Source
-from featly.core.sources.base import standardisation
+from featly.core.sources import DenseSource, Source, centers_and_variances, unit_scale
 from featly.core.svm import SVMDual
 from featly.elimination.backward import check_schedule, eliminate
 from featly.errors import ConvergenceWarning
@@ -148,13 +147,15 @@ class SVMRFE(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         moments = problem.moments(missing=type(self).__name__)
-        center, scale = standardisation(problem.source, moments, scale=self.standardize)
+        center, variance = centers_and_variances(problem.source, moments)
+        scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
         machine = _LinearMachine(
             problem.source.scaled(center, scale),
             np.where(problem.y == 1, 1.0, -1.0),
             self.C * self._weights(problem),
+            variance=1.0 if self.standardize else variance,
         )
-        del moments, center, scale
+        del moments, center, scale, variance  # a number a column each, not needed any more
         with progress_bar(self.verbose, "SVM-RFE", unit="columns") as progress:
             found = eliminate(
                 machine,
@@ -197,6 +198,7 @@ class SVMRFE(Ranker):
 COMPACT_SHARE = 20  # a row-major table is copied, column by column, once this fraction is left ...
 COMPACT_BYTES = 16 << 20  # ... or once what is left is this small
 REBUILD_TRACE = 8  # rebuild the Gram matrix when its trace has fallen by this factor
+ROUNDING = 1e-12  # cosines between a column and the dual solution below this are zero
 MOST_DENSE_ROWS = 1024  # above this, and ...
 FACTOR_SHARE = 4  # ... this many times more rows than atoms, nothing n x n is made
 
@@ -204,8 +206,11 @@ FACTOR_SHARE = 4  # ... this many times more rows than atoms, nothing n x n is m
 class _LinearMachine:
     """A linear SVM on a shrinking set of columns."""
 
-    def __init__(self, source: Source, y: np.ndarray, C: np.ndarray) -> None:
+    def __init__(
+        self, source: Source, y: np.ndarray, C: np.ndarray, variance: np.ndarray | float
+    ) -> None:
         self.source = source
+        self.variance = variance
         self.dual = SVMDual(y, C)
         self.gaps: list[float] = []
         self._all_bytes = source.nbytes if isinstance(source, DenseSource) else 0
@@ -231,7 +236,18 @@ class _LinearMachine:
             self.dual.solve(self._gram, rank)
         self.gaps.append(self.dual.gap)
         self._compact()
-        return self.source.forms(self.dual.coef)
+        weights = self.source.forms(self.dual.coef)
+        weights[weights <= self._noise()] = 0.0
+        return weights
+
+    def _noise(self) -> np.ndarray | float:
+        """Squared weights up to this may be rounding errors of zero.
+
+        Where w = 0 is the optimum, its computed entries are sums of n terms that cancel; without
+        this they would be ordered by how they were rounded.
+        """
+        v = self.dual.coef
+        return ROUNDING**2 * float(v @ v) * self.source.n_rows * self.variance
 
     def drop(self, positions: np.ndarray) -> None:
         stays = np.ones(self.source.n_features, bool)
@@ -241,6 +257,8 @@ class _LinearMachine:
         if self._gram is not None:
             self._downdate(positions)
         self.source = self.source.view(np.flatnonzero(stays))
+        if not isinstance(self.variance, float):
+            self.variance = self.variance[stays]
         if self._gram is not None and np.trace(self._gram) * REBUILD_TRACE < self._built_trace:
             self._build()
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from featly.core.parallel import run_blocks, split
 from featly.kinds import CATEGORICAL
 
-__all__ = ["Moments", "Source", "standardisation"]
+__all__ = ["Moments", "Source", "centers_and_variances", "unit_scale"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -142,34 +142,31 @@ class Source(ABC):
         return total
 
 
-def standardisation(
-    source: Source, moments: Moments, *, scale: bool = True
-) -> tuple[FloatArray, FloatArray]:
-    """The centre of every atom and the scale of every feature.
+def centers_and_variances(source: Source, moments: Moments) -> tuple[FloatArray, FloatArray]:
+    """The mean of every atom and the total variance of every feature.
 
-    With `scale`, each feature gets total variance 1: the standard deviation of a continuous one,
-    the square root of ``1 - sum_l p_l^2`` for the block of a categorical one with level
-    frequencies p_l, so that rare levels are not rewarded. Constant features get scale 0.
-    Variances are those of the population (divisor n), as in scikit-learn's StandardScaler.
-
-    `moments` are those of `source` over all rows.
+    `moments` are those of `source` over all rows. The variance of a categorical feature with
+    level frequencies p_l is that of its one-hot block, ``1 - sum_l p_l^2``. Variances are those
+    of the population (divisor n), as in scikit-learn's StandardScaler; that of a constant feature
+    is exactly 0.
     """
     center = moments.mean[0]
-    spread = moments.m2[0] / np.maximum(moments.count[0], 1)
+    variance = moments.m2[0] / np.maximum(moments.count[0], 1)
     categorical = source.kinds == CATEGORICAL
-    if categorical.any():
-        atoms = source.atoms
-        start = atoms[:-1]
-        counts = source.level_counts()
-        total = np.maximum(np.add.reduceat(counts, start), 1)
-        frequency = counts / np.repeat(total, np.diff(atoms))
-        occupied = np.add.reduceat(counts > 0, start, dtype=np.int64)
-        # one level only is exactly zero spread
-        block = np.where(occupied > 1, 1 - np.add.reduceat(frequency**2, start), 0.0)
-        spread = np.where(categorical, block, spread)
-        frequency[start[~categorical]] = center[~categorical]
-        center = frequency
-    if not scale:
-        return center, np.ones(source.n_features)
-    varies = spread > 0
-    return center, np.where(varies, 1 / np.sqrt(np.where(varies, spread, 1.0)), 0.0)
+    if not categorical.any():
+        return center, variance
+    atoms = source.atoms
+    start = atoms[:-1]
+    counts = source.level_counts()
+    total = np.maximum(np.add.reduceat(counts, start), 1)
+    frequency = counts / np.repeat(total, np.diff(atoms))
+    occupied = np.add.reduceat(counts > 0, start, dtype=np.int64)
+    block = np.where(occupied > 1, 1 - np.add.reduceat(frequency**2, start), 0.0)
+    frequency[start[~categorical]] = center[~categorical]
+    return frequency, np.where(categorical, block, variance)
+
+
+def unit_scale(variance: FloatArray) -> FloatArray:
+    """The factor that gives a feature total variance 1; 0 where it is constant."""
+    varies = variance > 0
+    return np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from featly.core.sources import CSCSource, DenseSource
+from tests.reference import columns as naive
+
+cell = st.one_of(
+    st.sampled_from([0.0, 0.0, 1.0, -2.5, 0.1, np.nan, 1e6 + 0.1]),
+    st.floats(-1e6, 1e6, width=32),
+)
+
+
+@st.composite
+def tables(draw):
+    n_rows, n_columns = draw(st.integers(1, 20)), draw(st.integers(1, 6))
+    rows = st.lists(cell, min_size=n_columns, max_size=n_columns)
+    X = np.array(draw(st.lists(rows, min_size=n_rows, max_size=n_rows)))
+    n_groups = draw(st.integers(1, 3))
+    groups = np.array(
+        draw(st.lists(st.integers(0, n_groups - 1), min_size=n_rows, max_size=n_rows))
+    )
+    return X, groups, n_groups
+
+
+def same_as_naive(found, X, groups, n_groups):
+    for j in range(X.shape[1]):
+        for g, (count, mean, m2) in enumerate(naive.moments(X[:, j], groups, n_groups)):
+            assert found.count[g, j] == count
+            # the sums lose at most a factor count + 1 of precision
+            size = max(1.0, float(np.nanmax(np.abs(X[:, j]), initial=0.0)))
+            assert found.mean[g, j] == pytest.approx(mean, rel=1e-12, abs=1e-14 * size)
+            assert found.m2[g, j] == pytest.approx(m2, rel=1e-9, abs=1e-22)
+
+
+@given(tables(), st.sampled_from([np.float64, np.float32]), st.sampled_from("CF"))
+def test_dense_moments(table, dtype, layout):
+    X, groups, n_groups = table
+    X = np.asarray(X, dtype=dtype, order=layout)
+    same_as_naive(DenseSource(X).moments(groups, n_groups), X, groups, n_groups)
+
+
+@given(tables())
+def test_sparse_moments(table):
+    X, groups, n_groups = table
+    found = CSCSource(scipy.sparse.csc_array(X)).moments(groups, n_groups)
+    for j in range(X.shape[1]):
+        for g, (count, mean, m2) in enumerate(naive.moments(X[:, j], groups, n_groups)):
+            size = max(1.0, float(np.nanmax(np.abs(X[:, j]), initial=0.0)))
+            assert found.count[g, j] == count
+            assert found.mean[g, j] == pytest.approx(mean, abs=1e-13 * size)
+            assert found.m2[g, j] == pytest.approx(m2, rel=1e-7, abs=1e-12 * size**2)
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 8, 9, 16, 61])
+def test_layouts_give_the_same_bits(n_rows):
+    X = np.random.default_rng(n_rows).normal(size=(n_rows, 50)) + 1000
+    groups = np.arange(n_rows) % 2
+    rows = DenseSource(np.ascontiguousarray(X)).moments(groups, 2)
+    columns = DenseSource(np.asfortranarray(X)).moments(groups, 2)
+    assert rows.mean.tobytes() == columns.mean.tobytes()
+    assert rows.m2.tobytes() == columns.m2.tobytes()
+
+
+@pytest.mark.parametrize("layout", "CF")
+def test_a_constant_group_has_exactly_no_variance(layout):
+    X = np.asarray(np.tile([0.1, 1e17, -3e-9], (13, 1)), order=layout)
+    found = DenseSource(X).moments(np.arange(13) % 2, 2)
+    assert (found.m2 == 0).all()
+    assert (found.mean == X[:2]).all()
+
+
+def test_large_offset_in_float32_keeps_its_digits():
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(60, 200)) + 10_000).astype(np.float32)
+    found = DenseSource(X).moments()
+    exact = X.astype(np.float64)
+    assert found.m2[0] == pytest.approx(((exact - exact.mean(0)) ** 2).sum(0), rel=1e-11)
+
+
+@pytest.mark.parametrize("layout", "CF")
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_infinite_values_show(layout, bad):
+    X = np.asarray(np.random.default_rng(0).normal(size=(20, 4)), order=layout)
+    X[3, 2] = bad
+    found = DenseSource(X).moments()
+    assert np.isfinite(found.m2[0]).tolist() == [True, True, False, True]

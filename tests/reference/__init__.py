@@ -1,0 +1,1 @@
+"""Naive twins of the fast loops: slow, obvious, and independent of them."""
