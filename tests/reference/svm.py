@@ -1,6 +1,7 @@
 """Support vector machines by brute force, and elimination around scikit-learn's."""
 
 import itertools
+import warnings
 
 import numpy as np
 from sklearn.svm import SVC
@@ -40,7 +41,10 @@ def svm_rfe(blocks, y, C, drop, tol=1e-10):
     order, margins = [], []
     while left:
         X = np.column_stack([blocks[f] for f in left])
-        machine = SVC(kernel="linear", C=C, tol=tol, shrinking=False).fit(X, y)
+        with warnings.catch_warnings(record=True) as unfinished:
+            warnings.simplefilter("always")
+            machine = SVC(kernel="linear", C=C, tol=tol, shrinking=False, max_iter=100_000)
+            machine.fit(X, y)
         w = machine.coef_[0] ** 2
         ends = np.cumsum([blocks[f].shape[1] for f in left])
         weight = np.array([part.sum() for part in np.split(w, ends[:-1])])
@@ -49,7 +53,8 @@ def svm_rfe(blocks, y, C, drop, tol=1e-10):
         count = drop(len(left))
         gone = ranked[len(left) - count :]
         relevant = gaps[max(0, len(left) - count - 1) :]
-        margins.append(relevant.min() / weight.max() if len(relevant) and weight.max() > 0 else 1.0)
+        size = max(weight.max(), 1e-6)  # libsvm leaves weights of 1e-8 where zero is optimal
+        margins.append(0.0 if unfinished else relevant.min(initial=size) / size)
         order = [left[k] for k in gone] + order
         left = [f for k, f in enumerate(left) if k not in gone]
     return order, margins
