@@ -5,6 +5,7 @@ per-column object for the coded ones. Frames of any other library that narwhals 
 through pyarrow.
 """
 
+import importlib.util
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -407,7 +408,9 @@ def take_columns(X: Any, columns: Sequence[int]) -> Any:
 
 
 def frame_of(columns: dict[str, Any], library: str | None) -> Any:
-    """A frame of the given library: pandas and pyarrow as asked, polars otherwise."""
+    """A frame of the given library: pandas and pyarrow as asked, polars otherwise if present."""
+    if library is None and importlib.util.find_spec("polars") is None:
+        library = "pandas"
     if library == "pandas":
         import pandas as pd
 
