@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from featly import DataError, FTest, SVMRFE
+from featly import SVMRFE, DataError, FTest
 from featly.frames import open_table
 from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 

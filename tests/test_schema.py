@@ -3,8 +3,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 
-from featly import FTest, Schema, SchemaError, SVMRFE
+from featly import SVMRFE, DataError, FTest, Schema, SchemaError
 from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 
 
@@ -108,7 +109,7 @@ def test_describe_reports_what_looks_wrong_and_changes_nothing(library):
     }  # fmt: skip
     assert "identifier" in report.remarks["patient_id"]
     assert "identifier" in report.remarks["code"]
-    assert "3 values" in report.remarks["grade"]
+    assert "3 whole numbers" in report.remarks["grade"]
     assert "numbers" in report.remarks["weight"]
     assert "constant" in report.remarks["site"]
     assert "missing" in report.remarks["stage"]
@@ -135,6 +136,17 @@ def test_describe_of_arrays():
     report = Schema().describe(np.array([["a", 1.0], ["b", np.inf]], dtype=object))
     assert "infinite" in report.remarks["x1"]
     assert "<pre>" in report._repr_html_()
+    sparse = Schema().describe(scipy.sparse.csr_array(X))
+    assert sparse.remarks == Schema().describe(X).remarks
+    with pytest.raises(DataError, match="1 dimensions"):
+        Schema().describe([1.0, 2.0])
+    with pytest.raises(DataError, match="LazyFrame"):
+        Schema().describe(pl.DataFrame({"a": [1]}).lazy())
+
+
+def test_describe_sees_through_a_wrong_declaration():
+    report = Schema(continuous=["stage"]).describe(pl.DataFrame({"stage": ["I", "2"]}))
+    assert report.remarks == {"stage": "declared continuous, but 'I' is no number"}
 
 
 # ---- what the kinds do ----------------------------------------------------------------------
@@ -164,6 +176,23 @@ def test_ordered_categories_are_ordinal_and_keep_their_gaps():
     )
     arrow = FTest().fit(pa.table({"stage": dictionary}), y)
     assert arrow.statistic_.tolist() == test.statistic_.tolist()
+
+
+def test_an_enum_may_be_declared_ordinal():
+    stages = pl.Series(["late", "early", "middle"] * 10, dtype=pl.Enum(["early", "middle", "late"]))
+    y = np.arange(30) % 2
+    test = FTest(schema={"ordinal": ["stage"]}).fit(pl.DataFrame({"stage": stages}), y)
+    ranks = np.array([2.0, 0.0, 1.0] * 10)
+    assert test.statistic_ == pytest.approx(FTest().fit(ranks[:, None], y).statistic_)
+
+
+def test_numbers_with_an_order_of_their_own():
+    X, y = np.array([[3.0], [1.0], [2.0], [np.nan]] * 5), np.arange(20) % 2
+    test = FTest(schema={"ordinal": {0: [3, 1, 2]}}).fit(X, y)
+    ranks = np.array([[0.0], [1.0], [2.0], [np.nan]] * 5)
+    assert test.statistic_ == pytest.approx(FTest().fit(ranks, y).statistic_)
+    with pytest.raises(SchemaError, match="'x0' holds 2, which is not among"):
+        FTest(schema={"ordinal": {0: [3, 1]}}).fit(X, y)
 
 
 def test_text_declared_continuous_is_read_as_numbers():

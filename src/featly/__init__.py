@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "Schema": "featly.schema",
+    "SchemaReport": "featly.schema",
     "DataError": "featly.errors",
     "SchemaError": "featly.errors",
     "SchemaWarning": "featly.errors",

@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.core.parallel import single_threaded_blas
 from featly.errors import DataError, SchemaWarning
-from featly.frames import frame_of, is_frame, library_of, open_table, take_columns
+from featly.frames import (
+    frame_of,
+    is_frame,
+    library_of,
+    open_table,
+    refuse_shapes,
+    take_columns,
+)
 from featly.kinds import KINDS
 from featly.problem import Problem, read_target
 from featly.reading import read
@@ -65,9 +72,13 @@ class _Selector(SelectorMixin, BaseEstimator):
         return tags
 
     # ---- fitting ----------------------------------------------------------------------------
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense, before the data is read."""
+
     def _read(self, X: Any, y: Any) -> Problem:
         """Check and read what was passed to ``fit``."""
         name = type(self).__name__
+        refuse_shapes(X)
         if is_frame(X):
             table = open_table(X)
             validate_data(self, X, y, skip_check_array=True)
@@ -212,6 +223,9 @@ class Ranker(_Selector):
         Rank of every column, 1 is best.
     scores_ : float array of shape (n_features,)
         Monotone in the order, apart from columns in the schema's `keep`, which come first.
+    support_ : bool array of shape (n_features,)
+        Mask of the first `n_features_to_select` columns of ``order_``. It follows that parameter
+        without another fit.
     kinds_ : list of str
         Kind of every column.
     classes_ : array
@@ -244,9 +258,6 @@ class Ranker(_Selector):
             raise KeyboardInterrupt from None
         self._store(problem, ranking)
         return self
-
-    def _check_parameters(self) -> None:
-        """Refuse parameters that make no sense, before the data is read."""
 
     @abstractmethod
     def _rank(self, problem: Problem) -> Ranking:
@@ -293,8 +304,9 @@ class Ranker(_Selector):
 class SubsetSelector(_Selector):
     """Base of the methods that choose a subset of at least one column.
 
-    A subclass implements ``_select(problem) -> int array``: the chosen columns in the order in
-    which they were chosen.
+    A subclass has a keyword-only ``__init__`` with at least `schema` and `n_jobs`, the class
+    attributes of :class:`Ranker`, and ``_select(problem) -> int array``: the chosen columns in the
+    order in which they were chosen, those of ``problem.columns.keep`` first.
 
     Attributes
     ----------
@@ -302,10 +314,28 @@ class SubsetSelector(_Selector):
         The chosen columns, in the order of their choice.
     support_ : bool array of shape (n_features,)
         Mask of the chosen columns.
+    kinds_ : list of str
+        Kind of every column.
+    classes_ : array
+        The labels of the target.
     """
 
     def fit(self, X: Any, y: Any) -> "SubsetSelector":
-        """Choose columns of a table; see :meth:`Ranker.fit` for the parameters."""
+        """Choose columns of a table.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_rows, n_features)
+            A pandas, polars or pyarrow frame, anything that NumPy turns into a two-dimensional
+            array, or a SciPy sparse matrix.
+        y : sequence of shape (n_rows,)
+            The class of every row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
         problem = self._read(X, y)
         with single_threaded_blas():
             chosen = np.asarray(self._select(problem), dtype=np.int64)

@@ -16,7 +16,18 @@ import numpy as np
 from featly.errors import DataError
 from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 
-__all__ = ["Table", "frame_of", "is_frame", "open_table", "take_columns"]
+__all__ = [
+    "ArrayTable",
+    "Table",
+    "as_floats",
+    "frame_of",
+    "is_frame",
+    "library_of",
+    "open_table",
+    "refuse_shapes",
+    "take_columns",
+    "values_of",
+]
 
 MOST_LEVELS = 65_535
 
@@ -36,6 +47,26 @@ def library_of(X: Any) -> str | None:
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame of some library."""
     return library_of(X) is not None
+
+
+def refuse_shapes(X: Any) -> None:
+    """Refuse what holds columns but is not a table yet."""
+    kind, library = type(X).__name__, type(X).__module__.split(".")[0]
+    if kind == "LazyFrame":
+        raise DataError("X is a LazyFrame, a plan without rows: call .collect() on it first")
+    one_column = kind in ("Series", "ChunkedArray", "Index") and hasattr(X, "to_numpy")
+    if one_column and library in ("pandas", "polars", "narwhals", "pyarrow"):
+        raise DataError(
+            f"X is one column ({kind}), where a table is expected: put it into a frame. "
+            "Reshape your data"
+        )
+
+
+def values_of(y: Any) -> Any:
+    """A column of any library as something that NumPy reads; anything else unchanged."""
+    if isinstance(y, np.ndarray) or not hasattr(y, "to_numpy"):
+        return y
+    return y.to_pylist() if type(y).__module__.startswith("pyarrow") else y.to_numpy()
 
 
 class Table(ABC):
@@ -74,6 +105,10 @@ class Table(ABC):
             self.check_levels(column, len(levels))
             found[k], sizes[k] = one, len(levels)
         return (found.astype(np.uint8) if sizes.max(initial=0) < 255 else found), sizes
+
+    def ordered(self, column: int) -> bool:
+        """Whether the dtype of a column gives its levels an order."""
+        return False
 
     def check_levels(self, column: int, n_levels: int) -> None:
         """Refuse a column with more levels than a code can hold."""
@@ -212,6 +247,9 @@ class _Pandas(Table):
         codes, levels = sys.modules["pandas"].factorize(values, sort=True)
         return codes + 1, list(levels)
 
+    def ordered(self, column: int) -> bool:
+        return bool(getattr(self._dtypes[column], "ordered", False))
+
 
 class _Polars(Table):
     def __init__(self, X: Any) -> None:
@@ -266,11 +304,19 @@ class _Polars(Table):
         import polars as pl
 
         values = self.frame.to_series(column)
+        if values.dtype == pl.Enum:
+            codes = values.to_physical().cast(pl.Int64) + 1
+            return codes.fill_null(0).to_numpy(), values.dtype.categories.to_list()
         if values.dtype != pl.Boolean:
             values = values.cast(pl.String)
         levels = values.drop_nulls().unique().sort()
         codes = values.rank("dense").fill_null(0).cast(pl.Int64)
         return codes.to_numpy(), levels.to_list()
+
+    def ordered(self, column: int) -> bool:
+        import polars as pl
+
+        return bool(self._dtypes[column] == pl.Enum)
 
 
 class _Arrow(Table):
@@ -341,6 +387,43 @@ class _Arrow(Table):
             place[-1] = -1
             codes, levels = place[codes], [levels[k] for k in order]
         return _used(codes, levels)
+
+    def ordered(self, column: int) -> bool:
+        return bool(getattr(self.frame.schema.types[column], "ordered", False))
+
+
+class ArrayTable(Table):
+    """A numeric array or sparse matrix, column by column."""
+
+    def __init__(self, X: Any) -> None:
+        self.array = X
+        self.names = [f"x{column}" for column in range(X.shape[1])]
+        self.n_rows = X.shape[0]
+
+    def kinds(self) -> list[np.uint8]:
+        """All continuous."""
+        return [CONTINUOUS] * len(self.names)
+
+    def numbers(self, columns: Sequence[int]) -> np.ndarray:
+        """Some columns, dense."""
+        block = self.array[:, list(columns)]
+        return as_floats(block.toarray() if hasattr(block, "toarray") else block)
+
+    def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
+        """The values of a column as levels."""
+        values = self.numbers([column])[:, 0]
+        present = ~np.isnan(values)
+        levels, codes = np.unique(values[present], return_inverse=True)
+        found = np.zeros(len(values), np.int64)
+        found[present] = codes + 1
+        return found, levels.tolist()
+
+
+def as_floats(X: np.ndarray) -> np.ndarray:
+    """Numbers as float32 or float64, without a copy where they are so already."""
+    if X.dtype in (np.float32, np.float64):
+        return X
+    return X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)
 
 
 class _Objects(Table):

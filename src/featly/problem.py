@@ -9,7 +9,7 @@ from sklearn.utils.validation import column_or_1d
 
 from featly.core.sources import Moments, Source
 from featly.errors import DataError
-from featly.frames import is_frame
+from featly.frames import values_of
 from featly.kinds import CATEGORICAL
 from featly.registry import methods_that
 from featly.schema import Columns
@@ -95,11 +95,8 @@ def read_target(
     y: Any, n_rows: int, method: str, *, many_classes: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The class of every row as a number, and the labels; DataError for what cannot be."""
-    if is_frame(y):
-        y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
-    elif not isinstance(y, np.ndarray) and hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    elif isinstance(y, list | tuple) and len({isinstance(v, str) for v in y if v is not None}) > 1:
+    y = values_of(y)
+    if isinstance(y, list | tuple) and len({isinstance(v, str) for v in y if v is not None}) > 1:
         y = np.array(y, dtype=object)  # NumPy would quietly turn the numbers into text
     y = column_or_1d(np.asarray(y), warn=True)
     if len(y) != n_rows:

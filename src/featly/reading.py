@@ -8,7 +8,7 @@ import scipy.sparse
 
 from featly.core.sources import CSCSource, DenseSource, Source
 from featly.errors import DataError, SchemaError
-from featly.frames import Table
+from featly.frames import ArrayTable, Table, as_floats
 from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL, DefaultNames
 from featly.schema import Columns, Schema
 
@@ -35,36 +35,8 @@ def read(X: Any, schema: Schema, n_jobs: int | None = None) -> Reading:
     names = DefaultNames(X.shape[1])
     columns = schema.resolve(names, np.full(len(names), CONTINUOUS))
     if (columns.kinds == CONTINUOUS).all():
-        return Reading(DenseSource(_floats(X), n_jobs=n_jobs), columns)
-    return _read_table(_Numbers(X, list(names)), schema, n_jobs)
-
-
-def _floats(X: np.ndarray) -> np.ndarray:
-    if X.dtype in (np.float32, np.float64):
-        return X
-    small = X.dtype.kind in "biuf" and X.dtype.itemsize <= 2
-    return X.astype(np.float32 if small else np.float64)
-
-
-class _Numbers(Table):
-    """A numeric array of which some columns are declared categorical or ordinal."""
-
-    def __init__(self, X: np.ndarray, names: list[str]) -> None:
-        self.array, self.names, self.n_rows = X, names, len(X)
-
-    def kinds(self) -> list[np.uint8]:
-        return [CONTINUOUS] * len(self.names)
-
-    def numbers(self, columns: Any) -> np.ndarray:
-        return _floats(self.array[:, list(columns)])
-
-    def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
-        values = self.array[:, column]
-        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
-        levels, codes = np.unique(values[~missing], return_inverse=True)
-        found = np.zeros(len(values), np.int64)
-        found[~missing] = codes + 1
-        return found, levels.tolist()
+        return Reading(DenseSource(as_floats(X), n_jobs=n_jobs), columns)
+    return _read_table(ArrayTable(X), schema, n_jobs)
 
 
 def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:
@@ -99,6 +71,8 @@ def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:
 def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
     """A column of levels as numbers: ranks of ordinal ones, text read as numbers."""
     name = columns.names[column]
+    if columns.inferred[column] == CONTINUOUS:
+        return _ranks_of_numbers(table, column, columns)
     codes, found = table.texts(column)
     if column in columns.levels:
         order = columns.levels[column]
@@ -112,7 +86,7 @@ def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
             )
         numbers = [place[level] if level in place else place[str(level)] for level in found]
     elif columns.kinds[column] == ORDINAL:
-        if columns.inferred[column] != ORDINAL:
+        if not table.ordered(column):
             raise SchemaError(
                 f"column {name!r} is text without an order: give its levels, lowest first, as "
                 f"ordinal={{{name!r}: [...]}}"
@@ -130,6 +104,25 @@ def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
                     "correct that value, make it missing, or declare the column categorical"
                 ) from None
     return np.array([np.nan, *numbers])[codes]
+
+
+def _ranks_of_numbers(table: Table, column: int, columns: Columns) -> np.ndarray:
+    """Numbers whose order the schema gives: the position of each in that order."""
+    values = table.numbers([column])[:, 0].astype(np.float64)
+    order = columns.levels[column]
+    ranks = np.full(len(values), np.nan)
+    for rank, level in enumerate(order):
+        try:
+            ranks[values == float(level)] = rank
+        except (TypeError, ValueError):
+            continue
+    unknown = np.flatnonzero(np.isnan(ranks) & ~np.isnan(values))
+    if len(unknown):
+        raise SchemaError(
+            f"column {columns.names[column]!r} holds {values[unknown[0]]:g}, which is not among "
+            f"its ordinal levels {order!r}"
+        )
+    return ranks
 
 
 def _read_sparse(X: Any, schema: Schema, n_jobs: int | None) -> Reading:

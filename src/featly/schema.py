@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import SchemaError
-from featly.frames import Table, frame_of, library_of, open_table
+from featly.errors import DataError, SchemaError
+from featly.frames import (
+    ArrayTable,
+    Table,
+    frame_of,
+    library_of,
+    open_table,
+    refuse_shapes,
+)
 from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS, DefaultNames
 
 __all__ = ["Columns", "Schema", "SchemaReport"]
@@ -22,9 +29,9 @@ class Schema:
     """What is known about the columns: kinds, prices, beliefs, groups.
 
     Every method takes ``schema=``: a Schema, the same as a plain dict, or None to read the kinds
-    from the dtypes (category, text and bool are categorical, ordered categories are ordinal,
-    numbers are continuous). Columns are given by name, or by an integer, which is always a
-    position.
+    from the dtypes: category, text and bool are categorical, ordered categories are ordinal,
+    numbers are continuous. (A polars Enum is categorical, and may be declared ordinal.) Columns
+    are given by name, or by an integer, which is always a position.
 
     Parameters
     ----------
@@ -85,6 +92,12 @@ class Schema:
             raise SchemaError("column_groups must map the name of a group to its columns")
         for group, members in self.column_groups.items():
             self._check_columns(f"column_groups[{group!r}]", members)
+        said: dict[Name, str] = {}
+        for kind in KINDS:
+            for name in getattr(self, kind):
+                if name in said:
+                    raise SchemaError(f"{name!r} cannot be {said[name]} and {kind}")
+                said[name] = kind
 
     def __repr__(self) -> str:
         parts = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self)]
@@ -220,15 +233,15 @@ class Schema:
         3 rows, 2 columns: 1 continuous, 1 categorical
         weight: text that reads as numbers; declare it continuous, or convert it
         """
-        frame = X
-        if library_of(X) is None:
-            array = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-            frame = {f"x{j}": array[:, j] for j in range(array.shape[1])}
-            if array.dtype.kind not in "OUST":
-                frame = frame_of(frame, "polars")
-            else:
-                return _describe(self, open_table(array), None)
-        return _describe(self, open_table(frame), library_of(X))
+        refuse_shapes(X)
+        library = library_of(X)
+        if library is None:
+            X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
+            if X.ndim != 2:
+                raise DataError(f"X has {X.ndim} dimensions, where a table has 2")
+            numeric = X.dtype.kind not in "OUST"
+            return _describe(self, ArrayTable(X) if numeric else open_table(X), None)
+        return _describe(self, open_table(X), library)
 
 
 @dataclass(frozen=True)
@@ -257,7 +270,27 @@ class Columns:
 
 @dataclass(frozen=True)
 class SchemaReport:
-    """How a schema reads a table: see :meth:`Schema.describe`."""
+    """How a schema reads a table: what :meth:`featly.Schema.describe` returns.
+
+    Attributes
+    ----------
+    n_rows : int
+    names, kinds : list of str
+        Name and kind of every column.
+    n_missing, n_distinct : list of int
+        Missing cells of every column, and different values among the others.
+    remarks : dict
+        What looks wrong, by column name; columns that look right are absent.
+    library : str or None
+        The frame library of the table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> report = Schema().describe(pl.DataFrame({"site": ["north", "north"], "age": [50, 61]}))
+    >>> report.remarks
+    {'site': "constant ('north'); it cannot tell rows apart"}
+    """
 
     n_rows: int
     names: list[str]
@@ -309,16 +342,13 @@ def _describe(schema: Schema, table: Table, library: str | None) -> SchemaReport
     columns = schema.resolve(table.names, inferred)
     declared = {
         name if isinstance(name, str) else table.names[name]
-        for part in (schema.categorical, schema.ordinal, schema.continuous)
-        for name in part
+        for kind in KINDS
+        for name in getattr(schema, kind)
     }
     n_missing, n_distinct, remarks = [], [], {}
-    numeric = [j for j, kind in enumerate(inferred) if kind == CONTINUOUS]
-    place = {column: k for k, column in enumerate(numeric)}
-    values = table.numbers(numeric) if numeric else np.empty((table.n_rows, 0))
     for j, name in enumerate(table.names):
-        if j in place:
-            x = values[:, place[j]]
+        if inferred[j] == CONTINUOUS:
+            x = table.numbers([j])[:, 0]
             present = x[~np.isnan(x)]
             levels: list[Any] = np.unique(present).tolist()
         else:
@@ -328,6 +358,9 @@ def _describe(schema: Schema, table: Table, library: str | None) -> SchemaReport
         n_missing.append(table.n_rows - len(present))
         n_distinct.append(len(levels))
         remark = _remark(name, inferred[j], levels, len(present), declared=name in declared)
+        if inferred[j] == CATEGORICAL and columns.kinds[j] == CONTINUOUS:
+            wrong = [level for level in levels if not _reads_as_number(level)]
+            remark = f"declared continuous, but {wrong[0]!r} is no number" if wrong else remark
         if remark:
             remarks[name] = remark
     return SchemaReport(
@@ -359,13 +392,10 @@ def _remark(name: str, kind: int, levels: list[Any], n_present: int, *, declared
         if whole and unique and (sounds_like_id or (steps == 1).all()):
             return "different in every row, like an identifier; leave it out"
         if whole and len(levels) <= FEW_LEVELS and n_present > 2 * len(levels) and len(levels) > 2:
-            return (
-                f"whole numbers with {len(levels)} values, read as continuous; "
-                "declare it categorical or ordinal if they are labels"
-            )
+            return f"{len(levels)} whole numbers, read as continuous; are they labels?"
         return ""
     if kind == CATEGORICAL:
-        if all(_reads_as_number(level) for level in levels):
+        if all(isinstance(level, str) and _reads_as_number(level) for level in levels):
             return "text that reads as numbers; declare it continuous, or convert it"
         if unique:
             return "different in every row, like an identifier; leave it out"
@@ -379,8 +409,8 @@ _BLANKS = {"", "?", "na", "n/a", "nan", "none", "null", "missing", "-", "."}
 
 
 def _reads_as_number(level: Any) -> bool:
-    if not isinstance(level, str):
-        return False
+    if isinstance(level, bool):
+        return True
     try:
         return math.isfinite(float(level))
     except ValueError:

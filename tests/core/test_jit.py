@@ -64,7 +64,7 @@ def test_numbas_own_setting_is_left_alone():
         return 2 * x
 
     assert double(4) == 8
-    assert numba.config.CACHE_DIR == before
+    assert before == numba.config.CACHE_DIR
 
 
 @pytest.mark.parametrize("where", ["XDG_CACHE_HOME", "FEATLY_CACHE_DIR"])

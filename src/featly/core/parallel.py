@@ -28,6 +28,8 @@ def n_threads(n_jobs: int | None = None) -> int:
     """
     import joblib
 
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int)):
+        raise ValueError(f"n_jobs={n_jobs!r}: give a whole number, or None for all cores")
     if n_jobs == 0:
         raise ValueError("n_jobs=0 leaves nobody to do the work: use 1 or more, -1 or None")
     if n_jobs is None:
@@ -64,8 +66,10 @@ def run_blocks(
 
     An exception, Ctrl-C included, cancels the blocks not yet begun and is raised here.
     """
-    workers = min(n_threads(n_jobs), len(blocks)) if len(blocks) > 1 else 1
-    if workers == 1:
+    # asking joblib takes longer than a small block
+    alone = n_jobs is None and len(blocks) <= 1
+    workers = 1 if alone else min(n_threads(n_jobs), len(blocks))
+    if workers <= 1:
         return [function(block) for block in blocks]
     pool = _pool(workers, os.getpid())
     tasks = [pool.submit(function, block) for block in blocks]

@@ -60,7 +60,8 @@ class Elimination:
 
 def check_schedule(step: Step, fine_below: int | None) -> None:
     """Refuse a schedule that cannot be followed."""
-    if fine_below is not None and (isinstance(fine_below, bool) or fine_below < 1):
+    whole = isinstance(fine_below, int | np.integer) and not isinstance(fine_below, bool)
+    if fine_below is not None and (not whole or fine_below < 1):
         raise ValueError(f"fine_below={fine_below!r}: give a number of columns, or None")
     if callable(step):
         return

@@ -48,11 +48,11 @@ class SVMRFE(Ranker):
         number to drop.
     fine_below : int or None, default=None
         With fewer columns than this left, go one by one. ``step=0.1, fine_below=20`` is the
-        schedule of the list-combination paper.
+        schedule of Izetta, Verdes and Granitto (2017).
     C : float, default=1.0
         Price of a margin violation.
     class_weight : dict, "balanced" or None, default=None
-        Factors on C by class; "balanced" is n / (2 n_c).
+        Factors on C by class; "balanced" is :math:`n / (2 n_c)`.
     standardize : bool, default=True
         Give every column mean 0 and total variance 1 first. Without it, the ranking depends on
         the units of the columns.
@@ -86,15 +86,18 @@ class SVMRFE(Ranker):
 
     Notes
     -----
-    The cost is one pass of n² p operations for the Gram matrix and one for taking columns out of
-    it again, n p a round for the weights, and a few n² for the solver, which starts from the last
-    round's solution. With many more rows than columns nothing n x n is made: a round costs
-    n p² (about twenty times), and memory one copy of the table.
+    For n rows and p columns, the Gram matrix costs :math:`n^2 p` operations and taking columns out
+    of it as much again; a round costs :math:`n p` for the weights and a few :math:`n^2` for the
+    solver, which starts from the last round's solution. With many more rows than columns nothing
+    of size :math:`n^2` is made: a round costs about :math:`20\, n p^2`, and memory one copy of the
+    table.
 
     References
     ----------
     Guyon, I., Weston, J., Barnhill, S. and Vapnik, V. (2002), Gene selection for cancer
-    classification using support vector machines, *Machine Learning* 46, 389-422.
+    classification using support vector machines, *Machine Learning* 46, 389-422. Izetta, J.,
+    Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass feature selection via list
+    combination, *Expert Systems with Applications* 88, 205-216.
 
     Examples
     --------
@@ -144,6 +147,9 @@ class SVMRFE(Ranker):
         number = isinstance(self.C, int | float | np.integer | np.floating)
         if isinstance(self.C, bool) or not number or not 0 < self.C < np.inf:
             raise ValueError(f"C={self.C!r}: give a positive finite number")
+        given = self.class_weight
+        if not (given is None or isinstance(given, dict) or given == "balanced"):
+            raise ValueError(f"class_weight={given!r}: give a dict, 'balanced' or None")
 
     def _rank(self, problem: Problem) -> Ranking:
         moments = problem.moments(missing=type(self).__name__)
@@ -188,6 +194,13 @@ class SVMRFE(Ranker):
         """The factor on C of every row."""
         if self.class_weight is None:
             return np.ones(len(problem.y))
+        if isinstance(self.class_weight, dict):
+            absent = [label for label in self.class_weight if label not in problem.classes]
+            if absent:
+                raise ValueError(
+                    f"class_weight names {absent[0]!r}, which is no class; the classes are "
+                    f"{problem.classes.tolist()}"
+                )
         labels = problem.classes[problem.y]
         by_class = compute_class_weight(self.class_weight, classes=problem.classes, y=labels)
         if not (np.isfinite(by_class).all() and (by_class > 0).all()):

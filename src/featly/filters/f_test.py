@@ -46,6 +46,7 @@ class FTest(Ranker):
         F; infinite where a column is constant within each class but not overall, 0 where it is
         constant or has too few values for a test.
     p_value_ : float array of shape (n_features,)
+        Probability of an F at least as large where the class means are equal.
     q_value_ : float array of shape (n_features,)
         Benjamini-Hochberg: the false discovery rate of selecting all columns up to this one.
     order_, ranking_, scores_, support_, kinds_, classes_

@@ -170,6 +170,14 @@ def check_permuted_rows(estimator: Any) -> None:
         rows = np.random.default_rng(seed).permutation(len(table.y))
         found = _names(_fit(estimator, table.rows(rows)), table)
         _same(found, expected, "permuting the rows")
+    # few values and unequal classes: many scores are zero or tie, and must do so exactly
+    rng = np.random.default_rng(7)
+    for n_ill in (4, 9, 15):
+        X, y = rng.integers(-1, 2, size=(30, 8)), (np.arange(30) < n_ill).astype(int)
+        expected = clone(estimator).fit(X, y).order_.tolist()
+        for seed in range(3):
+            rows = np.random.default_rng(seed).permutation(30)
+            _same(clone(estimator).fit(X[rows], y[rows]).order_.tolist(), expected, "the rows")
 
 
 @_check
@@ -254,7 +262,7 @@ def _family(estimator: Any) -> str | None:
 def check_threads(estimator: Any) -> None:
     """The number of threads changes no bit, also where blocks are many."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(12, 20_000)), np.arange(12) % 2
+    X, y = rng.normal(size=(12, 9000)), np.arange(12) % 2
     for layout in (np.ascontiguousarray(X), np.asfortranarray(X)):
         outcomes = []
         for n_jobs in (1, 2, 3):
@@ -262,7 +270,8 @@ def check_threads(estimator: Any) -> None:
             scores = fitted.scores_.tobytes() if isinstance(estimator, Ranker) else b""
             outcomes.append((fitted.order_.tobytes(), scores))
         assert outcomes[0] == outcomes[1] == outcomes[2], "threads change the outcome"
-    _refuses(clone(estimator).set_params(n_jobs=0), X, y, "n_jobs", error=ValueError)
+    for wrong in (0, "two", True):
+        _refuses(clone(estimator).set_params(n_jobs=wrong), X, y, "n_jobs", error=ValueError)
 
 
 @_check
@@ -535,6 +544,8 @@ def check_bad_input(estimator: Any) -> None:
     _refuses(estimator, frame, ["a", 1] * (len(y) // 2), "y mixes")
     _refuses(estimator, frame.head(0), y[:0], "0 sample")
     _refuses(estimator, frame.select([]), y, "0 feature")
+    _refuses(estimator, frame.lazy(), y, "LazyFrame", "collect")
+    _refuses(estimator, frame["whole"], y, "one column")
     _refuses(estimator, frame.with_columns(day=pl.date(2020, 1, 1)), y, "'day'", "date")
     mixed = np.array(X, dtype=object)
     mixed[7, 1] = "n/a"

@@ -1,0 +1,106 @@
+"""The parts of the contract that no registered method shows yet, and choices of the base."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from featly import SVMRFE, FTest
+from featly.base import SubsetSelector, keep_first
+from featly.filters.f_test import f_statistic
+from featly.testing import method_checks
+
+
+class Strong(SubsetSelector):
+    """Columns whose F is above a threshold, or else the best one."""
+
+    _missing = True
+
+    def __init__(self, *, threshold=4.0, schema=None, n_jobs=None):
+        self.threshold = threshold
+        self.schema = schema
+        self.n_jobs = n_jobs
+
+    def _select(self, problem):
+        statistic, _, _ = f_statistic(problem.moments(by_class=True))
+        order = keep_first(np.argsort(-statistic, kind="stable"), problem.columns.keep)
+        strong = statistic[order] > self.threshold
+        strong[: max(1, len(problem.columns.keep))] = True
+        return order[strong]
+
+
+@pytest.mark.parametrize(
+    "check", [pytest.param(check, id=name) for name, check in method_checks(Strong())]
+)
+def test_subset_selectors_pass_the_checks(check):
+    check(Strong())
+
+
+@parametrize_with_checks([Strong()])
+def test_subset_selectors_pass_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_table_of_a_subset_selector():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    frame = pl.DataFrame({"noise": rng.normal(size=40), "signal": rng.normal(size=40) + 3 * y})
+    chosen = Strong().fit(frame, y)
+    assert chosen.table().rows() == [
+        ("signal", "continuous", True),
+        ("noise", "continuous", False),
+    ]
+    assert chosen.transform(frame).columns == ["signal"]
+
+
+def test_in_a_pipeline_and_a_grid():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 60)), np.arange(80) % 2
+    X[:, :3] += y[:, None]
+    pipeline = make_pipeline(StandardScaler(), SVMRFE(n_features_to_select=3), SVC())
+    assert cross_val_score(pipeline, X, y, cv=4).mean() > 0.7
+    grid = GridSearchCV(pipeline, {"svmrfe__n_features_to_select": [1, 3, 10]}, cv=3).fit(X, y)
+    assert grid.best_params_["svmrfe__n_features_to_select"] in (1, 3, 10)
+
+
+def test_choosing_anew_needs_no_fit():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 8)), np.arange(30) % 2
+    test = FTest(n_features_to_select=2).fit(X, y)
+    assert test.transform(X).shape[1] == 2
+    assert test.set_params(n_features_to_select=5).transform(X).shape[1] == 5
+    assert test.set_params(n_features_to_select=None).get_support().sum() == 4
+    assert test.get_feature_names_out().tolist() == [f"x{j}" for j in np.sort(test.order_[:4])]
+
+
+def test_targets_of_every_library():
+    import pandas as pd
+    import pyarrow as pa
+
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    labels = ["a", "b"] * 6
+    expected = FTest().fit(X, labels).statistic_.tolist()
+    for y in (
+        np.array(labels, dtype=object),
+        pd.Series(labels),
+        pd.Series(labels, dtype="category"),
+        pl.Series(labels),
+        pl.Series(labels).cast(pl.Categorical),
+        pa.array(labels),
+        pd.Series([0, 1] * 6, dtype="Int64"),
+    ):
+        assert FTest().fit(X, y).statistic_.tolist() == expected
+
+
+def test_a_parameter_is_never_changed():
+    schema = {"keep": ["a"]}
+    frame = pl.DataFrame({"a": [1.0, 2, 3, 4], "b": [0.0, 1, 0, 1]})
+    estimator = SVMRFE(schema=schema)
+    clone(estimator).fit(frame, [0, 1, 0, 1])
+    assert estimator.schema is schema
+    assert schema == {"keep": ["a"]}
