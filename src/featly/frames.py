@@ -101,10 +101,15 @@ class Table(ABC):
         found = np.zeros((len(columns), self.n_rows), np.uint16)
         sizes = np.zeros(len(columns), np.int64)
         for k, column in enumerate(columns):
-            one, levels = self.texts(column)
-            self.check_levels(column, len(levels))
-            found[k], sizes[k] = one, len(levels)
+            one, size = self._code(column)
+            self.check_levels(column, size)
+            found[k], sizes[k] = one, size
         return (found.astype(np.uint8) if sizes.max(initial=0) < 255 else found), sizes
+
+    def _code(self, column: int) -> tuple[np.ndarray, int]:
+        """One column as codes and how many levels it has; names of levels are not needed."""
+        codes, levels = self.texts(column)
+        return codes, len(levels)
 
     def ordered(self, column: int) -> bool:
         """Whether the dtype of a column gives its levels an order."""
@@ -177,9 +182,13 @@ class _Pandas(Table):
         self._dtypes = list(X.dtypes)
 
     def kinds(self) -> list[np.uint8]:
+        categories = sys.modules["pandas"].CategoricalDtype
         known: dict[Any, np.uint8 | None] = {}
         found = []
         for column, dtype in enumerate(self._dtypes):
+            if isinstance(dtype, categories):  # first: hashing one hashes all its categories
+                found.append(ORDINAL if dtype.ordered else CATEGORICAL)
+                continue
             if dtype not in known:
                 known[dtype] = self._kind(dtype, column)
             kind = known[dtype]
@@ -190,8 +199,6 @@ class _Pandas(Table):
         """The kind of a dtype; None for objects, which must be looked at."""
         from pandas.api import types
 
-        if isinstance(dtype, sys.modules["pandas"].CategoricalDtype):
-            return ORDINAL if dtype.ordered else CATEGORICAL
         if types.is_bool_dtype(dtype):
             return CATEGORICAL
         if types.is_complex_dtype(dtype):
@@ -242,10 +249,15 @@ class _Pandas(Table):
             if dtype.ordered:  # a level that no row has still separates its neighbours
                 return values.array.codes + np.int64(1), list(dtype.categories)
             return _used(values.array.codes, list(dtype.categories))
-        if dtype == np.dtype(bool):
-            return _used(values.to_numpy().view(np.int8), [False, True])
-        codes, levels = sys.modules["pandas"].factorize(values, sort=True)
-        return codes + 1, list(levels)
+        codes, found = sys.modules["pandas"].factorize(values)
+        return _sorted_levels(codes, list(found))
+
+    def _code(self, column: int) -> tuple[np.ndarray, int]:
+        dtype = self._dtypes[column]
+        if not isinstance(dtype, sys.modules["pandas"].CategoricalDtype):
+            return super()._code(column)
+        codes, levels = _used(self.frame.iloc[:, column].array.codes, range(len(dtype.categories)))
+        return codes, len(levels)
 
     def ordered(self, column: int) -> bool:
         return bool(getattr(self._dtypes[column], "ordered", False))
@@ -380,13 +392,8 @@ class _Arrow(Table):
         codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         if ordered:
             return codes + 1, levels
-        if len(levels):
-            order = sorted(range(len(levels)), key=lambda k: str(levels[k]))
-            place = np.empty(len(levels) + 1, np.int64)
-            place[order] = np.arange(len(levels))
-            place[-1] = -1
-            codes, levels = place[codes], [levels[k] for k in order]
-        return _used(codes, levels)
+        codes, levels = _sorted_levels(codes, levels)
+        return _used(codes - 1, levels)
 
     def ordered(self, column: int) -> bool:
         return bool(getattr(self.frame.schema.types[column], "ordered", False))
@@ -461,7 +468,15 @@ class _Objects(Table):
         return np.array(codes, dtype=np.int64), levels
 
 
-def _used(codes: np.ndarray, levels: list[Any]) -> tuple[np.ndarray, list[Any]]:
+def _sorted_levels(codes: np.ndarray, levels: list[Any]) -> tuple[np.ndarray, list[Any]]:
+    """Codes from -1 to codes from 0, in an order that does not depend on that of the rows."""
+    order = sorted(range(len(levels)), key=lambda k: str(levels[k]))
+    place = np.zeros(len(levels) + 1, np.int64)  # the last is that of code -1
+    place[order] = np.arange(1, len(levels) + 1)
+    return place[codes], [levels[k] for k in order]
+
+
+def _used(codes: np.ndarray, levels: Sequence[Any]) -> tuple[np.ndarray, Sequence[Any]]:
     """Codes from -1 to codes from 0, without the levels that no row has."""
     occurs = np.bincount(codes + 1, minlength=len(levels) + 1)[1:] > 0
     if occurs.all():
