@@ -8,12 +8,12 @@ Because s is one of the values, n (mean - s)^2 <= n M2: the subtraction loses at
 n + 1 of precision however large the values are, a constant group gives exactly M2 = 0, and the
 data is read once. (The textbook sum of squares in float32 gives negative variances.)
 
-Both layouts add rows in the same order, eight at a time, so they return the same bits.
+Rows are added in an order that is the same for all columns of a table.
 """
 
 import numpy as np
 
-from featly.core.jit import kernel
+from featly.core.jit import kernel, lane_kernel
 
 __all__ = ["moments_columns", "moments_csc", "moments_masked", "moments_rows"]
 
@@ -68,35 +68,28 @@ def moments_rows(X, rows, lo, hi, mean, m2):
         m2[lo + j] = 0.0 if left < 0 else left  # not max(), which hides a NaN
 
 
-@kernel
-def moments_columns(Xt, rows, lo, hi, mean, m2):
-    """The same for the rows ``lo:hi`` of a feature-major ``Xt``."""
-    n = len(rows)
+@lane_kernel
+def moments_columns(Xt, member, count, lo, hi, mean, m2):
+    """The same for the rows ``lo:hi`` of a feature-major ``Xt``.
+
+    `member` is 1.0 for the rows of the group and 0.0 for the others, `count` how many are in it.
+    A column is so short that reading all of it beats picking the rows of the group.
+    """
+    n = len(member)
+    first = 0
+    while member[first] == 0.0:
+        first += 1
     for f in range(lo, hi):
         x = Xt[f]
-        s = np.float64(x[rows[0]])
+        shift = np.float64(x[first])
         s1 = 0.0
         s2 = 0.0
-        k = 0
-        while k + 8 <= n:
-            a = np.float64(x[rows[k]]) - s
-            b = np.float64(x[rows[k + 1]]) - s
-            c = np.float64(x[rows[k + 2]]) - s
-            d = np.float64(x[rows[k + 3]]) - s
-            e = np.float64(x[rows[k + 4]]) - s
-            g = np.float64(x[rows[k + 5]]) - s
-            h = np.float64(x[rows[k + 6]]) - s
-            i = np.float64(x[rows[k + 7]]) - s
-            s1 += ((a + b) + (c + d)) + ((e + g) + (h + i))
-            s2 += ((a * a + b * b) + (c * c + d * d)) + ((e * e + g * g) + (h * h + i * i))
-            k += 8
-        while k < n:
-            a = np.float64(x[rows[k]]) - s
-            s1 += a
-            s2 += a * a
-            k += 1
-        mean[f] = s + s1 / n
-        left = s2 - s1 * s1 / n
+        for i in range(n):
+            d = (np.float64(x[i]) - shift) * member[i]
+            s1 += d
+            s2 += d * d
+        mean[f] = shift + s1 / count
+        left = s2 - s1 * s1 / count
         m2[f] = 0.0 if left < 0 else left
 
 

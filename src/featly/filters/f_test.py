@@ -97,14 +97,14 @@ class FTest(Ranker):
         self.n_jobs = n_jobs
 
     def _rank(self, problem: Problem) -> Ranking:
-        statistic, d1, d2 = f_statistic(problem.moments(by_class=True))
+        moments = problem.moments(by_class=True)
 
-        def tail(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-            part = slice(*block)
-            return f_tail(statistic[part], d1[part], d2[part])
+        def test(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            statistic, d1, d2 = f_statistic(moments.columns(*block))
+            return statistic, *f_tail(statistic, d1, d2)
 
-        parts = run_blocks(tail, split(len(statistic), 16_384), self.n_jobs)
-        p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
+        parts = run_blocks(test, split(problem.source.n_features, 8192), self.n_jobs)
+        statistic, p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
         order = best_first(evidence)
         return Ranking(
             order=keep_first(order, problem.columns.keep),

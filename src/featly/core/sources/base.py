@@ -35,6 +35,11 @@ class Moments:
     mean: FloatArray
     m2: FloatArray
 
+    def columns(self, low: int, high: int) -> "Moments":
+        """The moments of a range of features."""
+        part = slice(low, high)
+        return Moments(self.count[:, part], self.mean[:, part], self.m2[:, part])
+
 
 class Source(ABC):
     """Columns in some storage, and what can be computed from them without moving them.

@@ -187,13 +187,17 @@ class DenseSource(Source):
         width = self.values.shape[1]
         mean, m2 = np.zeros((n_groups, width)), np.zeros((n_groups, width))
 
+        member = np.array([groups == g for g in range(n_groups)], dtype=np.float64)
+
         def one(block: tuple[int, int]) -> list[tuple[IntArray, FloatArray]]:
             low, high = block
             for g, members in enumerate(rows):
                 if len(members) == 0:
                     continue
                 if self.feature_major:
-                    moments.moments_columns(self.values.T, members, low, high, mean[g], m2[g])
+                    moments.moments_columns(
+                        self.values.T, member[g], len(members), low, high, mean[g], m2[g]
+                    )
                 else:
                     moments.moments_rows(self.values, members, low, high, mean[g], m2[g])
             odd = low + np.flatnonzero(~np.isfinite(m2[:, low:high]).all(axis=0))

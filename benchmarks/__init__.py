@@ -1,0 +1,1 @@
+"""featly against its peers, in one run: ``make bench``."""
