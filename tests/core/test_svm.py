@@ -69,7 +69,7 @@ def test_factor_route_is_the_dense_route(case):
     X, y, C = case
     dense, factored = SVMDual(y, C), SVMDual(y, C)
     dense.solve(X @ X.T, X.shape[1])
-    factored.solve_factor(X)
+    factored.solve_factor(np.ascontiguousarray(X.T))
     certify(factored, X @ X.T, y, C)
     assert X.T @ factored.coef == pytest.approx(X.T @ dense.coef, abs=1e-7)
 
@@ -134,7 +134,7 @@ def test_interior_start_and_fallback(monkeypatch):
 def test_interior_point_alone_is_close(factored):
     X, y = problem(200, 10, seed=3)
     C = np.random.default_rng(0).uniform(0.1, 2.0, size=200)
-    given_as = {"A": X} if factored else {"K": X @ X.T}
+    given_as = {"A": np.ascontiguousarray(X.T)} if factored else {"K": X @ X.T}
     alpha, at_zero, at_C = interior_point(y, C, **given_as)
     exact = SVMDual(y, C)
     exact.solve(X @ X.T, 10)

@@ -15,7 +15,8 @@ K is only positive semi-definite. Two measures keep the free block invertible: t
 vector of a centred K; and when freeing j would make the block singular, the solution is moved
 along the null direction until something hits a bound.
 
-K may be given by a factor, K = A A', for many rows and few columns: no n x n matrix is needed.
+K may be given by a factor, K = A'A with A of shape (r, n), for many rows and few columns: no n x n
+matrix is needed.
 """
 
 import numpy as np
@@ -34,15 +35,15 @@ SINGULAR = 1e-10  # a pivot below this share of its diagonal is taken as zero
 def _cross(K, A, factored, shift, free, n_free, j, out):
     """``out[k] = K[free[k], j] + shift``; returns the diagonal entry of j."""
     if factored:
+        diagonal = shift
         for k in range(n_free):
-            total = 0.0
-            for c in range(A.shape[1]):
-                total += A[free[k], c] * A[j, c]
-            out[k] = total + shift
-        total = 0.0
-        for c in range(A.shape[1]):
-            total += A[j, c] * A[j, c]
-        return total + shift
+            out[k] = shift
+        for c in range(A.shape[0]):
+            a = A[c, j]
+            diagonal += a * a
+            for k in range(n_free):
+                out[k] += a * A[c, free[k]]
+        return diagonal
     for k in range(n_free):
         out[k] = K[j, free[k]] + shift
     return K[j, j] + shift
@@ -53,17 +54,15 @@ def _move(K, A, factored, free, n_free, step, length, b, gradient):
     """b[free] += length * step, and the gradient with it."""
     n = len(b)
     if factored:
-        w = np.zeros(A.shape[1])
         for k in range(n_free):
-            d = length * step[k]
-            b[free[k]] += d
-            for c in range(len(w)):
-                w[c] += d * A[free[k], c]
-        for i in range(n):
-            total = 0.0
-            for c in range(len(w)):
-                total += A[i, c] * w[c]
-            gradient[i] += total
+            b[free[k]] += length * step[k]
+        for c in range(A.shape[0]):
+            w = 0.0
+            for k in range(n_free):
+                w += step[k] * A[c, free[k]]
+            w *= length
+            for i in range(n):
+                gradient[i] += A[c, i] * w
         return
     for k in range(n_free):
         d = length * step[k]
@@ -304,6 +303,8 @@ def solve_active_set(
                 break
         if status == UNBOUNDED:
             break
+    for i in range(n):  # a full step may overshoot a bound by its rounding
+        b[i] = min(max(b[i], lower[i]), upper[i])
     _gradient(K, A, factored, y, b, gradient)
     quadratic, linear, loss = 0.0, 0.0, 0.0
     for i in range(n):

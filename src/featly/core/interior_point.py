@@ -4,7 +4,7 @@ A primal-dual predictor-corrector (Mehrotra 1992) on
 
     minimise 1/2 a'Qa - 1'a   subject to   y'a = 0,  0 <= a <= C
 
-whose Newton systems have the matrix K + D with D diagonal. With K = A A' given by its n x r
+whose Newton systems have the matrix K + D with D diagonal. With K = A'A given by its r x n
 factor they cost O(n r^2) by the Woodbury identity (Ferris and Munson 2002), so a million rows
 and few columns are no trouble. The count of iterations, twenty or so, hardly depends on the
 data. The active set starts from the result and makes it exact.
@@ -16,11 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from featly.core.jit import kernel
+from featly.core.parallel import run_blocks, split
+
 __all__ = ["interior_point"]
 
 FloatArray = npt.NDArray[np.float64]
 
-ROW_CHUNK_BYTES = 32 << 20
+CHUNK_BYTES = 4 << 20  # rows of a factor that one task works on
 
 
 def interior_point(
@@ -30,28 +33,22 @@ def interior_point(
     A: FloatArray | None = None,
     tolerance: float = 1e-10,
     max_iter: int = 100,
+    n_jobs: int | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Solve for `a`; returns it with the multipliers of ``a >= 0`` and ``a <= C``.
 
     `y` is +1 or -1, `C` one finite positive bound a row; exactly one of `K` and `A` is given.
     """
     n = len(y)
-    if A is not None:
-        diagonal = np.einsum("ij,ij->i", A, A)
-        factor = A
-        product = lambda b: factor @ (factor.T @ b)  # noqa: E731
-    else:
-        assert K is not None
-        matrix = K
-        diagonal = np.diag(matrix)
-        product = lambda b: matrix @ b  # noqa: E731
+    system = _Dense(K) if K is not None else _Factored(A, n_jobs)
+    diagonal = system.diagonal()
     size = max(float(diagonal.mean()), np.finfo(float).tiny)
     a = np.minimum(C / 2, 1 / size)
     s = C - a
     z, t = np.ones(n), np.ones(n)
     bias = 0.0
     for _ in range(max_iter):
-        quadratic = y * product(y * a)
+        quadratic = y * system.product(y * a)
         dual = quadratic - 1 + y * bias - z + t
         balance = float(y @ a)
         gap = float(a @ z + s @ t)
@@ -61,7 +58,7 @@ def interior_point(
         mean_gap = gap / (2 * n)
         weight = z / a + t / s
         try:
-            solve = _newton(weight, K, A)
+            solve = system.newton(weight)
         except linalg.LinAlgError:
             break
         solved_ones = solve(np.ones(n))
@@ -100,37 +97,80 @@ def interior_point(
     return a, z, t
 
 
-def _reach(value: FloatArray, change: FloatArray) -> float:
+@kernel
+def _reach(value, change):  # type: ignore[no-untyped-def]
     """The longest step that keeps `value` from falling below zero."""
-    falling = change < 0
-    return float((-value[falling] / change[falling]).min()) if falling.any() else 1e300
+    reach = 1e300
+    for i in range(len(value)):
+        if change[i] < 0:
+            reach = min(reach, -value[i] / change[i])
+    return reach
 
 
-def _newton(
-    weight: FloatArray, K: FloatArray | None, A: FloatArray | None
-) -> Callable[[FloatArray], FloatArray]:
-    """Solver of ``(K + diag(weight)) x = rhs``."""
-    if A is None:
-        assert K is not None
-        matrix = K.copy()
+class _Dense:
+    """Products with K, and Newton systems with K + diag(weight)."""
+
+    def __init__(self, K: FloatArray) -> None:
+        self.K = K
+
+    def diagonal(self) -> FloatArray:
+        return np.diag(self.K)
+
+    def product(self, b: FloatArray) -> FloatArray:
+        return self.K @ b
+
+    def newton(self, weight: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        matrix = self.K.copy()
         matrix[np.diag_indices_from(matrix)] += weight
         factored = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         return lambda rhs: linalg.cho_solve(factored, rhs, check_finite=False)
-    n, r = A.shape
-    inner = np.eye(r)
-    chunk = max(1, ROW_CHUNK_BYTES // (8 * max(1, r)))
-    for low in range(0, n, chunk):
-        part = A[low : low + chunk]
-        inner += part.T @ (part / weight[low : low + chunk, None])
-    small = linalg.cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
 
-    def solve(rhs: FloatArray) -> FloatArray:
+
+class _Factored:
+    """The same for K = A'A, in O(n r) and O(n r^2), by chunks of rows in threads."""
+
+    def __init__(self, A: FloatArray | None, n_jobs: int | None) -> None:
+        assert A is not None
+        self.A = A
+        self.n_jobs = n_jobs
+        r, n = A.shape
+        self.chunks = [slice(*c) for c in split(n, max(1, CHUNK_BYTES // (8 * max(1, r))))]
+
+    def diagonal(self) -> FloatArray:
+        return np.einsum("ij,ij->j", self.A, self.A)
+
+    def _weights(self, b: FloatArray) -> FloatArray:
+        """A b"""
+        parts = run_blocks(lambda c: self.A[:, c] @ b[c], self.chunks, self.n_jobs)
+        return np.sum(parts, axis=0)
+
+    def _values(self, w: FloatArray) -> FloatArray:
+        """A'w"""
+        return np.concatenate(run_blocks(lambda c: w @ self.A[:, c], self.chunks, self.n_jobs))
+
+    def product(self, b: FloatArray) -> FloatArray:
+        return self._values(self._weights(b))
+
+    def newton(self, weight: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        def part(c: slice) -> FloatArray:
+            columns = self.A[:, c]
+            return (columns / weight[c]) @ columns.T
+
+        inner = np.sum(run_blocks(part, self.chunks, self.n_jobs), axis=0)
+        inner[np.diag_indices_from(inner)] += 1
+        small = linalg.cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
+
         def once(rhs: FloatArray) -> FloatArray:
             scaled = rhs / weight
-            return scaled - (A @ linalg.cho_solve(small, A.T @ scaled, check_finite=False)) / weight
+            inside = linalg.cho_solve(small, self._weights(scaled), check_finite=False)
+            return scaled - self._values(inside) / weight
 
-        x = once(rhs)
-        # Woodbury loses digits when the weights span many orders; one correction wins them back
-        return x + once(rhs - weight * x - A @ (A.T @ x))
+        def solve(rhs: FloatArray) -> FloatArray:
+            x = once(rhs)
+            # Woodbury loses digits when the weights span many orders; a correction wins them back
+            residual = rhs - weight * x - self.product(x)
+            if np.abs(residual).max() <= 1e-9 * np.abs(rhs).max():
+                return x
+            return x + once(residual)
 
-    return solve
+        return solve

@@ -10,6 +10,7 @@ import numpy as np
 from featly.core.jit import kernel, lane_kernel
 
 __all__ = [
+    "downdate_gram",
     "forms_codes",
     "forms_columns",
     "forms_csc",
@@ -114,6 +115,18 @@ def forms_codes(codes, rows, v, atoms, center, scale, lo, hi, out):
             w = levels[c] - center[atoms[r] + c - 1] * total
             norm += w * w
         out[j] = norm * scale[r] * scale[r]
+
+
+@kernel
+def downdate_gram(K, x):
+    """``K -= x x'`` in place; returns the trace that is left."""
+    trace = 0.0
+    for i in range(len(x)):
+        xi = x[i]
+        for j in range(len(x)):
+            K[i, j] -= xi * x[j]
+        trace += K[i, i]
+    return trace
 
 
 @kernel

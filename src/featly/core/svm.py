@@ -41,8 +41,9 @@ class SVMDual:
         How many variables changed between free and fixed in the last solve.
     """
 
-    def __init__(self, y: FloatArray, C: FloatArray) -> None:
+    def __init__(self, y: FloatArray, C: FloatArray, n_jobs: int | None = None) -> None:
         n = len(y)
+        self.n_jobs = n_jobs
         self.y = y
         self.C = C
         self.lower = np.where(y > 0, 0.0, -C)
@@ -69,18 +70,17 @@ class SVMDual:
         """The Gram matrix has changed in more than one direction."""
         self._n_ready = 0
 
-    def solve(self, K: FloatArray, rank: int) -> None:
+    def solve(self, K: FloatArray, rank: int, trace: float | None = None) -> None:
         """Solve for the n x n matrix K of (at most) the given rank, from the last solution."""
-        self._solve(K, None, rank)
+        self._solve(K, None, rank, float(np.trace(K)) if trace is None else trace)
 
     def solve_factor(self, A: FloatArray) -> None:
-        """Solve for K = A A', A row-major of shape (n, r), from its interior; nothing is n x n."""
+        """Solve for K = A'A, A of shape (r, n), from its interior; nothing is n x n."""
         self._cold = True
-        self._solve(None, A, A.shape[1])
+        self._solve(None, A, len(A), float(np.vdot(A, A)))
 
-    def _solve(self, K: FloatArray | None, A: FloatArray | None, rank: int) -> None:
+    def _solve(self, K: FloatArray | None, A: FloatArray | None, rank: int, trace: float) -> None:
         n = len(self.y)
-        trace = float(np.trace(K)) if K is not None else float(np.square(A).sum())  # type: ignore
         if trace <= 0:
             self._solve_without_columns()
             return
@@ -116,7 +116,7 @@ class SVMDual:
     def _run(self, K: FloatArray | None, A: FloatArray | None, max_changes: int) -> int:
         need = self._n_free + 1 if K is None else len(self.y)
         if K is None and A is not None:
-            need = max(need, A.shape[1] + 3)
+            need = max(need, len(A) + 3)
         if len(self._inverse) < need:
             grown = np.empty((need, need))
             grown[: self._n_ready, : self._n_ready] = self._inverse[
@@ -167,7 +167,7 @@ class SVMDual:
 
     def _start_inside(self, K: FloatArray | None, A: FloatArray | None, rank: int) -> None:
         """The interior solution, with what is close to a bound put on it."""
-        alpha, at_zero, at_C = interior_point(self.y, self.C, K=K, A=A)
+        alpha, at_zero, at_C = interior_point(self.y, self.C, K=K, A=A, n_jobs=self.n_jobs)
         scale = max(float(alpha.max()), np.finfo(float).tiny)
         zero = at_zero > alpha / scale
         full = (at_C > (self.C - alpha) / scale) & ~zero

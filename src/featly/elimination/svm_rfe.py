@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
 from featly.base import Problem, Ranker, Ranking, interrupted
+from featly.core.linear import downdate_gram
 from featly.core.sources import DenseSource, Source, centers_and_variances, unit_scale
 from featly.core.svm import SVMDual
 from featly.elimination.backward import check_schedule, eliminate
@@ -224,12 +225,12 @@ class _LinearMachine:
     ) -> None:
         self.source = source
         self.variance = variance
-        self.dual = SVMDual(y, C)
+        self.dual = SVMDual(y, C, n_jobs=source.n_jobs)
         self.gaps: list[float] = []
         self._all_bytes = source.nbytes if isinstance(source, DenseSource) else 0
         self._factor: np.ndarray | None = None
         self._gram: np.ndarray | None = None
-        self._built_trace = 0.0
+        self._trace = self._built_trace = 0.0
         self._compact()
 
     def criterion(self) -> np.ndarray:
@@ -237,16 +238,16 @@ class _LinearMachine:
         if n > MOST_DENSE_ROWS and rank * FACTOR_SHARE <= n:
             self._gram = None
             if self._factor is None:
-                self._factor = np.empty((n, rank))
+                self._factor = np.empty((rank, n))
                 atoms = self.source.atoms
                 for low, high in self.source.blocks():
-                    tile = self.source.load(np.arange(low, high))
-                    self._factor[:, atoms[low] : atoms[high]] = tile.T
+                    part = slice(atoms[low], atoms[high])
+                    self._factor[part] = self.source.load(np.arange(low, high))
             self.dual.solve_factor(self._factor)
         else:
             if self._gram is None:
                 self._build()
-            self.dual.solve(self._gram, rank)
+            self.dual.solve(self._gram, rank, self._trace)
         self.gaps.append(self.dual.gap)
         self._compact()
         weights = self.source.forms(self.dual.coef)
@@ -266,29 +267,30 @@ class _LinearMachine:
         stays = np.ones(self.source.n_features, bool)
         stays[positions] = False
         if self._factor is not None:
-            self._factor = self._factor[:, np.repeat(stays, np.diff(self.source.atoms))]
+            self._factor = self._factor[np.repeat(stays, np.diff(self.source.atoms))]
         if self._gram is not None:
             self._downdate(positions)
         self.source = self.source.view(np.flatnonzero(stays))
         if not isinstance(self.variance, float):
             self.variance = self.variance[stays]
-        if self._gram is not None and np.trace(self._gram) * REBUILD_TRACE < self._built_trace:
+        if self._gram is not None and self._trace * REBUILD_TRACE < self._built_trace:
             self._build()
 
     def _build(self) -> None:
         self._gram = self.source.gram()
-        self._built_trace = float(np.trace(self._gram))
+        self._trace = self._built_trace = float(np.trace(self._gram))
         self.dual.forget_inverse()
 
     def _downdate(self, positions: np.ndarray) -> None:
         assert self._gram is not None
         if len(positions) > 1:
             self._gram -= self.source.gram(positions)
+            self._trace = float(np.trace(self._gram))
             self.dual.forget_inverse()
             return
         atoms = self.source.load(positions)
         for atom in atoms:
-            self._gram -= np.outer(atom, atom)
+            self._trace = downdate_gram(self._gram, atom)
         if len(atoms) == 1:
             self.dual.downdated(atoms[0])
         else:

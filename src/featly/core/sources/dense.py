@@ -110,9 +110,12 @@ class DenseSource(Source):
 
     def view(self, features: IntArray) -> "DenseSource":
         """Only these features, in this order; the matrices are shared."""
-        return self._with(
+        part = self._with(
             n_features=len(features), kinds=self.kinds[features], place=self.place[features]
         )
+        if len(self.categorical) == 0:  # nothing to look for in every round of an elimination
+            part.__dict__["categorical"] = self.categorical
+        return part
 
     def scaled(self, center: FloatArray, scale: FloatArray) -> "DenseSource":
         """Centred and scaled when read; the matrices are shared."""
