@@ -144,6 +144,17 @@ def test_describe_of_arrays():
         Schema().describe(pl.DataFrame({"a": [1]}).lazy())
 
 
+def test_describe_believes_a_category_and_groups_what_is_alike():
+    frame = pl.DataFrame({f"empty {j}": pl.Series([None] * 12) for j in range(5)}).with_columns(
+        grade=pl.Series(["1", "2", "3"] * 4, dtype=pl.Categorical)
+    )
+    for library in (frame, frame.to_pandas(), frame.to_arrow()):
+        report = Schema().describe(library)
+        assert "grade" not in report.remarks
+        last = str(report).splitlines()[-1]
+        assert last == "5 columns (empty 0, empty 1, empty 2, ...): entirely missing; leave it out"
+
+
 def test_describe_sees_through_a_wrong_declaration():
     report = Schema(continuous=["stage"]).describe(pl.DataFrame({"stage": ["I", "2"]}))
     assert report.remarks == {"stage": "declared continuous, but 'I' is no number"}

@@ -115,6 +115,10 @@ class Table(ABC):
         """Whether the dtype of a column gives its levels an order."""
         return False
 
+    def declared(self, column: int) -> bool:
+        """Whether the dtype of a column says that it is categorical, beyond being text."""
+        return False
+
     def check_levels(self, column: int, n_levels: int) -> None:
         """Refuse a column with more levels than a code can hold."""
         if n_levels >= MOST_LEVELS:
@@ -262,6 +266,9 @@ class _Pandas(Table):
     def ordered(self, column: int) -> bool:
         return bool(getattr(self._dtypes[column], "ordered", False))
 
+    def declared(self, column: int) -> bool:
+        return isinstance(self._dtypes[column], sys.modules["pandas"].CategoricalDtype)
+
 
 class _Polars(Table):
     def __init__(self, X: Any) -> None:
@@ -330,6 +337,11 @@ class _Polars(Table):
 
         return bool(self._dtypes[column] == pl.Enum)
 
+    def declared(self, column: int) -> bool:
+        import polars as pl
+
+        return self._dtypes[column] in (pl.Categorical, pl.Enum)
+
 
 class _Arrow(Table):
     def __init__(self, X: Any) -> None:
@@ -389,7 +401,7 @@ class _Arrow(Table):
         if isinstance(values, pa.ChunkedArray):  # no rows, or several dictionaries
             values = values.unify_dictionaries().combine_chunks()
         levels = values.dictionary.to_pylist()
-        codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = values.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
         if ordered:
             return codes + 1, levels
         codes, levels = _sorted_levels(codes, levels)
@@ -397,6 +409,9 @@ class _Arrow(Table):
 
     def ordered(self, column: int) -> bool:
         return bool(getattr(self.frame.schema.types[column], "ordered", False))
+
+    def declared(self, column: int) -> bool:
+        return hasattr(self.frame.schema.types[column], "ordered")
 
 
 class ArrayTable(Table):

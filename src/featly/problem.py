@@ -10,7 +10,7 @@ from sklearn.utils.validation import column_or_1d
 from featly.core.sources import Moments, Source
 from featly.errors import DataError
 from featly.frames import values_of
-from featly.kinds import CATEGORICAL
+from featly.kinds import CATEGORICAL, KINDS
 from featly.registry import methods_that
 from featly.schema import Columns
 
@@ -83,11 +83,13 @@ class Problem:
             row = np.flatnonzero(np.isnan(self._column(feature)))[0]
         others = int(short.sum()) - 1
         also = f", and {others} other column{'s' * (others > 1)}" if others else ""
-        able = ", ".join(methods_that(missing=True))
+        kinds = [kind for code, kind in enumerate(KINDS) if (self.columns.kinds == code).any()]
+        able = [set(methods_that(missing=True, kind=kind)) for kind in kinds]
+        others_do = ", ".join(sorted(set.intersection(*able)))
+        advice = f", or use a method that takes missing values: {others_do}" if others_do else ""
         raise DataError(
             f"column {self.columns.names[feature]!r} has a missing value (NaN) in row {row}{also}: "
-            f"{method} needs complete columns. Fill them in or leave them out, or use a method "
-            f"that takes missing values: {able}"
+            f"{method} needs complete columns. Fill them in or leave them out{advice}"
         )
 
 

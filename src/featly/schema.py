@@ -319,7 +319,14 @@ class SchemaReport:
         missing = sum(1 for count in self.n_missing if count)
         if missing:
             lines.append(f"{missing} columns have missing values")
-        lines += [f"{name}: {remark}" for name, remark in self.remarks.items()]
+        alike: dict[str, list[str]] = {}
+        for name, remark in self.remarks.items():
+            alike.setdefault(remark, []).append(name)
+        for remark, names in alike.items():
+            if len(names) <= 3:
+                lines += [f"{name}: {remark}" for name in names]
+            else:
+                lines.append(f"{len(names)} columns ({', '.join(names[:3])}, ...): {remark}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -357,7 +364,8 @@ def _describe(schema: Schema, table: Table, library: str | None) -> SchemaReport
             levels = [levels[code - 1] for code in np.unique(present)]
         n_missing.append(table.n_rows - len(present))
         n_distinct.append(len(levels))
-        remark = _remark(name, inferred[j], levels, len(present), declared=name in declared)
+        said = name in declared or table.declared(j)
+        remark = _remark(name, inferred[j], levels, len(present), declared=said)
         if inferred[j] == CATEGORICAL and columns.kinds[j] == CONTINUOUS:
             wrong = [level for level in levels if not _reads_as_number(level)]
             remark = f"declared continuous, but {wrong[0]!r} is no number" if wrong else remark

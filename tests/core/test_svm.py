@@ -135,11 +135,27 @@ def test_interior_point_alone_is_close(factored):
     X, y = problem(200, 10, seed=3)
     C = np.random.default_rng(0).uniform(0.1, 2.0, size=200)
     given_as = {"A": np.ascontiguousarray(X.T)} if factored else {"K": X @ X.T}
-    alpha, at_zero, at_C = interior_point(y, C, **given_as)
+    alpha, at_zero, at_C, _ = interior_point(y, C, **given_as)
     exact = SVMDual(y, C)
     exact.solve(X @ X.T, 10)
     assert X.T @ (alpha * y) == pytest.approx(X.T @ exact.coef, abs=1e-5)
     assert alpha @ at_zero + (C - alpha) @ at_C <= 1e-8 * alpha.sum()
+
+
+def test_repeated_rows_take_the_interior_solution():
+    """Three coarse columns, 3,000 rows: hundreds lie on the margin, whichever are free."""
+    rng = np.random.default_rng(6)
+    X = rng.integers(0, 3, size=(3000, 3)).astype(float)
+    y = np.where(X[:, 0] + rng.normal(size=3000) > 1, 1.0, -1.0)
+    X -= X.mean(0)
+    C = np.full(3000, 0.3)
+    dual = SVMDual(y, C)
+    dual.solve_factor(np.ascontiguousarray(X.T))
+    assert dual.n_changes == 0
+    assert 0 <= dual.gap < 1e-9
+    exact = SVMDual(y, C)
+    exact.solve(X @ X.T, 3)
+    assert X.T @ dual.coef == pytest.approx(X.T @ exact.coef, abs=1e-7)
 
 
 def test_hard_margin_and_its_failure():

@@ -34,8 +34,8 @@ def interior_point(
     tolerance: float = 1e-10,
     max_iter: int = 100,
     n_jobs: int | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Solve for `a`; returns it with the multipliers of ``a >= 0`` and ``a <= C``.
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Solve for `a`; returns it with the multipliers of ``a >= 0``, ``a <= C`` and the balance.
 
     `y` is +1 or -1, `C` one finite positive bound a row; exactly one of `K` and `A` is given.
     """
@@ -94,7 +94,7 @@ def interior_point(
         bias += step * d_bias
         if step < 1e-10:
             break
-    return a, z, t
+    return a, z, t, bias
 
 
 @kernel

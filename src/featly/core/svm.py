@@ -88,18 +88,18 @@ class SVMDual:
             self._n_ready = 0  # the shift is part of the inverse
         if self._n_ready == 0:
             self._shift = trace / n
+        bounded = bool(np.isfinite(self.C).all())
         if self._cold:
-            if n <= COLD_ROWS or not np.isfinite(self.C).all():
+            if n <= COLD_ROWS or not bounded:
                 self._start_outside(rank)
-            else:
-                self._start_inside(K, A, rank)
+            elif not self._start_inside(K, A, rank):
+                return
         if self._n_ready == 0 and K is not None:
             self._invert(K, rank)
-        status = self._run(K, A, max_changes=20 * n + 100)
+        status = self._run(K, A)
         poor = status != UNBOUNDED and (status != CONVERGED or self.gap > 1e-6)
-        if poor and np.isfinite(self.C).all():
-            self._start_inside(K, A, rank)
-            status = self._run(K, A, max_changes=20 * n + 100)
+        if poor and bounded and self._start_inside(K, A, rank):
+            status = self._run(K, A)
         if status == UNBOUNDED:
             raise FloatingPointError("no hyperplane separates the classes")
         self._cold = False
@@ -113,7 +113,7 @@ class SVMDual:
         self.bias, self.gap, self.n_changes = (1.0 if heavy >= light else -1.0), 0.0, 0
         self._cold = True
 
-    def _run(self, K: FloatArray | None, A: FloatArray | None, max_changes: int) -> int:
+    def _run(self, K: FloatArray | None, A: FloatArray | None) -> int:
         need = self._n_free + 1 if K is None else len(self.y)
         if K is None and A is not None:
             need = max(need, len(A) + 3)
@@ -139,7 +139,7 @@ class SVMDual:
             self._inverse,
             self._n_ready,
             self._n_free,
-            max_changes,
+            20 * len(self.y) + 100 if A is None else 20 * len(A) + 100,
             1e-10,
         )
         self._n_ready = self._n_free
@@ -165,23 +165,41 @@ class SVMDual:
         self.coef[:] = per_class * min(room.min() / 2, 1 / self._shift)
         self._set_free(np.arange(n))
 
-    def _start_inside(self, K: FloatArray | None, A: FloatArray | None, rank: int) -> None:
-        """The interior solution, with what is close to a bound put on it."""
-        alpha, at_zero, at_C = interior_point(self.y, self.C, K=K, A=A, n_jobs=self.n_jobs)
+    def _start_inside(self, K: FloatArray | None, A: FloatArray | None, rank: int) -> bool:
+        """The interior solution, with what is close to a bound put on it.
+
+        False if it is final: where rows repeat, as in tables of few and coarse columns, many more
+        of them lie on the margin than the active set can have free, and to sort them out would
+        take longer than all the rest. The interior solution is within 1e-10 of the optimum.
+        """
+        alpha, at_zero, at_C, bias = interior_point(self.y, self.C, K=K, A=A, n_jobs=self.n_jobs)
         scale = max(float(alpha.max()), np.finfo(float).tiny)
         zero = at_zero > alpha / scale
         full = (at_C > (self.C - alpha) / scale) & ~zero
+        if A is not None and len(alpha) - zero.sum() - full.sum() > rank + 1:
+            self._accept(alpha, bias, A)
+            return False
         alpha[zero] = 0.0
         alpha[full] = self.C[full]
-        free = np.flatnonzero(~zero & ~full)
         self.coef[:] = self.y * alpha
-        self._repair_balance(free)
-        inside = (self.coef > self.lower) & (self.coef < self.upper)
-        free = np.flatnonzero(inside)
+        self._repair_balance(np.flatnonzero(~zero & ~full))
+        free = np.flatnonzero((self.coef > self.lower) & (self.coef < self.upper))
         if len(free) > rank + 1:
             # more free variables than the optimum needs; the active set thins them out
             free = free[np.argsort(-np.minimum(alpha, self.C - alpha)[free], kind="stable")]
         self._set_free(free)
+        return True
+
+    def _accept(self, alpha: FloatArray, bias: float, A: FloatArray) -> None:
+        """Take a solution as it is, with its certificate."""
+        self.coef[:] = self.y * alpha
+        self._repair_balance(np.arange(len(alpha)))
+        values = (A @ self.coef) @ A
+        quadratic = float(self.coef @ values) / 2
+        loss = float(self.C @ np.maximum(0.0, 1 - self.y * (values + bias)))
+        dual = float(np.abs(self.coef).sum()) - quadratic
+        self.bias, self.n_changes = bias, 0
+        self.gap = (quadratic + loss - dual) / (quadratic + loss)
 
     def _repair_balance(self, free: npt.NDArray[Any]) -> None:
         """Make the coefficients sum to zero again, moving the free ones first."""

@@ -495,8 +495,11 @@ def check_missing_values(estimator: Any) -> None:
             if isinstance(estimator, Ranker):
                 assert np.isfinite(fitted.scores_).all()
         else:
-            _refuses(estimator, frame, table.y, "'number 4'", "row 3", "NaN", "FTest")
-    if estimator._missing:
+            _refuses(estimator, frame, table.y, "'number 4'", "row 3", "NaN", "Fill them in")
+    if not estimator._missing:
+        numbers = gapped.ordered([name for name in table.names if name not in table.categorical])
+        _refuses(estimator, _frame(numbers), table.y, "use a method that takes missing", "FTest")
+    else:
         gone = table.replaced(**{"number 8": np.full(len(table.y), np.nan)})
         fitted = _fit(estimator, gone)
         assert _names(fitted, gone)[0] != "number 8", "a column without values ranks first"

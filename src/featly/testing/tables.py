@@ -29,8 +29,9 @@ class Example:
         return Example(chosen, self.y[rows], self.categorical)
 
     def ordered(self, names: list[str]) -> "Example":
-        """The columns in another order."""
-        return Example({name: self.columns[name] for name in names}, self.y, self.categorical)
+        """Some columns, in the given order."""
+        categorical = [name for name in self.categorical if name in names]
+        return Example({name: self.columns[name] for name in names}, self.y, categorical)
 
     def replaced(self, **columns: np.ndarray) -> "Example":
         """With some columns replaced or added."""
