@@ -31,7 +31,8 @@ def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[Float
     with np.errstate(divide="ignore"):
         evidence = -np.log(p)
     high = p > 0.5
-    evidence[high] = -np.log1p(-special.betainc(b[high], a[high], rest[high]))
+    complement = special.betainc(b[high], a[high], rest[high])
+    p[high], evidence[high] = 1 - complement, -np.log1p(-complement)
     low = p < 1e-280
     if low.any():
         evidence[low] = -(
