@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from featly import SVMRFE, FTest
+from featly import SVMRFE, FTest, SchemaWarning
 from featly.base import SubsetSelector, keep_first
 from featly.filters.f_test import f_statistic
 from featly.testing import method_checks
@@ -95,6 +95,12 @@ def test_targets_of_every_library():
         pd.Series([0, 1] * 6, dtype="Int64"),
     ):
         assert FTest().fit(X, y).statistic_.tolist() == expected
+
+
+def test_schema_warnings_point_at_the_caller():
+    with pytest.warns(SchemaWarning, match="FTest does not use prior and costs") as caught:
+        FTest(schema={"prior": {0: 2}, "costs": {0: 2}}).fit(np.eye(4), [0, 1, 0, 1])
+    assert caught[0].filename == __file__
 
 
 def test_a_parameter_is_never_changed():

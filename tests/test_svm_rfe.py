@@ -230,6 +230,25 @@ def test_ctrl_c_keeps_what_was_ranked():
     assert rfe.table().height == 600
 
 
+@pytest.mark.parametrize("keep", [[], [3, 7]])
+def test_ctrl_c_at_any_round_leaves_a_ranking(keep):
+    X, y = expression(n=30, p=12)
+    whole = SVMRFE(step=1, schema={"keep": keep}).fit(X, y)
+    for moment in range(1, 13):
+
+        def press(done, total, moment=moment):
+            if done == moment:
+                raise KeyboardInterrupt
+
+        rfe = SVMRFE(step=1, schema={"keep": keep}, verbose=press)
+        with pytest.raises(KeyboardInterrupt):
+            rfe.fit(X, y)
+        assert sorted(rfe.order_.tolist()) == list(range(12))
+        assert np.array_equal(rfe.order_[12 - moment :], whole.order_[12 - moment :])
+        assert set(rfe.order_[: len(keep)]) == set(keep)
+        assert len(rfe.scores_) == 12
+
+
 def test_a_real_signal_stops_a_long_fit():
     X, y = expression(n=200, p=20_000)
     rfe = SVMRFE(step=1, C=1e-3)  # about half a minute
@@ -263,8 +282,9 @@ def test_verbose_draws_on_standard_error_only(capsys):
 def test_a_poor_solution_warns(monkeypatch):
     X, y = expression(p=20)
     monkeypatch.setattr(svm_rfe.SVMDual, "solve", _poor(svm_rfe.SVMDual.solve))
-    with pytest.warns(ConvergenceWarning, match="round 0"):
+    with pytest.warns(ConvergenceWarning, match="round 0") as caught:
         SVMRFE(step=10).fit(X, y)
+    assert caught[0].filename == __file__  # it points at the caller
 
 
 def _poor(solve):

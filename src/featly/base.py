@@ -117,10 +117,8 @@ class _Selector(SelectorMixin, BaseEstimator):
         name = type(self).__name__
         unused = [part for part in columns.given() if part not in self._uses]
         if unused:
-            warnings.warn(
-                f"{name} does not use {' and '.join(unused)} of the schema", SchemaWarning,
-                stacklevel=5,
-            )  # fmt: skip
+            told = f"{name} does not use {' and '.join(unused)} of the schema"
+            warnings.warn(told, SchemaWarning, stacklevel=4)  # the caller of fit
         for code, kind in enumerate(KINDS):
             if kind in self._kinds or not (columns.kinds == code).any():
                 continue

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any, TypeVar
 
 import threadpoolctl
@@ -28,7 +29,7 @@ def n_threads(n_jobs: int | None = None) -> int:
     """
     import joblib
 
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int)):
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
         raise ValueError(f"n_jobs={n_jobs!r}: give a whole number, or None for all cores")
     if n_jobs == 0:
         raise ValueError("n_jobs=0 leaves nobody to do the work: use 1 or more, -1 or None")

@@ -179,7 +179,7 @@ class SVMRFE(Ranker):
                 f"{gaps.max():.1e} only: columns of similar weight may be out of order; a smaller "
                 "C is easier to solve",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         ranking = Ranking(
             order=found.order,
