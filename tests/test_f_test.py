@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -111,3 +112,12 @@ def test_two_classes_are_the_squared_t_test(seed):
     t = stats.ttest_ind(X[y == 0], X[y == 1]).statistic
     assert statistic == pytest.approx(t**2, rel=1e-9)
     assert (d1[0], d2[0]) == (1, 18)
+
+
+def test_entries_stored_twice_in_a_sparse_table_are_added():
+    rows, columns = np.array([0, 0, 1, 2, 3]), np.array([0, 2, 4, 5])
+    matrix = scipy.sparse.csc_array((np.array([1.0, 2, 3, 4, 5]), rows, columns), shape=(4, 3))
+    y = [0, 1, 0, 1]
+    found = FTest().fit(matrix, y).statistic_
+    assert found == pytest.approx(FTest().fit(matrix.toarray(), y).statistic_)
+    assert matrix.nnz == 5  # the user's matrix is left as it was

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from featly import SVMRFE, ConvergenceWarning, DataError
+from featly.core.sources import DenseSource
 from featly.elimination import svm_rfe
 from featly.elimination.backward import eliminate, schedule
 from tests.reference.columns import atoms, standardised
@@ -134,6 +135,27 @@ def test_sparse_is_dense(standardize):
     dense = SVMRFE(standardize=standardize).fit(X, y)
     sparse = SVMRFE(standardize=standardize).fit(scipy.sparse.csc_array(X), y)
     assert np.array_equal(dense.order_, sparse.order_)
+
+
+def test_gram_matrix_is_rebuilt_when_little_of_it_is_left():
+    """Large columns that are taken out again leave their rounding errors behind."""
+    X, y = expression(n=40, p=60, seed=8)
+    X[:, 56:] *= 1e6
+    source = DenseSource(X)
+    machine = svm_rfe._LinearMachine(source, y * 2.0 - 1, np.ones(40), variance=1.0)
+    machine.criterion()
+    machine.drop(np.array([56]))
+    machine.drop(np.array([56, 57, 58]))
+    exact = X[:, :56] @ X[:, :56].T
+    assert np.abs(machine._gram - exact).max() < 1e-12 * np.trace(exact)
+
+
+def test_wild_units_warn_and_name_the_remedy():
+    X, y = expression(n=40, p=60, seed=8)
+    X[:, 56:] *= 1e7
+    with pytest.warns(ConvergenceWarning, match="standardize=True"):
+        SVMRFE(standardize=False, step=1, C=1e-2).fit(X, y)
+    assert SVMRFE(step=1, C=1e-2).fit(X, y).duality_gap_.max() < 1e-8
 
 
 @pytest.mark.parametrize(("n", "p"), [(80, 12), (300, 40)])

@@ -40,6 +40,19 @@ def interior_point(
 
     `y` is +1 or -1, `C` one finite positive bound a row; exactly one of `K` and `A` is given.
     """
+    with np.errstate(all="ignore"):  # a system out of range ends the loop, below
+        return _iterate(y, C, K, A, tolerance, max_iter, n_jobs)
+
+
+def _iterate(
+    y: FloatArray,
+    C: FloatArray,
+    K: FloatArray | None,
+    A: FloatArray | None,
+    tolerance: float,
+    max_iter: int,
+    n_jobs: int | None,
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     n = len(y)
     system = _Dense(K) if K is not None else _Factored(A, n_jobs)
     diagonal = system.diagonal()
@@ -89,6 +102,8 @@ def interior_point(
         step_a = min(1.0, 0.995 * min(_reach(a, d_a), _reach(s, -d_a)))
         step_z = min(1.0, 0.995 * min(_reach(z, d_z), _reach(t, d_t)))
         step = min(step_a, step_z)  # the quadratic couples both sides
+        if not (np.isfinite(step * d_a).all() and np.isfinite(d_bias)):
+            break
         a = a + step * d_a
         s = s - step * d_a
         z, t = z + step * d_z, t + step * d_t

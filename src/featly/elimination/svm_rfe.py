@@ -174,10 +174,10 @@ class SVMRFE(Ranker):
             )
         gaps = np.array(machine.gaps)
         if gaps.max(initial=0.0) > 1e-6:
+            remedy = "try a smaller C" if self.standardize else "try standardize=True"
             warnings.warn(
                 f"the SVM of round {int(gaps.argmax())} was solved to a relative gap of "
-                f"{gaps.max():.1e} only: columns of similar weight may be out of order; a smaller "
-                "C is easier to solve",
+                f"{gaps.max():.1e} only: columns of similar weight may be out of order; {remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
