@@ -8,6 +8,14 @@ from pathlib import Path
 from benchmarks import f_test, package, svm_rfe
 from benchmarks.harness import as_json, as_markdown, environment
 
+HEAD = """# Benchmarks
+
+featly and its peers in one run of `make bench`. The ratio is a peer's time over featly's on the same
+problem. A peer with a loose tolerance runs twice, as shipped and at `tol=1e-10`; positions are compared
+with the latter.
+
+"""
+
 CASES = {**svm_rfe.CASES, **f_test.CASES, **package.CASES}
 
 
@@ -31,7 +39,7 @@ def main() -> None:
     if arguments.json:
         arguments.json.write_text(json.dumps(as_json(rows), indent=1) + "\n")
     if arguments.markdown:
-        arguments.markdown.write_text(f"# Benchmarks\n\nMade by `make bench`.\n\n{table}")
+        arguments.markdown.write_text(f"{HEAD}{table}")
 
 
 if __name__ == "__main__":
