@@ -10,9 +10,9 @@ from benchmarks.harness import as_json, as_markdown, environment
 
 HEAD = """# Benchmarks
 
-featly and its peers in one run of `make bench`. The ratio is a peer's time over featly's on the same
-problem. A peer with a loose tolerance runs twice, as shipped and at `tol=1e-10`; positions are compared
-with the latter.
+featly and its peers in one run of `make bench`. The ratio is a peer's time over featly's on the
+same problem. A peer with a loose tolerance runs twice, as shipped and at `tol=1e-10`; positions
+are compared with the latter.
 
 """
 
