@@ -4,7 +4,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -72,6 +72,31 @@ class _Selector(SelectorMixin, BaseEstimator):
         return tags
 
     # ---- fitting ----------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a table and its target what the columns are worth.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_rows, n_features)
+            A pandas, polars or pyarrow frame, anything that NumPy turns into a two-dimensional
+            array, or a SciPy sparse matrix.
+        y : sequence of shape (n_rows,)
+            The class of every row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        problem = self._read(X, y)
+        with single_threaded_blas():
+            self._learn(problem)
+        return self
+
+    @abstractmethod
+    def _learn(self, problem: Problem) -> None:
+        """Compute the outcome and set the fitted attributes."""
+
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before the data is read."""
 
@@ -185,10 +210,6 @@ class _Selector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         return [KINDS[kind] for kind in self._columns.kinds]
 
-    @abstractmethod
-    def fit(self, X: Any, y: Any) -> Any:
-        """Learn from a table and its target."""
-
     def table(self) -> Any:
         """The outcome as a frame, one row a feature, best first.
 
@@ -230,32 +251,14 @@ class Ranker(_Selector):
         The labels of the target.
     """
 
-    def fit(self, X: Any, y: Any) -> "Ranker":
-        """Rank the columns of a table.
-
-        Parameters
-        ----------
-        X : data frame, array or sparse matrix of shape (n_rows, n_features)
-            A pandas, polars or pyarrow frame, anything that NumPy turns into a two-dimensional
-            array, or a SciPy sparse matrix.
-        y : sequence of shape (n_rows,)
-            The class of every row.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        problem = self._read(X, y)
+    def _learn(self, problem: Problem) -> None:
         _count(self.n_features_to_select, self.n_features_in_, len(problem.columns.keep))
         try:
-            with single_threaded_blas():
-                ranking = self._rank(problem)
+            ranking = self._rank(problem)
         except _InterruptedError as stopped:
             self._store(problem, stopped.ranking)
             raise KeyboardInterrupt from None
         self._store(problem, ranking)
-        return self
 
     @abstractmethod
     def _rank(self, problem: Problem) -> Ranking:
@@ -318,31 +321,13 @@ class SubsetSelector(_Selector):
         The labels of the target.
     """
 
-    def fit(self, X: Any, y: Any) -> "SubsetSelector":
-        """Choose columns of a table.
-
-        Parameters
-        ----------
-        X : data frame, array or sparse matrix of shape (n_rows, n_features)
-            A pandas, polars or pyarrow frame, anything that NumPy turns into a two-dimensional
-            array, or a SciPy sparse matrix.
-        y : sequence of shape (n_rows,)
-            The class of every row.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        problem = self._read(X, y)
-        with single_threaded_blas():
-            chosen = np.asarray(self._select(problem), dtype=np.int64)
+    def _learn(self, problem: Problem) -> None:
+        chosen = np.asarray(self._select(problem), dtype=np.int64)
         self._columns = problem.columns
         self.classes_ = problem.classes
         self.order_ = chosen
         self.support_ = np.zeros(problem.source.n_features, bool)
         self.support_[chosen] = True
-        return self
 
     @abstractmethod
     def _select(self, problem: Problem) -> Iterable[int]:

@@ -179,7 +179,7 @@ class SVMRFE(Ranker):
                 f"the SVM of round {int(gaps.argmax())} was solved to a relative gap of "
                 f"{gaps.max():.1e} only: columns of similar weight may be out of order; {remedy}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,  # the caller of fit
             )
         ranking = Ranking(
             order=found.order,
