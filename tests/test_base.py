@@ -93,8 +93,17 @@ def test_targets_of_every_library():
         pl.Series(labels).cast(pl.Categorical),
         pa.array(labels),
         pd.Series([0, 1] * 6, dtype="Int64"),
+        pd.Series([False, True] * 6, dtype="boolean"),
     ):
         assert FTest().fit(X, y).statistic_.tolist() == expected
+
+
+def test_classes_keep_their_type():
+    import pandas as pd
+
+    labels = pd.Series([False, True] * 2, dtype="boolean")
+    assert FTest().fit(np.eye(4), labels).classes_.tolist() == [False, True]
+    assert isinstance(FTest().fit(np.eye(4), labels).classes_.tolist()[0], bool)
 
 
 def test_schema_warnings_point_at_the_caller():

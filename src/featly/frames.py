@@ -1,8 +1,8 @@
 """The only file that knows pandas from polars from pyarrow.
 
-Wide tables are read in bulk by dtype: one call for all numeric columns, one loop without a
-per-column object for the coded ones. Frames of any other library that narwhals knows are read
-through pyarrow.
+Wide tables are read in bulk by dtype: one call for all numeric columns, and where the library
+allows it, as polars does, one for all coded ones. Frames of any other library that narwhals knows
+are read through pyarrow.
 """
 
 import importlib.util
@@ -18,6 +18,7 @@ from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 
 __all__ = [
     "ArrayTable",
+    "DefaultNames",
     "Table",
     "as_floats",
     "frame_of",
@@ -67,6 +68,37 @@ def values_of(y: Any) -> Any:
     if isinstance(y, np.ndarray) or not hasattr(y, "to_numpy"):
         return y
     return y.to_pylist() if type(y).__module__.startswith("pyarrow") else y.to_numpy()
+
+
+class DefaultNames:
+    """``x0, x1, ...``: the names of the columns of an array, made when asked for.
+
+    A million strings that nobody reads would take longer than ranking the columns.
+
+    Examples
+    --------
+    >>> names = DefaultNames(3)
+    >>> names[1], list(names), names.position("x2"), names.position("x7")
+    ('x1', ['x0', 'x1', 'x2'], 2, None)
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, position: int) -> str:
+        if not 0 <= position < self.count:
+            raise IndexError(position)
+        return f"x{position}"
+
+    def position(self, name: str) -> int | None:
+        """Where `name` stands, or None."""
+        digits = name[1:]
+        if name[:1] == "x" and digits.isdecimal() and str(int(digits)) == digits:
+            return int(digits) if int(digits) < self.count else None
+        return None
 
 
 class Table(ABC):

@@ -1,7 +1,6 @@
 """A table and a target, read and checked: where every method's computation starts."""
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -37,10 +36,10 @@ class Problem:
     y: np.ndarray
     classes: np.ndarray
 
-    def moments(self, *, by_class: bool = False, missing: str | None = None) -> Moments:
+    def moments(self, *, by_class: bool = False, complete_for: str | None = None) -> Moments:
         """Moments of the columns; infinite values are an error that names them.
 
-        With `missing`, the name of a method that needs complete columns, so are missing ones.
+        With `complete_for`, the name of a method that needs complete columns, so are missing ones.
         """
         found = (
             self.source.moments(self.y, len(self.classes)) if by_class else self.source.moments()
@@ -48,8 +47,8 @@ class Problem:
         odd = ~np.isfinite(found.m2).all(axis=0)
         if odd.any():
             self._blame_infinite(int(np.flatnonzero(odd)[0]))
-        if missing is not None:
-            self._require_complete(found, missing)
+        if complete_for is not None:
+            self._require_complete(found, complete_for)
         return found
 
     def _column(self, feature: int) -> np.ndarray:
@@ -120,7 +119,7 @@ def read_target(
         )
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
-    if y.dtype.kind == "O" and all(isinstance(v, Real) for v in y):
+    if y.dtype.kind == "O" and all(isinstance(v, float) for v in y):
         y = y.astype(np.float64)
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         example = y[np.flatnonzero(y != np.floor(y))[0]]

@@ -8,8 +8,8 @@ import scipy.sparse
 
 from featly.core.sources import CSCSource, DenseSource, Source
 from featly.errors import DataError, SchemaError
-from featly.frames import ArrayTable, Table, as_floats
-from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL, DefaultNames
+from featly.frames import ArrayTable, DefaultNames, Table, as_floats
+from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.schema import Columns, Schema
 
 __all__ = ["Reading", "read"]

@@ -11,13 +11,14 @@ import numpy as np
 from featly.errors import DataError, SchemaError
 from featly.frames import (
     ArrayTable,
+    DefaultNames,
     Table,
     frame_of,
     library_of,
     open_table,
     refuse_shapes,
 )
-from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS, DefaultNames
+from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS
 
 __all__ = ["Columns", "Schema", "SchemaReport"]
 

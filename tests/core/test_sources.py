@@ -120,6 +120,18 @@ def test_gram_of_many_rows_is_cut_into_panels(monkeypatch):
     assert whole == pytest.approx(X @ X.T, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.parametrize("where", [0, 1])
+def test_a_categorical_column_without_any_value(where):
+    kinds = np.array([CONTINUOUS, CONTINUOUS])
+    kinds[where] = CATEGORICAL
+    values, codes = np.arange(6.0)[:, None], np.zeros((1, 6), np.uint8)
+    source = standardised(DenseSource(values, codes, kinds, np.array([0])))
+    assert source.n_atoms == 2
+    forms = source.forms(np.arange(6.0))
+    assert forms[where] == 0
+    assert forms[1 - where] > 0
+
+
 def test_missing_codes_are_in_no_level():
     codes = np.array([[0, 1, 2, 0]], dtype=np.uint8)
     source = DenseSource(None, codes, np.array([CATEGORICAL]), np.array([2]))

@@ -84,7 +84,7 @@ class SVMDual:
         if trace <= 0:
             self._solve_without_columns()
             return
-        if not self._cold and not 1 / 16 < trace / n / self._shift < 16:
+        if self._cold or not 1 / 16 < trace / n / self._shift < 16:
             self._n_ready = 0  # the shift is part of the inverse
         if self._n_ready == 0:
             self._shift = trace / n
@@ -107,10 +107,10 @@ class SVMDual:
     def _solve_without_columns(self) -> None:
         """K = 0: w = 0, every row gets the sign of the heavier class, the lighter one pays."""
         positive = self.y > 0
-        heavy, light = self.C[positive].sum(), self.C[~positive].sum()
-        paid = min(heavy, light)
-        self.coef[:] = self.y * self.C * np.where(positive, paid / heavy, paid / light)
-        self.bias, self.gap, self.n_changes = (1.0 if heavy >= light else -1.0), 0.0, 0
+        above, below = self.C[positive].sum(), self.C[~positive].sum()
+        paid = min(above, below)
+        self.coef[:] = self.y * self.C * np.where(positive, paid / above, paid / below)
+        self.bias, self.gap, self.n_changes = (1.0 if above >= below else -1.0), 0.0, 0
         self._cold = True
 
     def _run(self, K: FloatArray | None, A: FloatArray | None) -> int:

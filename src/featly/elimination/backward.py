@@ -129,6 +129,7 @@ def eliminate(
     kept = np.zeros(n_features, bool)
     if keep is not None:
         kept[keep] = True
+    any_kept = bool(kept.any())
     found = Elimination(
         order=np.empty(n_features, np.int64),
         round=np.zeros(n_features, np.int32),
@@ -141,14 +142,12 @@ def eliminate(
     try:
         while len(remaining):
             current = machine.criterion()
-            if not kept.any() or kept[remaining].all():
-                eligible = None
-                count = schedule(len(remaining), step, fine_below)
+            count = schedule(len(remaining), step, fine_below)
+            free = np.flatnonzero(~kept[remaining]) if any_kept else ()
+            if len(free) == 0:
                 positions = worst(current, count)
             else:
-                eligible = np.flatnonzero(~kept[remaining])
-                count = min(schedule(len(remaining), step, fine_below), len(eligible))
-                positions = eligible[worst(current[eligible], count)]
+                positions = free[worst(current[free], min(count, len(free)))]
             _record(found, remaining, positions, current, number)
             number += 1
             if len(positions) == len(remaining):

@@ -153,7 +153,7 @@ class SVMRFE(Ranker):
             raise ValueError(f"class_weight={given!r}: give a dict, 'balanced' or None")
 
     def _rank(self, problem: Problem) -> Ranking:
-        moments = problem.moments(missing=type(self).__name__)
+        moments = problem.moments(complete_for=type(self).__name__)
         center, variance = centers_and_variances(problem.source, moments)
         scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
         machine = _LinearMachine(

@@ -18,7 +18,7 @@ from featly.base import Ranker
 from featly.errors import DataError, SchemaError, SchemaWarning
 from featly.registry import METHODS
 from featly.schema import Schema
-from featly.testing.tables import Example, example, in_library, installed, needs_sparse
+from featly.testing.tables import Example, example, in_library, installed, sparse_example
 
 __all__ = ["CHECKS", "check_method", "method_checks"]
 
@@ -291,7 +291,7 @@ def check_layouts(estimator: Any) -> None:
 @_check
 def check_dense_is_sparse(estimator: Any) -> None:
     """A sparse table ranks as the same table dense, or is refused in words."""
-    X, y = needs_sparse()
+    X, y = sparse_example()
     if not estimator._sparse:
         return _refuses(estimator, X, y, "sparse")
     expected = clone(estimator).fit(X.toarray(), y).order_.tolist()
@@ -506,6 +506,10 @@ def check_missing_values(estimator: Any) -> None:
     if table.categorical and not estimator._missing:
         import polars as pl
 
+        # entirely missing: no level at all, first and last among the columns
+        nothing = pl.Series("nothing", [None] * len(table.y), dtype=pl.String)
+        for frame in (_frame(table).with_columns(nothing), _frame(table).insert_column(0, nothing)):
+            _refuses(estimator, frame, table.y, "'nothing'", "row 0")
         frame = _frame(table).with_columns(
             pl.when(pl.int_range(pl.len()) == 5).then(None).otherwise("colour").alias("colour")
         )

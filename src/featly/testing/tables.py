@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-__all__ = ["Example", "example", "in_library", "installed", "needs_sparse"]
+__all__ = ["Example", "example", "in_library", "installed", "sparse_example"]
 
 
 @dataclass
@@ -97,7 +97,7 @@ def in_library(table: Example, library: str) -> Any:
     return pl.DataFrame(table.columns).with_columns(pl.col(table.categorical).cast(pl.Categorical))
 
 
-def needs_sparse(n_rows: int = 50, n_features: int = 30, seed: int = 0) -> tuple[Any, np.ndarray]:
+def sparse_example(n_rows: int = 50, n_features: int = 30, seed: int = 0) -> tuple[Any, np.ndarray]:
     """A sparse matrix, mostly zeros, and a target of two classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n_rows) % 2

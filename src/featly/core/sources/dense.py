@@ -56,7 +56,8 @@ class DenseSource(Source):
         self.place[self.categorical] = np.arange(len(self.codes))
         self.place[self.numeric] = np.arange(values.shape[1])
         # these belong to the matrices, so that views need no copy of them
-        levels = np.zeros(0, np.int64) if n_levels is None else n_levels
+        # a column without any value has no level, but every block has an atom to stand on
+        levels = np.zeros(0, np.int64) if n_levels is None else np.maximum(n_levels, 1)
         self.code_atoms = np.concatenate([[0], np.cumsum(levels, dtype=np.int64)])
         self.center = np.zeros(values.shape[1])
         self.scale = np.ones(values.shape[1])
