@@ -26,13 +26,15 @@ def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[Float
     a, b = d2 / 2, d1 / 2
     x = d2 / (d2 + d1 * finite)
     rest = d1 * finite / (d2 + d1 * finite)  # 1 - x, without the cancellation
-    p = special.betainc(a, b, x)
-    # close to 1 the complement has the digits, close to 0 the logarithm of the integral
+    # one integral each: below 1 the complement, which has the digits where p is close to 1
+    p, evidence = np.empty(len(x)), np.empty(len(x))
+    small = finite < 1
+    complement = special.betainc(b[small], a[small], rest[small])
+    p[small], evidence[small] = 1 - complement, -np.log1p(-complement)
+    large = ~small
+    p[large] = special.betainc(a[large], b[large], x[large])
     with np.errstate(divide="ignore"):
-        evidence = -np.log(p)
-    high = p > 0.5
-    complement = special.betainc(b[high], a[high], rest[high])
-    p[high], evidence[high] = 1 - complement, -np.log1p(-complement)
+        evidence[large] = -np.log(p[large])
     low = p < 1e-280
     if low.any():
         evidence[low] = -(

@@ -103,7 +103,7 @@ class FTest(Ranker):
             statistic, d1, d2 = f_statistic(moments.columns(*block))
             return statistic, *f_tail(statistic, d1, d2)
 
-        parts = run_blocks(test, split(problem.source.n_features, 8192), self.n_jobs)
+        parts = run_blocks(test, split(problem.source.n_features, 4096), self.n_jobs)
         statistic, p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
         order = best_first(evidence)
         return Ranking(

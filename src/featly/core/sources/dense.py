@@ -209,7 +209,8 @@ class DenseSource(Source):
                 self._masked(odd[a:b], rows, mean, m2) for a, b in split(len(odd), MASKED_BLOCK)
             ]
 
-        found = run_blocks(one, split(width, ROW_BLOCK), self.n_jobs)
+        size = COLUMN_BLOCK if self.feature_major else ROW_BLOCK
+        found = run_blocks(one, split(width, size), self.n_jobs)
         count = np.broadcast_to(sizes[:, None], (n_groups, width))
         incomplete = [pair for pairs in found for pair in pairs]
         if incomplete:
