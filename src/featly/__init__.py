@@ -10,8 +10,11 @@ __version__ = "0.1.0"
 _PLACES = {
     "Schema": "featly.schema",
     "SchemaReport": "featly.schema",
+    "TableFile": "featly.io",
+    "read_table": "featly.io",
     "DataError": "featly.errors",
     "SchemaError": "featly.errors",
+    "ParameterError": "featly.errors",
     "SchemaWarning": "featly.errors",
     "ConvergenceWarning": "featly.errors",
     **{method.class_name: method.path.partition(":")[0] for method in METHODS.values()},

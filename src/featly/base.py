@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.core.parallel import single_threaded_blas
-from featly.errors import DataError, SchemaWarning
+from featly.errors import DataError, ParameterError, SchemaWarning
 from featly.frames import (
     frame_of,
     is_frame,
@@ -375,17 +375,19 @@ def _count(wanted: Any, n_features: int, n_keep: int) -> int:
     if wanted is None:
         count = max(1, n_features // 2, n_keep)
     elif isinstance(wanted, bool) or not number or wanted != wanted or wanted <= 0:
-        raise ValueError(f"n_features_to_select={wanted!r}: give {rule}")
+        raise ParameterError(f"n_features_to_select={wanted!r}: give {rule}")
     elif isinstance(wanted, int | np.integer):
         count = int(wanted)
     elif wanted <= 1:
         count = max(1, int(np.floor(wanted * n_features + 0.5)))
     else:
-        raise ValueError(f"n_features_to_select={wanted!r}: give {rule}")
+        raise ParameterError(f"n_features_to_select={wanted!r}: give {rule}")
     if count > n_features:
-        raise ValueError(f"n_features_to_select={wanted!r}, but the table has {n_features} columns")
+        raise ParameterError(
+            f"n_features_to_select={wanted!r}, but the table has {n_features} columns"
+        )
     if count < n_keep:
-        raise ValueError(
+        raise ParameterError(
             f"n_features_to_select={wanted!r} is fewer than the {n_keep} columns that the schema "
             "keeps: select more, or keep fewer"
         )

@@ -1,6 +1,6 @@
 """What featly raises and warns: every error names the culprit and what to do."""
 
-__all__ = ["ConvergenceWarning", "DataError", "SchemaError", "SchemaWarning"]
+__all__ = ["ConvergenceWarning", "DataError", "ParameterError", "SchemaError", "SchemaWarning"]
 
 
 class DataError(ValueError):
@@ -28,6 +28,19 @@ class SchemaError(DataError):
     Traceback (most recent call last):
     ...
     featly.errors.SchemaError: prior of 'TP53' is 0.5: a prior is a finite number of at least 1
+    """
+
+
+class ParameterError(ValueError):
+    """A parameter of a method makes no sense, or not with this table.
+
+    Examples
+    --------
+    >>> from featly import FTest
+    >>> FTest(n_features_to_select=0).fit([[1.0], [2.0]], ["a", "b"])
+    Traceback (most recent call last):
+    ...
+    featly.errors.ParameterError: n_features_to_select=0: give a whole number from 1, ...
     """
 
 

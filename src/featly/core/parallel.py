@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import threadpoolctl
 
+from featly.errors import ParameterError
+
 __all__ = ["n_threads", "run_blocks", "single_threaded_blas", "split"]
 
 Item = TypeVar("Item")
@@ -30,9 +32,9 @@ def n_threads(n_jobs: int | None = None) -> int:
     import joblib
 
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
-        raise ValueError(f"n_jobs={n_jobs!r}: give a whole number, or None for all cores")
+        raise ParameterError(f"n_jobs={n_jobs!r}: give a whole number, or None for all cores")
     if n_jobs == 0:
-        raise ValueError("n_jobs=0 leaves nobody to do the work: use 1 or more, -1 or None")
+        raise ParameterError("n_jobs=0 leaves nobody to do the work: use 1 or more, -1 or None")
     if n_jobs is None:
         if joblib.parallel.mp.parent_process() is not None:
             return 1

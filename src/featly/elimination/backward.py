@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from featly.core.ordering import worst
+from featly.errors import ParameterError
 
 __all__ = ["Elimination", "Machine", "check_schedule", "eliminate", "schedule"]
 
@@ -62,22 +63,22 @@ def check_schedule(step: Step, fine_below: int | None) -> None:
     """Refuse a schedule that cannot be followed."""
     whole = isinstance(fine_below, int | np.integer) and not isinstance(fine_below, bool)
     if fine_below is not None and (not whole or fine_below < 1):
-        raise ValueError(f"fine_below={fine_below!r}: give a number of columns, or None")
+        raise ParameterError(f"fine_below={fine_below!r}: give a number of columns, or None")
     if callable(step):
         return
     if isinstance(step, Sequence | np.ndarray) and not isinstance(step, str):
         sizes = list(step)
         if not sizes or sizes != sorted(set(sizes), reverse=True) or sizes[-1] < 1:
-            raise ValueError(f"step={step!r}: sizes to pass through must fall and stay above 0")
+            raise ParameterError(f"step={step!r}: sizes to pass through must fall and stay above 0")
         return
     number = isinstance(step, int | float | np.integer | np.floating)
     if isinstance(step, bool) or not number or not 0 < step < np.inf:
-        raise ValueError(
+        raise ParameterError(
             f"step={step!r}: give a fraction of the remaining columns in (0, 1), a count, a list "
             "of sizes, or a function of the number that remain"
         )
     if step >= 1 and step != int(step):
-        raise ValueError(f"step={step!r}: a fraction lies in (0, 1), a count is a whole number")
+        raise ParameterError(f"step={step!r}: a fraction lies in (0, 1), a count is a whole number")
 
 
 def schedule(n_remaining: int, step: Step, fine_below: int | None = None) -> int:

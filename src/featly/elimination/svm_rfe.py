@@ -22,7 +22,7 @@ from featly.core.linear import downdate_gram
 from featly.core.sources import DenseSource, Source, centers_and_variances, unit_scale
 from featly.core.svm import SVMDual
 from featly.elimination.backward import check_schedule, eliminate
-from featly.errors import ConvergenceWarning
+from featly.errors import ConvergenceWarning, ParameterError
 from featly.progress import progress_bar
 from featly.schema import Schema
 
@@ -147,10 +147,10 @@ class SVMRFE(Ranker):
         check_schedule(self.step, self.fine_below)
         number = isinstance(self.C, int | float | np.integer | np.floating)
         if isinstance(self.C, bool) or not number or not 0 < self.C < np.inf:
-            raise ValueError(f"C={self.C!r}: give a positive finite number")
+            raise ParameterError(f"C={self.C!r}: give a positive finite number")
         given = self.class_weight
         if not (given is None or isinstance(given, dict) or given == "balanced"):
-            raise ValueError(f"class_weight={given!r}: give a dict, 'balanced' or None")
+            raise ParameterError(f"class_weight={given!r}: give a dict, 'balanced' or None")
 
     def _rank(self, problem: Problem) -> Ranking:
         moments = problem.moments(complete_for=type(self).__name__)
@@ -198,14 +198,14 @@ class SVMRFE(Ranker):
         if isinstance(self.class_weight, dict):
             absent = [label for label in self.class_weight if label not in problem.classes]
             if absent:
-                raise ValueError(
+                raise ParameterError(
                     f"class_weight names {absent[0]!r}, which is no class; the classes are "
                     f"{problem.classes.tolist()}"
                 )
         labels = problem.classes[problem.y]
         by_class = compute_class_weight(self.class_weight, classes=problem.classes, y=labels)
         if not (np.isfinite(by_class).all() and (by_class > 0).all()):
-            raise ValueError(f"class_weight={self.class_weight!r}: weights must be positive")
+            raise ParameterError(f"class_weight={self.class_weight!r}: weights must be positive")
         return by_class[problem.y]
 
 

@@ -1,0 +1,380 @@
+"""ARFF, the format of Weka, and KEEL's dialect of it.
+
+The header is parsed here; rows without quotes, comments or braces go to the reader of delimited
+text as they are, others are rewritten as plain rows first. There is no maintained reader for
+sparse rows, quoted names and text columns, which is why this is featly's own.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from featly.errors import DataError
+from featly.io.delimited import Layout, read_chunks, read_delimited
+from featly.io.opening import Opened, row_chunks
+
+__all__ = ["Header", "read_arff", "read_header"]
+
+NUMBERS = ("numeric", "real", "integer")
+MISSING = ("?", "<null>", "")
+LARGEST_DENSE = 1 << 28  # cells of a sparse table that may be written out in full
+
+
+@dataclass
+class Header:
+    """What stands before the data.
+
+    Attributes
+    ----------
+    names : list of str
+    levels : dict
+        The levels of nominal attributes, by position.
+    texts : set of int
+        Positions of string attributes.
+    outputs : list of str
+        What KEEL's ``@outputs`` names.
+    lines : int
+        Lines of the header, that of ``@data`` included.
+    """
+
+    names: list[str] = field(default_factory=list)
+    levels: dict[int, list[str]] = field(default_factory=dict)
+    texts: set[int] = field(default_factory=set)
+    outputs: list[str] = field(default_factory=list)
+    lines: int = 0
+
+    @property
+    def numeric(self) -> frozenset[int]:
+        """Positions of numeric attributes."""
+        return frozenset(range(len(self.names))) - set(self.levels) - self.texts
+
+    def target(self) -> str | None:
+        """The class: KEEL's output, the attribute 'class', or as in Weka a nominal last one."""
+        if len(self.outputs) == 1 and self.outputs[0] in self.names:
+            return self.outputs[0]
+        for name in self.names:
+            if name.lower() == "class":
+                return name
+        return self.names[-1] if len(self.names) - 1 in self.levels else None
+
+
+def read_header(opened: Opened, encoding: str) -> Header:
+    """Parse everything up to ``@data``."""
+    header = Header()
+    seen: dict[str, int] = {}
+    for first, chunk in row_chunks(opened, encoding, quote=b""):
+        for k, line in enumerate(chunk.decode().split("\n")):
+            number = first + k
+            text = line.strip()
+            if not text or text.startswith("%"):
+                continue
+            where = f"line {number} of {opened.name}"
+            word, _, rest = text.partition(" ") if "\t" not in text else _at_blank(text)
+            word = word.lower()
+            if word == "@data":
+                header.lines = number
+                if not header.names:
+                    raise DataError(f"{opened.name} declares no attribute before @data")
+                return header
+            if word == "@attribute":
+                name = _attribute(header, rest.strip(), where)
+                if name in seen:
+                    raise DataError(
+                        f"{where} declares attribute {name!r} again (first in line "
+                        f"{seen[name]}): rename one"
+                    )
+                seen[name] = number
+            elif word in ("@outputs", "@output"):
+                header.outputs = [_unquoted(part.strip()) for part in rest.split(",")]
+            elif word == "@end":
+                raise DataError(f"{where} ends a relational attribute, which featly does not read")
+            elif word not in ("@relation", "@inputs", "@input"):
+                raise DataError(
+                    f"{where} is no declaration: {text[:60]!r}. Before @data only @relation and "
+                    "@attribute lines may stand"
+                )
+    raise DataError(f"{opened.name} has no @data line: it seems to be cut in its header")
+
+
+def _at_blank(text: str) -> tuple[str, str, str]:
+    parts = text.split(None, 1)
+    return parts[0], " ", parts[1] if len(parts) > 1 else ""
+
+
+_QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
+_RANGE = re.compile(r"(numeric|real|integer)\s*\[[^\]]*\]$", re.IGNORECASE)
+
+
+def _unquoted(text: str) -> str:
+    found = _QUOTED.fullmatch(text)
+    if not found:
+        return text
+    inside = found[1] if found[1] is not None else found[2]
+    return re.sub(r"\\(.)", r"\1", inside)
+
+
+def _attribute(header: Header, text: str, where: str) -> str:
+    """Read one declaration: a name, quoted or not, and a type."""
+    quoted = _QUOTED.match(text)
+    if quoted:
+        name, kind = _unquoted(quoted[0]), text[quoted.end() :].strip()
+    else:
+        parts = re.split(r"\s+|(?=\{)", text, maxsplit=1)
+        name, kind = parts[0], parts[1].strip() if len(parts) > 1 else ""
+    if not name or not kind:
+        raise DataError(f"{where} declares an attribute without a name or a type: {text[:60]!r}")
+    position = len(header.names)
+    if kind.startswith("{"):
+        if not kind.endswith("}"):
+            raise DataError(f"{where}: the levels of {name!r} have no closing brace")
+        levels = [cell for cell in _cells(kind[1:-1], where) if cell is not None]
+        if len(set(levels)) < len(levels):
+            twice = next(level for level in levels if levels.count(level) > 1)
+            raise DataError(f"{where} gives {name!r} the level {twice!r} twice")
+        header.levels[position] = levels
+    elif kind.lower() == "string":
+        header.texts.add(position)
+    elif kind.lower().split()[0] == "date":
+        raise DataError(
+            f"{where}: attribute {name!r} is a date, which featly does not read: turn it into a "
+            "number, such as days since an event"
+        )
+    elif kind.lower().split()[0] == "relational":
+        raise DataError(
+            f"{where}: attribute {name!r} is relational, a table in a cell, which featly does "
+            "not read: write its values as columns of their own"
+        )
+    elif kind.lower() not in NUMBERS and not _RANGE.match(kind):
+        raise DataError(
+            f"{where}: attribute {name!r} has the type {kind[:40]!r}, where ARFF knows numeric, "
+            "string and {levels}"
+        )
+    header.names.append(name)
+    return name
+
+
+def _cells(text: str, where: str) -> list[str | None]:
+    """The cells of a row with quotes; None where a question mark stands without quotes."""
+    cells: list[str | None] = []
+    at, length = 0, len(text)
+    separated = "," in text
+    while True:
+        while at < length and text[at] in " \t":
+            at += 1
+        quoted = _QUOTED.match(text, at)
+        if quoted:
+            cells.append(_unquoted(quoted[0]))
+            at = quoted.end()
+        else:
+            if at < length and text[at] in "'\"":
+                raise DataError(f"{where} opens a quote and does not close it")
+            stop = at
+            while stop < length and text[stop] != "," and (separated or text[stop] not in " \t"):
+                stop += 1
+            cell = text[at:stop].strip()
+            cells.append(None if cell in MISSING else cell)
+            at = stop
+        while at < length and text[at] in " \t":
+            at += 1
+        if at >= length:
+            return cells
+        if text[at] == ",":
+            at += 1
+        elif separated:
+            raise DataError(f"{where} has text behind a quote: {text[at : at + 20]!r}")
+
+
+def _plain_rows(opened: Opened) -> Callable[[int, bytes], bytes]:
+    """Rewrites rows with quotes, comments or weights as plain rows."""
+
+    def prepare(first: int, chunk: bytes) -> bytes:
+        if not any(mark in chunk for mark in (b"'", b'"', b"%", b"{", b"\\")):
+            return chunk
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        for k, line in enumerate(chunk.decode().split("\n")):
+            text = line.strip()
+            where = f"line {first + k} of {opened.name}"
+            if not text or text.startswith("%"):
+                out.write("\n")  # keeps the numbers of the lines
+                continue
+            weight = re.search(r",?\s*\{[^}]*\}$", text)
+            if weight:
+                text = text[: weight.start()]
+            writer.writerow(["?" if cell is None else cell for cell in _cells(text, where)])
+        return out.getvalue().encode()
+
+    return prepare
+
+
+def read_arff(
+    opened: Opened,
+    header: Header,
+    encoding: str,
+    *,
+    target: str | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+) -> tuple[Any, bool]:
+    """The rows as a frame or a sparse matrix, and whether the file writes them sparse.
+
+    A sparse table stays sparse where all its columns but the target are numbers.
+    """
+    start = _first_row(opened, header, encoding)
+    if start.startswith("{"):
+        return _read_sparse(opened, header, encoding, target), True
+    blanks = "," not in start and len(header.names) > 1
+    layout = Layout(
+        names=header.names,
+        numeric=header.numeric,
+        separator=" " if blanks else ",",
+        encoding=encoding,
+        skip=header.lines,
+        missing=MISSING,
+        declared=True,
+        prepare=_plain_rows(opened),
+    )
+    frame, _ = read_delimited(opened, layout, progress=progress)
+    return _with_levels(opened, frame, header), False
+
+
+def _first_row(opened: Opened, header: Header, encoding: str) -> str:
+    for line, chunk in row_chunks(opened, encoding, quote=b""):
+        skipped = max(0, header.lines - line + 1)
+        for row in chunk.decode().split("\n")[skipped:]:
+            text = row.strip()
+            if text and not text.startswith("%"):
+                return text
+    raise DataError(f"{opened.name} has no row behind @data: there is nothing to rank")
+
+
+def _with_levels(opened: Opened, frame: Any, header: Header) -> Any:
+    """Nominal attributes with the levels that the file declares."""
+    import polars as pl
+
+    wanted = [
+        pl.col(header.names[j]).cast(pl.String).cast(pl.Enum(levels), strict=False)
+        for j, levels in header.levels.items()
+    ]
+    if not wanted:
+        return frame
+    found = frame.with_columns(wanted)
+    names = [header.names[j] for j in header.levels]
+    before, after = (part.select(names).null_count().row(0) for part in (frame, found))
+    for j, was, now in zip(header.levels, before, after, strict=True):
+        if was != now:
+            name = header.names[j]
+            wrong = frame[name].is_not_null() & found[name].is_null()
+            row = wrong.arg_max()
+            raise DataError(
+                f"row {row} of {opened.name} has {frame[name][row]!r} in {name!r}, which is not "
+                f"among its levels {header.levels[j][:8]!r}: correct the value, or declare the "
+                "level"
+            )
+    return found
+
+
+# ---- sparse rows ---------------------------------------------------------------------------------
+def _read_sparse(opened: Opened, header: Header, encoding: str, target: str | None) -> Any:
+    """Rows such as ``{3 1.5, 7 yes}``: what is not named is 0, or the first level."""
+    rows: list[int] = []
+    columns: list[int] = []
+    values: list[float] = []
+    places = {j: {level: k for k, level in enumerate(found)} for j, found in header.levels.items()}
+    if header.texts:
+        name = header.names[min(header.texts)]
+        raise DataError(
+            f"{opened.name} has sparse rows and the string attribute {name!r}, which has no "
+            "value to leave out: remove the attribute"
+        )
+    n_rows = 0
+    layout = Layout(header.names, header.numeric, encoding=encoding, skip=header.lines,
+                    prepare=lambda _, chunk: chunk)  # fmt: skip
+    for first, chunk in read_chunks(opened, layout):
+        for k, line in enumerate(chunk.decode().split("\n")):
+            text = line.strip()
+            if not text or text.startswith("%"):
+                continue
+            where = f"line {first + k} of {opened.name}"
+            for column, value in _sparse_cells(text, header, places, where):
+                rows.append(n_rows)
+                columns.append(column)
+                values.append(value)
+            n_rows += 1
+    matrix = scipy.sparse.csc_array(
+        (values, (rows, columns)), shape=(n_rows, len(header.names)), dtype=np.float64
+    )
+    nominal = [j for j in header.levels if header.names[j] != target]
+    return _dense(opened, matrix, header) if nominal else matrix
+
+
+def _sparse_cells(
+    text: str, header: Header, places: dict[int, dict[str, int]], where: str
+) -> list[tuple[int, float]]:
+    body = re.sub(r",?\s*\{[^}]*\}$", "", text) if text.count("{") > 1 else text
+    if not (body.startswith("{") and body.endswith("}")):
+        raise DataError(f"{where} is no sparse row: {text[:40]!r}. It has no braces around it")
+    found: dict[int, float] = {}
+    inside = body[1:-1].strip()
+    for part in _split_outside_quotes(inside) if inside else []:
+        index, _, cell = part.strip().partition(" ")
+        cell = cell.strip()
+        if not index.isdecimal() or not cell:
+            raise DataError(f"{where} has {part.strip()[:40]!r}, where an index and a value belong")
+        column = int(index)
+        if column >= len(header.names):
+            raise DataError(
+                f"{where} names attribute {column}, but the last one is {len(header.names) - 1}"
+            )
+        if column in found:
+            raise DataError(f"{where} names attribute {column} twice")
+        if cell in MISSING:
+            found[column] = np.nan
+        elif column in places:
+            level = _unquoted(cell)
+            if level not in places[column]:
+                raise DataError(
+                    f"{where} has {level!r} in {header.names[column]!r}, which is not among its "
+                    f"levels {header.levels[column][:8]!r}"
+                )
+            found[column] = places[column][level]
+        else:
+            try:
+                found[column] = float(cell)
+            except ValueError:
+                raise DataError(
+                    f"{where} has {cell!r} in {header.names[column]!r}, which is no number"
+                ) from None
+    return list(found.items())
+
+
+def _split_outside_quotes(text: str) -> list[str]:
+    if "'" not in text and '"' not in text:
+        return text.split(",")
+    return re.findall(r"""(?:[^,'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")+""", text)
+
+
+def _dense(opened: Opened, matrix: Any, header: Header) -> Any:
+    """A sparse table with nominal columns, written out in full."""
+    import polars as pl
+
+    if matrix.shape[0] * matrix.shape[1] > LARGEST_DENSE:
+        raise DataError(
+            f"{opened.name} has sparse rows with nominal columns, {matrix.shape[0]} x "
+            f"{matrix.shape[1]}, too many to write out: make the nominal columns numbers"
+        )
+    values = matrix.toarray(order="F")
+    columns = []
+    for j, name in enumerate(header.names):
+        if j in header.levels:
+            codes = pl.Series(name, values[:, j]).fill_nan(None).cast(pl.UInt32)
+            levels = pl.Series(header.levels[j], dtype=pl.Enum(header.levels[j]))
+            columns.append(levels.gather(codes).alias(name))
+        else:
+            columns.append(pl.Series(name, values[:, j]))
+    return pl.DataFrame(columns)

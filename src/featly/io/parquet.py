@@ -1,0 +1,86 @@
+"""Parquet files: columns of numbers go block by block into one matrix."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from featly.errors import DataError
+from featly.io.opening import Opened
+
+__all__ = ["read_columns", "read_parquet"]
+
+BLOCK_BYTES = 1 << 26
+
+
+def _checked(opened: Opened, read: Callable[[Any], Any]) -> Any:
+    """Call polars; whatever goes wrong inside is one line about the file."""
+    if opened.compression:
+        raise DataError(f"{opened.name} is a compressed parquet file: decompress it first")
+    try:
+        return read(str(opened.path) if opened.path else opened.stream())
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:  # a panic inside polars is no Exception
+        reason = str(problem).strip().split("\n")[0][:120]
+        raise DataError(
+            f"{opened.name} cannot be read as a parquet file ({reason}): it is cut or damaged. "
+            "Copy or download it again"
+        ) from None
+
+
+def names_of(opened: Opened) -> list[str]:
+    """Names of the columns."""
+    import polars as pl
+
+    return list(_checked(opened, pl.read_parquet_schema))
+
+
+def read_columns(opened: Opened, names: Sequence[str]) -> Any:
+    """Some columns as they are stored."""
+    import polars as pl
+
+    return _checked(opened, lambda file: pl.read_parquet(file, columns=list(names)))
+
+
+def read_parquet(
+    opened: Opened,
+    *,
+    apart: Sequence[str] = (),
+    progress: Callable[[int, int], Any] | None = None,
+) -> Any:
+    """All columns as a polars frame; numbers are float32 where nothing is lost, else float64.
+
+    Columns in `apart` come last in the matrix of numbers, so that the others lie together.
+    """
+    import polars as pl
+
+    schema = _checked(opened, pl.read_parquet_schema)
+    if not schema:
+        raise DataError(f"{opened.name} has no columns: there is nothing to rank")
+    numeric = [name for name, dtype in schema.items() if dtype.is_numeric()]
+    numeric.sort(key=lambda name: name in set(apart))
+    others = [name for name in schema if name not in set(numeric)]
+    small = (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
+    dtype = np.float32 if all(schema[name] in small for name in numeric) else np.float64
+    columns = {}
+    if others:
+        found = read_columns(opened, others)
+        columns = dict(zip(others, found.get_columns(), strict=True))
+    if numeric:
+        n_rows = read_columns(opened, numeric[:1]).height
+        values = np.empty((len(numeric), n_rows), dtype)
+        step = max(1, BLOCK_BYTES // max(1, 8 * n_rows))
+        for low in range(0, len(numeric), step):
+            block = read_columns(opened, numeric[low : low + step])
+            block = block.select(numeric[low : low + step]).cast(
+                pl.Float32 if dtype == np.float32 else pl.Float64
+            )
+            values[low : low + step] = block.to_numpy().T
+            if progress is not None:
+                progress(min(low + step, len(numeric)), len(numeric))
+        columns |= {name: pl.Series(name, row) for name, row in zip(numeric, values, strict=True)}
+    frame = pl.DataFrame([columns[name] for name in schema])
+    if frame.height == 0:
+        raise DataError(f"{opened.name} has no rows: there is nothing to rank")
+    return frame

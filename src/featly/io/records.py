@@ -1,0 +1,93 @@
+"""Free form: a label on a line of its own, then a block of numbers; blank lines between records.
+
+The UCI robot execution failures are written so: every record is 15 lines of 6 forces and torques.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from featly.errors import DataError
+from featly.io.opening import Opened, row_chunks
+
+__all__ = ["looks_like_records", "read_records"]
+
+
+def _numbers(line: str) -> list[float] | None:
+    try:
+        return [float(cell) for cell in line.replace(",", " ").split()]
+    except ValueError:
+        return None
+
+
+def looks_like_records(start: str) -> bool:
+    """Whether a text starts with a label, lines of numbers, and then a blank line or the end."""
+    lines = start.replace("\r", "").lstrip("\n").split("\n")
+    if len(lines) < 3 or not lines[0].strip() or len(lines[0].split()) != 1:
+        return False
+    widths, at = set(), 1
+    while at < len(lines) and lines[at].strip():
+        numbers = _numbers(lines[at])
+        if numbers is None:
+            return False
+        widths.add(len(numbers))
+        at += 1
+    label = lines[0].strip()
+    # a column of numbers under a name is a table, not a record
+    return (
+        _numbers(label) is None
+        and "," not in label
+        and len(widths) == 1
+        and widths != {1}
+        and at < len(lines) - 1
+    )
+
+
+def read_records(opened: Opened, encoding: str = "utf-8") -> tuple[Any, np.ndarray, list[str]]:
+    """Frame of one row a record, labels, remarks. Column ``v2_t3``: second number, third line."""
+    import polars as pl
+
+    rows: list[list[float]] = []
+    labels: list[str] = []
+    starts: list[int] = []
+    block: list[float] = []
+    width = 0
+    open_record = False
+    for first, chunk in row_chunks(opened, encoding, quote=b""):
+        for k, line in enumerate(chunk.decode().removesuffix("\n").split("\n")):
+            where = f"line {first + k} of {opened.name}"
+            numbers = _numbers(line)
+            if not line.strip():
+                open_record = False
+            elif not open_record and numbers is None:
+                labels.append(line.strip())
+                starts.append(first + k)
+                block = []
+                rows.append(block)
+                open_record = True
+            elif numbers is None or not open_record:
+                raise DataError(
+                    f"{where} is {line.strip()[:40]!r}, where "
+                    + ("a line of numbers belongs" if open_record else "a label belongs")
+                )
+            else:
+                width = width or len(numbers)
+                if len(numbers) != width:
+                    raise DataError(
+                        f"{where} has {len(numbers)} numbers, where others have {width}"
+                    )
+                block.extend(numbers)
+    size = len(rows[0]) if rows else 0
+    if not size:
+        raise DataError(f"{opened.name} has no records: there is nothing to rank")
+    for row, start in zip(rows, starts, strict=True):
+        if len(row) != size:
+            raise DataError(
+                f"the record from line {start} of {opened.name} on has {len(row)} numbers, where "
+                f"the first has {size}: is the file cut?"
+            )
+    names = [f"v{k % width + 1}_t{k // width + 1}" for k in range(size)]
+    values = np.asfortranarray(np.array(rows))
+    frame = pl.from_numpy(values, schema=names)
+    said = [f"records of {size // width} lines with {width} numbers"]
+    return frame, np.array(labels), said

@@ -1,0 +1,586 @@
+"""The command line: ``featly rank``, ``select``, ``describe``, ``methods``."""
+
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from featly import __version__
+from featly.registry import METHODS
+
+__all__ = ["app", "main"]
+
+MISTAKE, OWN_FAULT, INTERRUPTED = 2, 1, 130
+SHOWN = 20  # rows of a table on a terminal
+
+app = typer.Typer(
+    name="featly",
+    help="What each column of a table is worth, and how sure one can be.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with: featly describe table.csv --target outcome",
+)
+
+
+def main() -> None:
+    """Run the command line; what typer finds wrong is told in one line, too."""
+    from featly.present.printing import say
+
+    try:
+        code = app(standalone_mode=False)
+    except Exception as problem:
+        told = getattr(problem, "format_message", None)
+        if told is None:
+            raise
+        asked = getattr(problem, "ctx", None)
+        text = " ".join(told().split()).rstrip(".")
+        if asked is not None and "such" in text and "ossible" not in text and "mean" not in text:
+            text += f"; '{asked.command_path} --help' lists what there is"
+        if text:  # empty where help was printed, because nothing was asked
+            say(f"featly: {text}", "red")
+        code = MISTAKE
+    sys.exit(code or 0)
+
+
+def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """A mistake of the user's ends in one line and code 2, one of featly's in code 1."""
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        from featly.present.printing import say, silence_broken_pipe
+
+        def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+            if not options.get("quiet"):
+                say(f"note: {message}", "yellow")
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for kind in _own_warnings():
+                    warnings.simplefilter("always", kind)
+                warnings.showwarning = tell
+                command(**options)
+                sys.stdout.flush()
+        except BrokenPipeError:
+            silence_broken_pipe()
+            raise typer.Exit(0) from None
+        except KeyboardInterrupt:
+            say("featly: stopped; nothing was written")
+            raise typer.Exit(INTERRUPTED) from None
+        except MemoryError:
+            say(
+                "featly: there is not enough memory for this table: use fewer columns or rows, "
+                "or a machine with more"
+            )
+            raise typer.Exit(MISTAKE) from None
+        except Exception as problem:
+            if os.environ.get("FEATLY_DEBUG"):
+                raise
+            if _is_mistake(problem):
+                say(f"featly: {problem}", "red")
+                raise typer.Exit(MISTAKE) from None
+            say(
+                f"featly: this is a fault of featly's ({type(problem).__name__}: {problem}). "
+                "Please report it; FEATLY_DEBUG=1 shows where it happened",
+                "red",
+            )
+            raise typer.Exit(OWN_FAULT) from None
+
+    return run
+
+
+def _own_warnings() -> tuple[type[Warning], ...]:
+    from featly.errors import ConvergenceWarning, SchemaWarning
+
+    return ConvergenceWarning, SchemaWarning
+
+
+def _is_mistake(problem: Exception) -> bool:
+    from featly.errors import DataError, ParameterError
+
+    return isinstance(problem, DataError | ParameterError | OSError)
+
+
+# ---- completion ----------------------------------------------------------------------------------
+def _complete_method(incomplete: str) -> list[tuple[str, str]]:
+    return [(name, m.summary) for name, m in METHODS.items() if name.startswith(incomplete)]
+
+
+def _complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Columns of the file that is on the line already."""
+    from featly.io.tables import column_names
+
+    try:
+        names = column_names(ctx.params["file"])
+    except Exception:  # whatever is wrong with the file is told when the command runs
+        return []
+    return [name for name in names if name.startswith(incomplete)][:100]
+
+
+# ---- options, the same on every command ----------------------------------------------------------
+_COLUMNS, _READING = "What you know about the columns", "How the file is read"
+
+File = Annotated[str, typer.Argument(help="The table; - is standard input.", metavar="FILE")]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="The column to predict.", autocompletion=_complete_column),
+]
+MethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        "-m",
+        help="How to rank; 'featly methods' lists them. Left out: the first of "
+        "f-test and svm-rfe that takes the table.",
+        autocompletion=_complete_method,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A parameter of the method, such as C=0.1.", metavar="NAME=VALUE"),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing beside the result.")]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns whose numbers are labels: ward,site.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=_complete_column),
+]  # fmt: skip
+Ordinal = Annotated[
+    list[str] | None,
+    typer.Option(help="Levels of a column, lowest first: stage=I,II,III.",
+                 metavar="COLUMN=LEVELS", rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns that are selected in any case.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=_complete_column),
+]  # fmt: skip
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to leave out, such as identifiers.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=_complete_column),
+]  # fmt: skip
+Prior = Annotated[
+    str | None,
+    typer.Option(help="File of lines 'column,prior', priors from 1 up.", metavar="FILE",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Costs = Annotated[
+    str | None,
+    typer.Option(help="File of lines 'column,cost'.", metavar="FILE", rich_help_panel=_COLUMNS),
+]
+SchemaFile = Annotated[
+    str | None,
+    typer.Option("--schema", help="All of this, and target, in a TOML file.", metavar="FILE.toml",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Fill = Annotated[
+    bool,
+    typer.Option("--fill", help="Fill gaps before ranking: medians, and a level 'missing'.",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(help="Further cells that mean missing, such as -9.", metavar="CELLS",
+                 rich_help_panel=_READING),
+]  # fmt: skip
+Format = Annotated[
+    str | None,
+    typer.Option(help="csv, tsv, parquet, arff, libsvm, matlab or records; seen from the file.",
+                 rich_help_panel=_READING),
+]  # fmt: skip
+Separator = Annotated[
+    str | None,
+    typer.Option(help="What is between cells; seen from the file.", rich_help_panel=_READING),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Of a text file; seen from the file.", rich_help_panel=_READING),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line names the columns.",
+                 rich_help_panel=_READING),
+]  # fmt: skip
+NFeatures = Annotated[
+    int | None,
+    typer.Option("--n-features", help="Columns of a LIBSVM file, should its last be all 0.",
+                 rich_help_panel=_READING, min=1),
+]  # fmt: skip
+
+
+def _request(options: dict[str, Any]) -> Any:
+    """The options that speak of the file and its columns."""
+    from dataclasses import fields
+
+    from featly.present.job import Request
+
+    known = [f.name for f in fields(Request)]
+    return Request(**{k: v for k, v in options.items() if k in known and v is not None})
+
+
+def _loaded(options: dict[str, Any], *, need_target: bool = True) -> Any:
+    from featly.present import job
+    from featly.present.printing import say, words_on_terminal
+
+    loud = not options["quiet"]
+    found = job.load(
+        _request(options), need_target=need_target, verbose=loud and words_on_terminal()
+    )
+    if loud:
+        rows, columns = found.X.shape
+        shape = f"{found.table.source}: {rows:,} rows, {columns:,} columns"
+        say("; ".join([shape, *found.notes]), "dim")
+    return found
+
+
+def _fitted(found: Any, options: dict[str, Any], count: Any = None) -> tuple[str, Any]:
+    """The method's name and the fitted method."""
+    from featly.present import job
+    from featly.present.printing import say, words_on_terminal
+
+    loud = not options["quiet"]
+    if options["method"] is not None:
+        name = job.method_name(options["method"])
+    else:
+        name = job.choose_method(found)
+        if loud:
+            say(f"method: {name} (--method chooses another)", "dim")
+    settings = job.parse_settings(name, options["settings"] or [])
+    if loud and words_on_terminal() and _first_run():
+        say("compiling for this machine, which is done once and takes some seconds ...", "dim")
+    fitted = job.fit(
+        found,
+        name,
+        settings,
+        count=count,
+        n_jobs=options["jobs"],
+        verbose=loud and words_on_terminal(),
+    )
+    return name, fitted
+
+
+def _first_run() -> bool:
+    """Whether no loop has been compiled on this machine yet."""
+    from featly.core.jit import cache_folder
+
+    folder = cache_folder()
+    return folder is None or not any(name.endswith(".nbc") for _, _, names in os.walk(folder)
+                                     for name in names)  # fmt: skip
+
+
+def _ranking(found: Any, fitted: Any, *, selected: bool) -> dict[str, Any]:
+    """Columns of the ranking, best first, with the names of the file."""
+    columns = fitted._table_columns()
+    columns = {"rank": columns.pop("rank")} | columns if "rank" in columns else columns
+    order = fitted.order_
+    if len(order) == len(columns["feature"]):
+        columns["feature"] = [str(found.names[f]) for f in order]
+    if not selected:
+        columns.pop("selected", None)
+    return {
+        name: values.tolist() if hasattr(values, "tolist") else list(values)
+        for name, values in columns.items()
+    }
+
+
+def _document(found: Any, name: str, fitted: Any, columns: dict[str, Any]) -> dict[str, Any]:
+    """All there is to say about a ranking, for machines."""
+    hidden = ("schema", "n_jobs", "verbose", "n_features_to_select")
+    rows, width = found.X.shape
+    return {
+        "featly": __version__,
+        "file": found.table.source.strip("'"),
+        "rows": rows,
+        "columns": width,
+        "target": found.target,
+        "classes": found.classes(),
+        "method": name,
+        "parameters": {k: v for k, v in fitted.get_params().items() if k not in hidden},
+        "notes": found.notes,
+        "ranking": _rows_of(columns),
+    }
+
+
+def _rows_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _save(document: dict[str, Any], columns: dict[str, Any], path: str) -> None:
+    """A ranking as CSV, TSV, parquet, or with all that is known about it as JSON."""
+    from featly.io.writing import check_ending, whole_file, write_frame
+    from featly.present.printing import as_json
+
+    if check_ending(path) == ".json":
+        with whole_file(path) as out:
+            out.write(as_json(document).encode())
+        return
+    import polars as pl
+
+    write_frame(pl.DataFrame(columns), path)
+
+
+def _check_output(path: str | None, *, json: bool = True) -> None:
+    """Refuse a name before the work instead of after it."""
+    from featly.io.writing import check_ending, check_place
+
+    if path is not None:
+        check_ending(path, json=json)
+        check_place(path)
+
+
+# ---- commands ------------------------------------------------------------------------------------
+def _version(value: bool) -> None:
+    if value:
+        print(f"featly {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+@_guarded
+def rank(
+    file: File,
+    target: Target = None,
+    method: MethodName = None,
+    top: Annotated[
+        int | None, typer.Option("--top", "-n", help="Print only the best; 0 is all.", min=0)
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Save the whole ranking: .csv, .json, .parquet."),
+    ] = None,
+    json: Json = False,
+    settings: Settings = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    categorical: Categorical = None,
+    ordinal: Ordinal = None,
+    keep: Keep = None,
+    drop: Drop = None,
+    prior: Prior = None,
+    costs: Costs = None,
+    schema: SchemaFile = None,
+    fill: Fill = False,
+    missing: Missing = None,
+    format: Format = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    header: Header = None,
+    n_features: NFeatures = None,
+) -> None:
+    """Rank the columns of a table from best to worst.
+
+    featly rank tumours.csv --target outcome --method svm-rfe --top 20
+    """
+    options = dict(locals())
+    from featly.present.printing import on_terminal, print_json, print_table, say
+
+    _check_output(output)
+    with _loaded(options) as found:
+        name, fitted = _fitted(found, options)
+        columns = _ranking(found, fitted, selected=False)
+        document = _document(found, name, fitted, columns)
+        if output is not None:
+            _save(document, columns, output)
+            if not quiet:
+                say(f"the ranking is in {output}")
+        count = len(columns["feature"])
+        shown = count if top == 0 or (top is None and not on_terminal()) else (top or SHOWN)
+        if json:
+            document["ranking"] = document["ranking"][: count if top is None else shown]
+            print_json(document)
+            return
+        rows = list(zip(*(values[:shown] for values in columns.values()), strict=True))
+        classes = ", ".join(f"{label} {n}" for label, n in found.classes().items())
+        more = f"{count - shown:,} more; --top 0 shows all" if count > shown else ""
+        title = f"{name} for {found.target} ({classes})"
+        print_table(list(columns), rows, title=title, note=more)
+
+
+@app.command()
+@_guarded
+def select(
+    file: File,
+    target: Target = None,
+    count: Annotated[
+        str | None,
+        typer.Option("--count", "-k", help="How many columns: 20, or a fraction such as 0.1."),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="The reduced table: .csv, .tsv, .parquet. Left out: "
+                     "CSV on standard output."),
+    ] = None,
+    ranking: Annotated[
+        str | None, typer.Option("--ranking", help="Save the ranking, too: .csv, .json, .parquet.")
+    ] = None,
+    method: MethodName = None,
+    json: Json = False,
+    settings: Settings = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    categorical: Categorical = None,
+    ordinal: Ordinal = None,
+    keep: Keep = None,
+    drop: Drop = None,
+    prior: Prior = None,
+    costs: Costs = None,
+    schema: SchemaFile = None,
+    fill: Fill = False,
+    missing: Missing = None,
+    format: Format = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    header: Header = None,
+    n_features: NFeatures = None,
+) -> None:  # fmt: skip
+    """Select the best columns and write the table with those and the target.
+
+    featly select tumours.csv --target outcome --count 20 --output small.csv
+    """
+    options = dict(locals())
+    from featly.present.printing import on_terminal, print_json, print_table, say
+
+    _check_output(output, json=False)
+    _check_output(ranking)
+    wanted = _wanted(count)
+    with _loaded(options) as found:
+        name, fitted = _fitted(found, options, wanted)
+        columns = _ranking(found, fitted, selected=True)
+        chosen = [n for n, yes in zip(columns["feature"], columns["selected"], strict=True) if yes]
+        document = _document(found, name, fitted, columns)
+        document["selected"] = chosen
+        place = {str(known): j for j, known in enumerate(found.names)}
+        in_order = sorted(chosen, key=place.__getitem__)  # as they stand in the file
+        if output is not None:
+            found.table.save_columns(in_order, output)
+            if not quiet:
+                say(f"{len(chosen)} columns and {found.target!r} are in {output}")
+        if ranking is not None:
+            _save(document, columns, ranking)
+        if json:
+            print_json(document)
+        elif on_terminal():
+            rows = [
+                row
+                for row, yes in zip(
+                    zip(*columns.values(), strict=True), columns["selected"], strict=True
+                )
+                if yes
+            ]
+            note = "" if output else "--output FILE writes the table with these columns"
+            at = list(columns).index("selected")
+            names = [word for word in columns if word != "selected"]
+            short = [row[:at] + row[at + 1 :] for row in rows[:SHOWN]]
+            print_table(names, short, title=f"selected by {name}", note=note)
+        elif output is None:
+            found.table.save_columns(in_order, "-")
+
+
+def _wanted(count: str | None) -> int | float | None:
+    from featly.errors import ParameterError
+
+    if count is None:
+        return None
+    try:
+        return int(count)
+    except ValueError:
+        pass
+    try:
+        return float(count)
+    except ValueError:
+        raise ParameterError(
+            f"--count {count!r}: give a number of columns, or a fraction"
+        ) from None
+
+
+@app.command()
+@_guarded
+def describe(
+    file: File,
+    target: Target = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    categorical: Categorical = None,
+    ordinal: Ordinal = None,
+    keep: Keep = None,
+    drop: Drop = None,
+    prior: Prior = None,
+    costs: Costs = None,
+    schema: SchemaFile = None,
+    missing: Missing = None,
+    format: Format = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    header: Header = None,
+    n_features: NFeatures = None,
+) -> None:
+    """Say what the columns of a table are, and what looks wrong."""
+    options = dict(locals())
+    from featly.present.description import description
+    from featly.present.printing import on_terminal, print_json, print_table, say
+
+    with _loaded(options, need_target=False) as found:
+        told = description(found)
+        if json:
+            print_json(told.document)
+            return
+        for line in told.lines:
+            say(line)
+        shown = told.rows[:SHOWN] if on_terminal() else told.rows
+        hidden = len(told.rows) - len(shown)
+        note = f"{hidden:,} more columns; --json has them all" if hidden else ""
+        print_table(told.names, shown, note=note)
+
+
+@app.command()
+@_guarded
+def methods(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One method, with its parameters.", autocompletion=_complete_method),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the methods: what each takes, what it costs, how well it is checked."""
+    from featly.present.description import about_method, method_rows
+    from featly.present.printing import on_terminal, print_json, print_table
+
+    if name is not None:
+        about = about_method(name)
+        if json:
+            print_json(about)
+            return
+        print(f"{about['name']}: {about['summary']}\n")
+        for word in ("tier", "takes", "cost", "class"):
+            print(f"{word:<7} {about[word]}")
+        print()
+        rows = [(p["name"], p["default"], p["meaning"]) for p in about["parameters"]]
+        print_table(["--set", "default", "meaning"], rows)
+        return
+    if json:
+        from dataclasses import asdict
+
+        print_json([{"name": n, "class": m.class_name, **asdict(m)} for n, m in METHODS.items()])
+        return
+    names, rows = method_rows(short=on_terminal())
+    print_table(names, rows, note="featly methods NAME tells more about one")

@@ -1,0 +1,338 @@
+"""From what a user typed to a fitted method: nothing here prints or knows a terminal."""
+
+import ast
+import csv
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+
+from featly.errors import DataError, ParameterError, SchemaError
+from featly.frames import is_frame, open_table
+from featly.io import TableFile, find_column, read_table
+from featly.io.weights import read_schema_file, read_weights
+from featly.kinds import CONTINUOUS, KINDS
+from featly.registry import METHODS, Method, method_class
+from featly.schema import Schema
+
+__all__ = ["Job", "Request", "choose_method", "fit", "load", "method_name", "parse_settings"]
+
+DEFAULTS = ("f-test", "svm-rfe")  # the first of them that takes a table ranks it
+LIKELY_TARGETS = ("class", "target", "outcome", "label", "y", "diagnosis", "status")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user says about a file and its columns."""
+
+    file: str
+    target: str | None = None
+    drop: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    ordinal: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    prior: str | None = None
+    costs: str | None = None
+    schema: str | None = None
+    format: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    missing: Sequence[str] = ()
+    n_features: int | None = None
+    fill: bool = False
+
+
+@dataclass
+class Job:
+    """A table with its target and schema, ready for a method."""
+
+    table: TableFile
+    X: Any
+    y: np.ndarray | None
+    names: Sequence[str]
+    schema: Schema
+    notes: list[str] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.table.close()
+
+    @property
+    def target(self) -> str | None:
+        """What the target is called."""
+        return self.table.target
+
+    def classes(self) -> dict[str, int]:
+        """Rows of every class."""
+        if self.y is None:
+            return {}
+        labels, counts = np.unique(self.y, return_counts=True)
+        return {str(label): int(n) for label, n in zip(labels, counts, strict=True)}
+
+
+def load(request: Request, *, need_target: bool = True, verbose: bool = False) -> Job:
+    """Read the file, take the target and the dropped columns out, build the schema."""
+    parts = _schema_parts(request)
+    drop = [*_names(request.drop), *parts.pop("drop", [])]
+    target = request.target if request.target is not None else parts.pop("target", None)
+    parts.pop("target", None)
+    table = read_table(
+        request.file,
+        target=target,
+        format=request.format,
+        separator=request.separator,
+        encoding=request.encoding,
+        header=request.header,
+        missing=_names(request.missing),
+        n_features=request.n_features,
+        apart=[*drop, *parts.get("categorical", []), *parts.get("ordinal", {})],
+        verbose=verbose,
+    )
+    try:
+        if need_target and table.y is None:
+            raise _no_target(table)
+        return _prepared(table, drop, parts, fill=request.fill)
+    except BaseException:
+        table.close()
+        raise
+
+
+def _prepared(table: TableFile, drop: list[str], parts: dict[str, Any], *, fill: bool) -> Job:
+    X, y, names, notes = table.X, table.y, table.names, list(table.notes)
+    if drop:
+        gone = {find_column(names, name, "--drop", table.source) for name in drop}
+        kept = [j for j in range(len(names)) if j not in gone]
+        if not kept:
+            raise DataError(f"nothing is left of {table.source} to rank: drop fewer columns")
+        X = X[:, kept]
+        names = [names[j] for j in kept]
+    if y is not None:
+        present = np.array([v is not None and v == v for v in y], bool)
+        without = int((~present).sum())
+        if without == len(y):
+            raise DataError(f"target {table.target!r} of {table.source} is missing in every row")
+        if without:
+            rows = np.flatnonzero(present)
+            X, y = X[rows], y[present]
+            y = np.array(y.tolist(), dtype=object if y.dtype.kind == "O" else None)
+            if y.dtype.kind == "f" and (y == np.floor(y)).all():
+                y = y.astype(np.int64)
+            many = "row has" if without == 1 else "rows have"
+            notes.append(f"{without} {many} no {table.target!r} and {_stay(without)} out")
+    schema = _schema(parts, names, table, named=scipy.sparse.issparse(X))
+    if fill and not scipy.sparse.issparse(X):
+        from featly.preprocessing import fill_missing
+
+        X, filled = fill_missing(X)
+        if filled:
+            shown = ", ".join(repr(names[j]) for j in filled[:3])
+            more = ", ..." if len(filled) > 3 else ""
+            notes.append(f"gaps filled in {len(filled)} columns ({shown}{more})")
+    return Job(table, X, y, names, schema, notes)
+
+
+def _stay(count: int) -> str:
+    return "stays" if count == 1 else "stay"
+
+
+def _no_target(table: TableFile) -> DataError:
+    lower = {str(name).lower(): str(name) for name in table.names}
+    likely = [lower[word] for word in LIKELY_TARGETS if word in lower]
+    such = f" {likely[0]!r}" if likely else ""
+    shown = ", ".join(str(name) for name in list(table.names)[:5])
+    more = ", ..." if len(table.names) > 5 else ""
+    return DataError(
+        f"which column of {table.source} is to be predicted? Say --target{such} (its columns are "
+        f"{shown}{more})"
+    )
+
+
+# ---- the schema ----------------------------------------------------------------------------------
+def _names(values: Sequence[str]) -> list[str]:
+    """Names from options that may be repeated and may hold several, separated by commas."""
+    return [name.strip() for row in csv.reader(values) for name in row if name.strip()]
+
+
+def _schema_parts(request: Request) -> dict[str, Any]:
+    parts = read_schema_file(request.schema) if request.schema else {}
+    for part in ("categorical", "keep"):
+        named = _names(getattr(request, part))
+        if named:
+            parts[part] = list(dict.fromkeys([*parts.get(part, []), *named]))
+    for text in request.ordinal:
+        name, mark, levels = text.partition("=")
+        if not mark or not levels:
+            raise SchemaError(f"--ordinal {text!r}: give levels, lowest first: stage=I,II,III")
+        parts.setdefault("ordinal", {})[name.strip()] = _names([levels])
+    for part, path in (("prior", request.prior), ("costs", request.costs)):
+        if path:
+            parts[part] = parts.get(part, {}) | read_weights(path, part)
+    return parts
+
+
+def _schema(
+    parts: dict[str, Any], names: Sequence[str], table: TableFile, *, named: bool
+) -> Schema:
+    """A schema whose columns are all there; by position where the table itself has no names."""
+
+    def found(part: str, name: Any) -> Any:
+        position = find_column(names, name, part, table.source)
+        return position if named else str(names[position])
+
+    Schema.of(parts)  # numbers out of range are told with the names that the user gave
+    resolved: dict[str, Any] = {}
+    for part, value in parts.items():
+        if part == "column_groups":
+            resolved[part] = {
+                group: [found(part, name) for name in members] for group, members in value.items()
+            }
+        elif isinstance(value, Mapping):
+            resolved[part] = {found(part, name): entry for name, entry in value.items()}
+        else:
+            resolved[part] = [found(part, name) for name in value]
+    return Schema.of(resolved)
+
+
+# ---- the method ----------------------------------------------------------------------------------
+def method_name(text: str) -> str:
+    """The name of a method in the registry; DataError with the nearest one."""
+    known = {**{name: name for name in METHODS}, **{m.class_name: n for n, m in METHODS.items()}}
+    lower = {name.lower(): name for name in known}
+    if text.lower() in lower:
+        return known[lower[text.lower()]]
+    near = difflib.get_close_matches(text.lower(), list(lower), n=1)
+    hint = f"did you mean {known[lower[near[0]]]!r}? " if near else ""
+    raise DataError(f"there is no method {text!r}: {hint}'featly methods' lists them")
+
+
+def parse_settings(name: str, settings: Sequence[str]) -> dict[str, Any]:
+    """Parameters of a method from texts such as ``C=0.1``."""
+    defaults = method_class(name)().get_params()
+    own_options = ("schema", "n_features_to_select", "n_jobs", "verbose")
+    known = [parameter for parameter in defaults if parameter not in own_options]
+    values = {}
+    for text in settings:
+        parameter, mark, value = (part.strip() for part in text.partition("="))
+        if not mark:
+            raise ParameterError(f"--set {text!r}: give a name and a value, such as C=1")
+        if parameter not in known:
+            near = difflib.get_close_matches(parameter, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            has = f": it has {', '.join(known)}" if known else ": it has none to set"
+            raise ParameterError(f"{name} has no parameter {parameter!r}{hint or has}")
+        words = {"true": True, "false": False, "none": None}
+        try:
+            values[parameter] = words.get(value.lower(), value)
+            if value.lower() not in words:
+                values[parameter] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            values[parameter] = value  # a word
+        if isinstance(defaults[parameter], bool) and not isinstance(values[parameter], bool):
+            raise ParameterError(f"--set {text!r}: give true or false")
+    return values
+
+
+def obstacles(method: Method, job: Job, kinds: Mapping[str, str], gap: str | None) -> list[str]:
+    """Why a method does not take a table."""
+    found = [
+        f"{kind} columns ({column!r})" for kind, column in kinds.items() if kind not in method.kinds
+    ]
+    if gap is not None and not method.missing:
+        found.append(f"missing values ({gap!r})")
+    n_classes = len(job.classes())
+    if n_classes > 2 and not method.many_classes:
+        found.append(f"{n_classes} classes")
+    if scipy.sparse.issparse(job.X) and not method.sparse:
+        found.append("sparse tables")
+    return found
+
+
+def choose_method(job: Job) -> str:
+    """The first of the default methods that takes the table as it is."""
+    kinds, gap = _kinds(job), _first_gap(job)
+    told = []
+    for name in DEFAULTS:
+        against = obstacles(METHODS[name], job, kinds, gap)
+        if not against:
+            return name
+        told.append(f"{name} does not take {' and '.join(against)}")
+    raise DataError(
+        f"no method takes {job.table.source} as it is: {'; '.join(told)}. --drop leaves columns "
+        "out, --fill fills gaps"
+    )
+
+
+def _kinds(job: Job) -> dict[str, str]:
+    """An example of every kind of column that the table has."""
+    if is_frame(job.X):
+        inferred: Any = open_table(job.X).kinds()
+    else:
+        inferred = np.full(len(job.names), CONTINUOUS)
+    found = job.schema.resolve(list(job.names), inferred).kinds
+    codes, where = np.unique(found, return_index=True)
+    return {KINDS[code]: str(job.names[at]) for code, at in zip(codes, where, strict=True)}
+
+
+def _first_gap(job: Job) -> str | None:
+    """A column with a missing value, if there is one."""
+    if scipy.sparse.issparse(job.X):
+        at = np.flatnonzero(np.isnan(job.X.data))
+        column = np.searchsorted(job.X.indptr, at[0], side="right") - 1 if len(at) else None
+        return None if column is None else str(job.names[column])
+    if not is_frame(job.X):
+        gaps = np.flatnonzero(np.isnan(job.X).any(axis=0))
+        return str(job.names[gaps[0]]) if len(gaps) else None
+    for column in job.X.get_columns():
+        if column.null_count() or (column.dtype.is_float() and column.is_nan().any()):
+            return column.name
+    return None
+
+
+def fit(
+    job: Job,
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    count: Any = None,
+    n_jobs: int | None = None,
+    verbose: bool | Callable[[int, int], Any] = False,
+) -> Any:
+    """Fit a method to a job; its errors speak of the file and the target by their names."""
+    cls = method_class(name)
+    parameters = dict(settings) | {"schema": job.schema, "n_jobs": n_jobs}
+    known = cls().get_params()
+    if "n_features_to_select" in known:
+        parameters["n_features_to_select"] = count
+    elif count is not None:
+        raise ParameterError(
+            f"{name} decides itself how many columns it selects: leave out --count"
+        )
+    if verbose and "verbose" in known:
+        parameters["verbose"] = verbose
+    try:
+        return cls(**parameters).fit(job.X, job.y)
+    except DataError as problem:
+        raise type(problem)(_in_words_of_the_file(str(problem), job)) from None
+
+
+def _in_words_of_the_file(message: str, job: Job) -> str:
+    if message.startswith("y "):
+        message = f"target {job.target!r} {message[2:]}"
+    if scipy.sparse.issparse(job.X) and isinstance(job.names, list):
+        # a sparse matrix has no names, but its file has
+        for position, name in _mentioned(message, job.names):
+            message = message.replace(f"'x{position}'", repr(name))
+    return f"{job.table.source}: {message}"
+
+
+def _mentioned(message: str, names: Sequence[str]) -> list[tuple[int, str]]:
+    import re
+
+    found = {int(digits) for digits in re.findall(r"'x(\d+)'", message)}
+    return [(position, names[position]) for position in found if position < len(names)]

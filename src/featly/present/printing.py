@@ -1,0 +1,111 @@
+"""How outcomes are shown: a table on a terminal, tab-separated cells in a pipe, or JSON.
+
+Results go to standard output, words about them to standard error.
+"""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+__all__ = ["on_terminal", "print_json", "print_table", "say", "words_on_terminal"]
+
+
+def on_terminal() -> bool:
+    """Whether results are shown to a person."""
+    return sys.stdout.isatty()
+
+
+def words_on_terminal() -> bool:
+    """Whether a person reads what is said beside the results."""
+    return sys.stderr.isatty()
+
+
+def say(text: str, style: str = "") -> None:
+    """Words beside the results, on standard error."""
+    if not words_on_terminal():
+        print(text, file=sys.stderr)
+        return
+    from rich.console import Console
+
+    Console(stderr=True, highlight=False, soft_wrap=True).print(text, style=style, markup=False)
+
+
+def print_table(
+    names: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", note: str = ""
+) -> None:
+    """Rows as a table for people, or as tab-separated cells where nobody is looking."""
+    if not on_terminal():
+        out = [_line(names), *(_line([_exact(cell) for cell in row]) for row in rows)]
+        sys.stdout.write("".join(out))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = list(rows)
+    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    for k, name in enumerate(names):
+        numbers = all(isinstance(row[k], int | float) and row[k] is not True for row in rows)
+        table.add_column(Text(name), justify="right" if rows and numbers else "left")
+    for row in rows:
+        table.add_row(*(Text(_short(cell)) for cell in row))
+    console = Console()
+    console.print(table)
+    if note:
+        console.print(note, style="dim", markup=False, highlight=False)
+
+
+def _line(cells: Iterable[str]) -> str:
+    clean = (cell.replace("\t", " ").replace("\n", " ").replace("\r", " ") for cell in cells)
+    return "\t".join(clean) + "\n"
+
+
+def _exact(cell: Any) -> str:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    return repr(cell) if isinstance(cell, float) else str(cell)
+
+
+def _short(cell: Any) -> str:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if isinstance(cell, bool):
+        return "yes" if cell else ""
+    if isinstance(cell, float):
+        if cell == 0 or 1e-3 <= abs(cell) < 1e6:
+            return f"{cell:.4g}"
+        return f"{cell:.1e}"
+    return str(cell)
+
+
+def print_json(document: Any) -> None:
+    """A document as JSON; what is not finite becomes null."""
+    sys.stdout.write(as_json(document))
+
+
+def as_json(document: Any) -> str:
+    """JSON text that any reader takes: NaN and infinity are null."""
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(value)
+
+
+def silence_broken_pipe() -> None:
+    """The reader of a pipe has gone: nothing more can be said to it, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
