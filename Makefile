@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 .PHONY: help demo test lint format bench docs clean
 
 help:
-	@echo "make demo    set up and rank the columns of a small embedded table"
+	@echo "make demo    set up, make a cohort of patients and rank its columns"
 	@echo "make test    set up and run the tests"
 	@echo "make lint    ruff, mypy and the order of the rooms"
 	@echo "make format  let ruff rewrite the code"
@@ -25,7 +25,8 @@ $(VENV)/.made-%: pyproject.toml | $(BIN)/python
 	@touch $@
 
 demo: $(VENV)/.made-run
-	$(BIN)/python examples/first_ranking.py
+	$(BIN)/python examples/cohort.py
+	@echo "  (the command is $(BIN)/featly; '. $(BIN)/activate' puts it at hand)"
 
 test: $(VENV)/.made-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)

@@ -7,7 +7,6 @@ column is worth, and can hold two rankings against it. Run it with ``make demo``
 """
 
 import argparse
-import os
 from pathlib import Path
 from textwrap import fill
 
@@ -16,6 +15,18 @@ from polars import selectors
 
 from featly import SVMRFE, FTest, Schema
 from featly.datasets import Cohort, make_cohort
+from featly.io import whole_file, write_frame
+from featly.preprocessing import fill_missing
+
+# what the command line should know about the columns: the schema of the cohort as a file
+SCHEMA = """target = "outcome"
+drop = ["patient"]
+categorical = ["ward"]
+
+[ordinal]
+stage = ["I", "II", "III", "IV"]
+grade = ["G1", "G2", "G3"]
+"""
 
 
 def main(folder: str | Path = "demo") -> None:
@@ -51,12 +62,10 @@ def rank_alone(cohort: Cohort) -> pl.DataFrame:
 
 def rank_together(cohort: Cohort) -> pl.DataFrame:
     """All columns by SVM-RFE, gaps filled in the plainest way, joined with the truth."""
-    numbers, texts = selectors.numeric(), selectors.string()
-    n_gaps = sum(cohort.X.null_count().row(0))
-    full = cohort.X.with_columns(numbers.fill_null(numbers.median()), texts.fill_null("missing"))
+    full, gappy = fill_missing(cohort.X)
     rfe = SVMRFE(schema=cohort.schema).fit(full, cohort.y)
     print(
-        f"{n_gaps} gaps filled: numbers by the median of their column, text by a level 'missing'."
+        f"Gaps in {len(gappy)} columns filled: numbers by their median, text by a level 'missing'."
     )
     return with_truth(rfe.table(), cohort)
 
@@ -93,14 +102,16 @@ def save(cohort: Cohort, alone: pl.DataFrame, together: pl.DataFrame, folder: Pa
     joint = together.select("feature", "kind", "role", "partner", "effect", svm_rfe_rank="rank")
     single = alone.select("feature", f_test_rank="rank", f_test_q_value="q_value")
     both = joint.join(single, on="feature", how="left").sort("svm_rfe_rank")
-    table, ranking = folder / "cohort.csv", folder / "ranking.csv"
+    table, schema, ranking = (folder / n for n in ("cohort.csv", "schema.toml", "ranking.csv"))
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(cohort.frame, table)
-    write_whole(both, ranking)
-    print(f"The table is in {table}, both rankings and the truth in {ranking}. Now try:")
-    print(f"  featly describe {table} --target outcome")
-    print(f"  featly rank {table} --target outcome --drop patient --method f-test --top 10")
-    print("  featly methods")
+    write_frame(cohort.frame, table)
+    write_frame(both, ranking)
+    with whole_file(schema) as out:
+        out.write(SCHEMA.encode())
+    print(f"{table}: the table; {ranking}: both rankings and the truth. From a shell:")
+    print(f"  featly describe {table} --schema {schema}")
+    print(f"  featly rank {table} --schema {schema} --fill --top 10")
+    print(f"  featly select {table} --schema {schema} --fill --count 20 --output small.csv")
 
 
 def heading(text: str) -> None:
@@ -137,16 +148,6 @@ def n_told(table: pl.DataFrame) -> int:
     """Of how many causes a list tells, by the causal column itself or by a copy."""
     about = table.filter(pl.col("role").is_in(["causal", "redundant"]))
     return about.select(pl.coalesce("partner", "feature")).n_unique()
-
-
-def write_whole(frame: pl.DataFrame, path: Path) -> None:
-    """Write a CSV file whole or not at all: nobody finds half of one under its name."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        frame.write_csv(part)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from featly import SVMRFE, FTest, Schema
 from featly.datasets import make_cohort
+from featly.io.weights import read_schema_file
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "cohort.py"
 LABELS = ["sex", "smoker", "treatment", "ward", "plate"]
@@ -300,16 +301,21 @@ def test_the_demo_writes_what_it_says(example, tmp_path, monkeypatch, capsys, co
     example["main"]()
     printed = capsys.readouterr().out
     folder = tmp_path / "demo"
-    assert sorted(os.listdir(folder)) == ["cohort.csv", "ranking.csv"]
+    assert sorted(os.listdir(folder)) == ["cohort.csv", "ranking.csv", "schema.toml"]
     assert_frame_equal(pl.read_csv(folder / "cohort.csv"), cohort.frame)
     ranking = pl.read_csv(folder / "ranking.csv")
     assert ranking["svm_rfe_rank"].to_list() == list(range(1, 2012))
     assert ranking["f_test_rank"].drop_nulls().sort().to_list() == list(range(1, 2007))
     truth = ranking.select(column="feature", role="role", partner="partner", effect="effect")
     assert_frame_equal(truth, cohort.truth, check_row_order=False)
-    assert printed.count("demo/cohort.csv") == 3
+    assert printed.count("demo/cohort.csv") == 4
     assert max(map(len, printed.splitlines())) <= 100
     assert len(printed.splitlines()) <= 48
+
+    # the schema it saves is that of the cohort
+    parts = read_schema_file(folder / "schema.toml")
+    assert (parts.pop("target"), parts.pop("drop")) == ("outcome", ["patient"])
+    assert Schema.of(parts) == cohort.schema
 
     # its figures are those of the ranking it saved
     found = ranking.filter(pl.col("f_test_q_value") <= 0.05)
@@ -332,18 +338,3 @@ def test_the_demo_writes_what_it_says(example, tmp_path, monkeypatch, capsys, co
         counts += [len(roles) - sum(counts), len(causes) - (len(roles) - sum(counts))]
         (line,) = [line for line in printed.splitlines() if line.split()[:1] == [name]][:1]
         assert [int(word) for word in line.split()[1:]] == counts
-
-
-def test_a_file_is_written_whole_or_not_at_all(example, tmp_path, monkeypatch):
-    path = tmp_path / "table.csv"
-    path.write_text("as it was")
-
-    def fail(frame, target):
-        Path(target).write_text("half of")
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(pl.DataFrame, "write_csv", fail)
-    with pytest.raises(OSError, match="full"):
-        example["write_whole"](pl.DataFrame({"a": [1]}), path)
-    assert path.read_text() == "as it was"
-    assert os.listdir(tmp_path) == ["table.csv"]

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -365,8 +366,14 @@ def _describe(schema: Schema, table: Table, library: str | None) -> SchemaReport
             levels = [levels[code - 1] for code in np.unique(present)]
         n_missing.append(table.n_rows - len(present))
         n_distinct.append(len(levels))
-        said = name in declared or table.declared(j)
-        remark = _remark(name, inferred[j], levels, len(present), declared=said)
+        remark = _remark(
+            name,
+            inferred[j],
+            levels,
+            len(present),
+            declared=name in declared,
+            category=table.declared(j),
+        )
         if inferred[j] == CATEGORICAL and columns.kinds[j] == CONTINUOUS:
             wrong = [level for level in levels if not _reads_as_number(level)]
             remark = f"declared continuous, but {wrong[0]!r} is no number" if wrong else remark
@@ -383,8 +390,14 @@ def _describe(schema: Schema, table: Table, library: str | None) -> SchemaReport
     )
 
 
-def _remark(name: str, kind: int, levels: list[Any], n_present: int, *, declared: bool) -> str:
-    """What looks wrong about a column, or an empty string."""
+def _remark(
+    name: str, kind: int, levels: list[Any], n_present: int, *, declared: bool, category: bool
+) -> str:
+    """What looks wrong about a column, or an empty string.
+
+    `declared` in the schema, nothing is doubted; a `category` by its dtype may well have numbers
+    for names.
+    """
     if n_present == 0:
         return "entirely missing; leave it out"
     if len(levels) == 1:
@@ -404,16 +417,23 @@ def _remark(name: str, kind: int, levels: list[Any], n_present: int, *, declared
             return f"{len(levels)} whole numbers, read as continuous; are they labels?"
         return ""
     if kind == CATEGORICAL:
-        if all(isinstance(level, str) and _reads_as_number(level) for level in levels):
+        odd = [level for level in levels if not _reads_as_number(level)]
+        if not odd and not category and all(isinstance(level, str) for level in levels):
             return "text that reads as numbers; declare it continuous, or convert it"
-        if unique:
-            return "different in every row, like an identifier; leave it out"
-        blank = [level for level in levels if str(level).strip().lower() in _BLANKS]
+        blank = [level for level in odd if str(level).strip().lower() in _BLANKS]
         if blank:
             return f"the level {blank[0]!r} looks like a missing value"
+        if odd and len(odd) <= FEW_ODD and len(levels) - len(odd) > FEW_LEVELS:
+            return f"numbers but for {odd[0]!r}, so read as labels; is that a missing value?"
+        if all(isinstance(level, str) and _DATE.fullmatch(level) for level in levels):
+            return "dates; turn them into a number, such as days since an event"
+        if unique:
+            return "different in every row, like an identifier; leave it out"
     return ""
 
 
+FEW_ODD = 3
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _BLANKS = {"", "?", "na", "n/a", "nan", "none", "null", "missing", "-", "."}
 
 

@@ -82,6 +82,9 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             if os.environ.get("FEATLY_DEBUG"):
                 raise
             if _is_mistake(problem):
+                if isinstance(problem, OSError) and problem.errno is not None:
+                    where = problem.filename or "standard output"
+                    problem = OSError(f"{where} cannot be used: {problem.strerror}")
                 say(f"featly: {problem}", "red")
                 raise typer.Exit(MISTAKE) from None
             say(
@@ -115,8 +118,10 @@ def _complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
     """Columns of the file that is on the line already."""
     from featly.io.tables import column_names
 
+    # where the option has no value yet, the file is not sorted out from the other words
+    words = [ctx.params.get("file"), *(word for word in ctx.args if not word.startswith("-"))]
     try:
-        names = column_names(ctx.params["file"])
+        names = column_names(next(word for word in words if word))
     except Exception:  # whatever is wrong with the file is told when the command runs
         return []
     return [name for name in names if name.startswith(incomplete)][:100]
