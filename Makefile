@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test slow lint format bench docs clean
 
 help:
 	@echo "make demo    set up, make a cohort of patients and rank its columns"
 	@echo "make test    set up and run the tests"
+	@echo "make slow    the tests that take minutes, such as ten thousand damaged files"
 	@echo "make lint    ruff, mypy and the order of the rooms"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   featly against its peers, in one run"
@@ -30,6 +31,9 @@ demo: $(VENV)/.made-run
 
 test: $(VENV)/.made-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+slow: $(VENV)/.made-test
+	$(BIN)/python -m pytest -m slow $(ARGS)
 
 lint: $(VENV)/.made-lint $(VENV)/.made-test
 	$(BIN)/ruff check .

@@ -85,14 +85,19 @@ def _matlab(packed: bool, sparse: bool) -> bytes:
 
 def _generated() -> dict[str, bytes]:
     """Small files of the kinds that the folder has not."""
+    import polars as pl
+
     frame = _frame()
     flat = frame.drop("day")
     csv = flat.write_csv().encode()
     rows = [f"{{0 {k % 7}.5, {2 + k % 3} {k}, 5 'very ill'}}" for k in range(40)]
-    sparse = [f"@attribute x{k} numeric" for k in range(5)]
+    sparse = [f"@attribute {name} numeric" for name in ("x0", "*", "^x.*$", "x3", "x4")]
     quoted = ['"name, long","text ""quoted""",class']
     quoted += [f'"{k},5","line\nbreak {k % 4}",{k % 2}' for k in range(40)]
     comma = ["alter;dosis;gruppe"] + [f"{k};{k % 7},{k % 10};{'ab'[k % 2]}" for k in range(60)]
+    odd = "*,^a.*$,abc,a b,class\n" + "".join(
+        f"{k},{k % 3},x{k % 2},1,{k % 2}\n" for k in range(30)
+    )
     both = "@relation s\n{}\n@attribute class {{well,'very ill'}}\n@data\n{}\n"
     return {
         "mixed.parquet": _parquet(frame),
@@ -103,6 +108,8 @@ def _generated() -> dict[str, bytes]:
         "packed.csv.xz": lzma.compress(csv),
         "sparse.arff": both.format("\n".join(sparse), "\n".join(rows)).encode(),
         "quoted.csv": "\n".join(quoted).encode(),
+        "names.csv": odd.encode(),
+        "names.parquet": _parquet(pl.read_csv(odd.encode())),
         "comma.csv": "\n".join(comma).encode(),
         "wide.csv": csv.decode().encode("utf-16"),
         "dense.mat": _matlab(False, False),
@@ -270,7 +277,8 @@ def zeros(rng: random.Random, data: bytes) -> bytes:
 
 def huge_field(rng: random.Random, data: bytes) -> bytes:
     at = _at(rng, data)
-    kind = rng.choice([b"x", b"9", b"1 ", b"\xc3\xa9", b"-", b"\\", b"{"])
+    kinds = [b"x", b"9", b"1 ", b"\xc3\xa9", b"-", b"\\", b"{", b" ", b"\t", b"'\\", b"%"]
+    kind = rng.choice(kinds)
     size = rng.choice([200_000, 200_000, 3_000_000])
     quote = rng.choice([b"", b"", b'"'])
     return data[:at] + quote + kind * (size // len(kind)) + quote + data[at:]
@@ -280,7 +288,8 @@ def many_columns(rng: random.Random, data: bytes) -> bytes:
     """A line of very many cells, somewhere or as the header."""
     lines = data.split(b"\n")
     at = rng.choice([0, len(lines) // 2, len(lines) - 1])
-    count = rng.choice([3_000, 20_000, 20_000, 1_000_000])
+    # a table of one row and a million columns is in order, and takes its time
+    count = rng.choice([3_000, 20_000, 200_000, 1_000_000] if len(lines) > 2 else [3_000, 50_000])
     mark = rng.choice([b",", b",", b";", b"\t", b" "])
     cells = mark * count if rng.random() < 0.5 else mark.join(b"%d" % k for k in range(count))
     lines[at] = cells
@@ -437,7 +446,7 @@ def mutant(found: dict[str, bytes], seed: int) -> Mutant:
     source = names[seed % len(names)]
     data = found[source]
     ways: list[str] = []
-    whole = rng.random() < (0.3 if len(data) < 300_000 else 0.06)
+    whole = rng.random() < (0.3 if len(data) < 300_000 else 0.12)
     if whole:
         ways.append("whole")
     else:
@@ -450,7 +459,7 @@ def mutant(found: dict[str, bytes], seed: int) -> Mutant:
         ways.append("inside")
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         chance = rng.random()
-        if chance < 0.01:
+        if chance < 0.01 and not binary:
             pool = RARE
         elif binary:
             pool = BINARY if chance < 0.5 else ANY if chance < 0.95 else TEXT
@@ -459,6 +468,8 @@ def mutant(found: dict[str, bytes], seed: int) -> Mutant:
         way = rng.choice(pool)
         ways.append(way.__name__)
         data = way(rng, data)
+        if way in RARE:
+            break
     if inside:
         data = _UNPACK[ending][1](data)
     name = f"m{seed}" + "".join(Path(source).suffixes[-2:])
@@ -470,7 +481,9 @@ def mutant(found: dict[str, bytes], seed: int) -> Mutant:
 def _options(rng: random.Random) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if rng.random() < 0.4:
-        options["target"] = rng.choice([0, -1, -1, 1, "class", "x0", "Y", "ill", "none", 10**6])
+        options["target"] = rng.choice(
+            [0, -1, -1, 1, "class", "x0", "Y", "ill", "none", "*", 10**6]
+        )
     if rng.random() < 0.1:
         options["format"] = rng.choice(FORMATS)
     if rng.random() < 0.15:

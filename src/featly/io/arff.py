@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse
 
 from featly.errors import DataError
-from featly.io.delimited import Layout, read_chunks, read_delimited
+from featly.io.delimited import read_chunks, read_delimited
+from featly.io.layout import Layout
 from featly.io.opening import Opened, row_chunks
 
 __all__ = ["Header", "read_arff", "read_header"]
@@ -71,8 +72,8 @@ def read_header(opened: Opened, encoding: str) -> Header:
     for first, chunk in row_chunks(opened, encoding, quote=b""):
         for k, line in enumerate(chunk.decode().split("\n")):
             number = first + k
-            text = line.strip()
-            if not text or text.startswith("%"):
+            text = _without_comment(line).strip()
+            if not text:
                 continue
             where = f"line {number} of {opened.name}"
             word, _, rest = text.partition(" ") if "\t" not in text else _at_blank(text)
@@ -103,11 +104,15 @@ def read_header(opened: Opened, encoding: str) -> Header:
 
 
 def _at_blank(text: str) -> tuple[str, str, str]:
-    parts = text.split(None, 1)
-    return parts[0], " ", parts[1] if len(parts) > 1 else ""
+    parts = [*text.strip().split(None, 1), "", ""]
+    return parts[0], " ", parts[1]
 
 
-_QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
+# possessive: a cell of megabytes takes no stack, and an open quote is read once
+_QUOTED = re.compile(r"""'([^'\\]*+(?:\\.[^'\\]*+)*+)'|"([^"\\]*+(?:\\.[^"\\]*+)*+)\"""")
+_QUOTED_CELL = re.compile(rf"(?<![^\s,{{])(?:{_QUOTED.pattern})")
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+_COMMENT = re.compile(_QUOTED_CELL.pattern + r"|(?:(?<=\s)|^)%.*")
 _RANGE = re.compile(r"(numeric|real|integer)\s*\[[^\]]*\]$", re.IGNORECASE)
 
 
@@ -116,7 +121,14 @@ def _unquoted(text: str) -> str:
     if not found:
         return text
     inside = found[1] if found[1] is not None else found[2]
-    return re.sub(r"\\(.)", r"\1", inside)
+    return re.sub(r"\\(.)", lambda escape: _ESCAPED.get(escape[1], escape[1]), inside)
+
+
+def _without_comment(line: str) -> str:
+    """A line up to a percent sign that is not in quotes and follows a blank or nothing."""
+    if "%" not in line:
+        return line
+    return _COMMENT.sub(lambda found: found[0] if found[0][0] in "'\"" else "", line)
 
 
 def _attribute(header: Header, text: str, where: str) -> str:
@@ -133,7 +145,7 @@ def _attribute(header: Header, text: str, where: str) -> str:
     if kind.startswith("{"):
         if not kind.endswith("}"):
             raise DataError(f"{where}: the levels of {name!r} have no closing brace")
-        levels = [cell for cell in _cells(kind[1:-1], where) if cell is not None]
+        levels = [cell.strip() for cell in _cells(kind[1:-1], where) if cell is not None]
         if len(set(levels)) < len(levels):
             twice = next(level for level in levels if levels.count(level) > 1)
             raise DataError(f"{where} gives {name!r} the level {twice!r} twice")
@@ -163,7 +175,7 @@ def _cells(text: str, where: str) -> list[str | None]:
     """The cells of a row with quotes; None where a question mark stands without quotes."""
     cells: list[str | None] = []
     at, length = 0, len(text)
-    separated = "," in text
+    separated = "," in _QUOTED_CELL.sub("", text)
     while True:
         while at < length and text[at] in " \t":
             at += 1
@@ -190,23 +202,28 @@ def _cells(text: str, where: str) -> list[str | None]:
             raise DataError(f"{where} has text behind a quote: {text[at : at + 20]!r}")
 
 
-def _plain_rows(opened: Opened) -> Callable[[int, bytes], bytes]:
-    """Rewrites rows with quotes, comments or weights as plain rows."""
+def _without_weight(text: str) -> str:
+    """A row without the weight at its end, such as ``{2.5}``."""
+    # not by a regular expression, which takes forever where a cell is thousands of braces
+    start = text.rfind("{") if text.endswith("}") else 0
+    return text[:start].rstrip().removesuffix(",") if start > 0 else text
+
+
+def _plain_rows(opened: Opened, *, blanks: bool) -> Callable[[int, bytes], bytes]:
+    """Rewrites rows with quotes, comments, weights or blanks between cells as plain rows."""
 
     def prepare(first: int, chunk: bytes) -> bytes:
-        if not any(mark in chunk for mark in (b"'", b'"', b"%", b"{", b"\\")):
+        if not blanks and not any(mark in chunk for mark in (b"'", b'"', b"%", b"{", b"\\")):
             return chunk
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         for k, line in enumerate(chunk.decode().split("\n")):
-            text = line.strip()
+            text = _without_comment(line).strip()
             where = f"line {first + k} of {opened.name}"
-            if not text or text.startswith("%"):
+            if not text:
                 out.write("\n")  # keeps the numbers of the lines
                 continue
-            weight = re.search(r",?\s*\{[^}]*\}$", text)
-            if weight:
-                text = text[: weight.start()]
+            text = _without_weight(text)
             writer.writerow(["?" if cell is None else cell for cell in _cells(text, where)])
         return out.getvalue().encode()
 
@@ -232,12 +249,11 @@ def read_arff(
     layout = Layout(
         names=header.names,
         numeric=header.numeric,
-        separator=" " if blanks else ",",
         encoding=encoding,
         skip=header.lines,
         missing=MISSING,
         declared=True,
-        prepare=_plain_rows(opened),
+        prepare=_plain_rows(opened, blanks=blanks),
     )
     frame, _ = read_delimited(opened, layout, progress=progress)
     return _with_levels(opened, frame, header), False
@@ -258,14 +274,14 @@ def _with_levels(opened: Opened, frame: Any, header: Header) -> Any:
     import polars as pl
 
     wanted = [
-        pl.col(header.names[j]).cast(pl.String).cast(pl.Enum(levels), strict=False)
+        pl.nth(j).cast(pl.String).cast(pl.Enum(levels), strict=False)
         for j, levels in header.levels.items()
     ]
     if not wanted:
         return frame
     found = frame.with_columns(wanted)
-    names = [header.names[j] for j in header.levels]
-    before, after = (part.select(names).null_count().row(0) for part in (frame, found))
+    places = list(header.levels)
+    before, after = (part[:, places].null_count().row(0) for part in (frame, found))
     for j, was, now in zip(header.levels, before, after, strict=True):
         if was != now:
             name = header.names[j]
@@ -297,8 +313,8 @@ def _read_sparse(opened: Opened, header: Header, encoding: str, target: str | No
                     prepare=lambda _, chunk: chunk)  # fmt: skip
     for first, chunk in read_chunks(opened, layout):
         for k, line in enumerate(chunk.decode().split("\n")):
-            text = line.strip()
-            if not text or text.startswith("%"):
+            text = _without_comment(line).strip()
+            if not text:
                 continue
             where = f"line {first + k} of {opened.name}"
             for column, value in _sparse_cells(text, header, places, where):
@@ -316,17 +332,17 @@ def _read_sparse(opened: Opened, header: Header, encoding: str, target: str | No
 def _sparse_cells(
     text: str, header: Header, places: dict[int, dict[str, int]], where: str
 ) -> list[tuple[int, float]]:
-    body = re.sub(r",?\s*\{[^}]*\}$", "", text) if text.count("{") > 1 else text
+    body = _without_weight(text)
+    body = body if body.endswith("}") else text  # a brace in a quoted level
     if not (body.startswith("{") and body.endswith("}")):
         raise DataError(f"{where} is no sparse row: {text[:40]!r}. It has no braces around it")
     found: dict[int, float] = {}
     inside = body[1:-1].strip()
     for part in _split_outside_quotes(inside) if inside else []:
-        index, _, cell = part.strip().partition(" ")
-        cell = cell.strip()
+        index, _, cell = _at_blank(part)
         if not index.isdecimal() or not cell:
             raise DataError(f"{where} has {part.strip()[:40]!r}, where an index and a value belong")
-        column = int(index)
+        column = int(index[:12])  # Python refuses to convert thousands of digits
         if column >= len(header.names):
             raise DataError(
                 f"{where} names attribute {column}, but the last one is {len(header.names) - 1}"
@@ -356,7 +372,9 @@ def _sparse_cells(
 def _split_outside_quotes(text: str) -> list[str]:
     if "'" not in text and '"' not in text:
         return text.split(",")
-    return re.findall(r"""(?:[^,'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")+""", text)
+    # a quote that is not closed takes the rest, which is told as a wrong value
+    parts = re.finditer(rf"(?:[^,'\"]++|{_QUOTED.pattern}|['\"].*)++", text)
+    return [found[0] for found in parts]
 
 
 def _dense(opened: Opened, matrix: Any, header: Header) -> Any:

@@ -23,7 +23,7 @@ def looks_like_libsvm(line: bytes) -> bool:
 
 
 def read_libsvm(
-    opened: Opened, *, n_features: int | None = None
+    opened: Opened, encoding: str = "utf-8", *, n_features: int | None = None
 ) -> tuple[Any, np.ndarray, list[str]]:
     """Sparse matrix, labels, remarks.
 
@@ -32,7 +32,7 @@ def read_libsvm(
     from sklearn.datasets import load_svmlight_file
 
     parts, labels = [], []
-    for line, chunk in row_chunks(opened, "utf-8", quote=b""):
+    for line, chunk in row_chunks(opened, encoding, quote=b""):
         try:
             X, y = load_svmlight_file(io.BytesIO(chunk), zero_based=True)
         except Exception as problem:
@@ -82,7 +82,7 @@ def _blame(opened: Opened, first: int, chunk: bytes, problem: Exception) -> Data
                 f"{where} is no LIBSVM row: {shown!r}. It has a label, then index:value pairs; "
                 "correct the line"
             )
-        indices = [int(index) for index in re.findall(rb"\s(\d+):", text.split(b"#")[0])]
+        indices = [int(index[:20]) for index in re.findall(rb"\s(\d+):", text.split(b"#")[0])]
         if any(b <= a for a, b in itertools.pairwise(indices)):
             return DataError(f"{where} does not have its indices in ascending order: sort them")
         if indices and indices[-1] > 2**31 - 2:

@@ -1,11 +1,13 @@
 """MATLAB files: the matrix X, the labels Y, and names of columns where there are some."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from featly.errors import DataError
+from featly.io.mat5 import check_structure
 from featly.io.opening import Opened
 
 __all__ = ["read_matlab"]
@@ -22,13 +24,13 @@ def read_matlab(
 
     if opened.compression:
         raise DataError(f"{opened.name} is a compressed MATLAB file: decompress it first")
-    if opened.head(512 + 8).find(HDF5) in (0, 512):
+    if opened.head(520)[512:] == HDF5:
         raise DataError(
             f"{opened.name} is in MATLAB's format 7.3 (HDF5), which featly does not read: save it "
             "in MATLAB with the option '-v7'"
         )
     try:
-        content = scipy.io.loadmat(opened.stream(), chars_as_strings=True)
+        content = _loaded(opened)
     except Exception as problem:
         reason = str(problem).split("\n")[0][:100]
         raise DataError(
@@ -48,6 +50,22 @@ def read_matlab(
     names = _names(variables, X.shape[1], said)
     labels, labels_name = _labels(opened, variables, X.shape[0], target)
     return X, names, labels, labels_name, said
+
+
+def _loaded(opened: Opened) -> dict[str, Any]:
+    """All variables, from a file whose build was checked: SciPy does not survive a damaged one."""
+    import scipy.io.matlab
+
+    if scipy.io.matlab.matfile_version(opened.stream())[0] == 1:
+        check_structure(opened.stream(), opened.size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # 'data may be corrupt'
+        warnings.simplefilter("ignore", scipy.io.matlab.MatReadWarning)
+        content = scipy.io.loadmat(opened.stream(), chars_as_strings=True)
+    for value in content.values():
+        if scipy.sparse.issparse(value):
+            value.check_format(full_check=True)  # no index out of bounds
+    return content
 
 
 def _is_matrix(value: Any) -> bool:

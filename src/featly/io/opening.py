@@ -81,8 +81,13 @@ class Opened:
 
     def release(self) -> None:
         """Close what can be opened again: a copy of standard input stays open."""
-        if self.path is not None and not self._copied:
+        if self.place is not None:
             self._file.close()
+
+    @property
+    def place(self) -> Path | None:
+        """The path, unless the file can be read only once."""
+        return None if self._copied else self.path
 
     @property
     def suffix(self) -> str:
@@ -102,12 +107,12 @@ class Opened:
     def stream(self) -> BinaryIO:
         """The bytes from the start; one stream at a time."""
         if self._file.closed:
-            if self.path is None or self._copied:
+            if self.place is None:
                 raise DataError(f"{self.name} is closed: read it again")
-            self._file, self._copied = _open(self.path, self.name)
-            if self._seen() != self._state:
-                self.close()
-                raise DataError(f"{self.name} changed while it was in use: start again")
+            self._file, self._copied = _open(self.place, self.name)
+        if self._seen() != self._state:
+            self.close()
+            raise DataError(f"{self.name} changed while it was in use: start again")
         self._file.seek(0)
         return self._decompress(self._file) if self._decompress else self._file
 
@@ -186,6 +191,7 @@ def _copy_of(stream: BinaryIO) -> BinaryIO:
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
@@ -232,31 +238,30 @@ class NotInEncodingError(Exception):
         self.line, self.encoding = line, encoding
 
 
-def text_chunks(opened: Opened, encoding: str, size: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """The text of a file in pieces, as UTF-8 without a mark, lines ending in ``\\n``."""
+def text_chunks(opened: Opened, encoding: str) -> Iterator[bytes]:
+    """The text of a file in pieces, as UTF-8 without a mark."""
     stream = opened.stream()
     before = 0  # bytes
     decoder = codecs.getincrementaldecoder("utf-8" if encoding == "utf-8-sig" else encoding)()
     plain = encoding in ("utf-8", "utf-8-sig", "ascii")
     first, held = True, b""
     while True:
-        raw = opened.read(stream, size)
+        raw, overlap = opened.read(stream, CHUNK_BYTES), len(held)
         try:
             if plain and not held and raw.isascii():
                 text = raw
             elif plain:
                 # the few bytes of a character that the last piece cut in two
                 text, held = held + raw, b""
-                end = decoder.decode(text, final=not raw)
+                decoder.decode(text, final=not raw)
                 used = len(text) - len(decoder.getstate()[0])
                 text, held = text[:used], text[used:]
                 decoder.reset()
-                del end
             else:
                 text = decoder.decode(raw, final=not raw).encode()
         except UnicodeError as problem:
-            start = max(0, getattr(problem, "start", 0))
-            raise NotInEncodingError(_line_at(opened, before + start), encoding) from None
+            start = before - overlap + max(0, getattr(problem, "start", 0))
+            raise NotInEncodingError(_line_at(opened, start), encoding) from None
         if first and text.startswith(codecs.BOM_UTF8):
             text = text[3:]
         first = first and not text
@@ -278,7 +283,7 @@ def _line_at(opened: Opened, offset: int) -> int:
         raw = opened.read(stream, min(offset, CHUNK_BYTES))
         if not raw:
             break
-        line += raw.count(b"\n")
+        line += raw.count(b"\n") or raw.count(b"\r")
         offset -= len(raw)
     return line
 
@@ -294,7 +299,7 @@ def most_rows(opened: Opened) -> int:
 
 
 def row_chunks(
-    opened: Opened, encoding: str, *, quote: bytes = b'"', size: int = CHUNK_BYTES
+    opened: Opened, encoding: str, *, quote: bytes = b'"'
 ) -> Iterator[tuple[int, bytes]]:
     """Whole rows in pieces: the number of the first line of a piece, and its bytes.
 
@@ -302,7 +307,7 @@ def row_chunks(
     """
     rest, line, cr = b"", 1, False
     last = False
-    pieces = text_chunks(opened, encoding, size)
+    pieces = text_chunks(opened, encoding)
     while not last:
         piece = next(pieces, None)
         last = piece is None

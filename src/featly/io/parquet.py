@@ -17,9 +17,10 @@ def _checked(opened: Opened, read: Callable[[Any], Any]) -> Any:
     """Call polars; whatever goes wrong inside is one line about the file."""
     if opened.compression:
         raise DataError(f"{opened.name} is a compressed parquet file: decompress it first")
+    stream = opened.stream()  # it sees whether the file changed
     try:
-        return read(str(opened.path) if opened.path else opened.stream())
-    except (KeyboardInterrupt, SystemExit):
+        return read(opened.place or stream)
+    except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as problem:  # a panic inside polars is no Exception
         reason = str(problem).strip().split("\n")[0][:120]
@@ -31,16 +32,21 @@ def _checked(opened: Opened, read: Callable[[Any], Any]) -> Any:
 
 def names_of(opened: Opened) -> list[str]:
     """Names of the columns."""
+    return list(_schema(opened))
+
+
+def _schema(opened: Opened) -> Any:
     import polars as pl
 
-    return list(_checked(opened, pl.read_parquet_schema))
+    return _checked(opened, lambda file: pl.scan_parquet(file, glob=False).collect_schema())
 
 
 def read_columns(opened: Opened, names: Sequence[str]) -> Any:
     """Some columns as they are stored."""
     import polars as pl
 
-    return _checked(opened, lambda file: pl.read_parquet(file, columns=list(names)))
+    wanted = pl.selectors.by_name(*names)  # as they are: polars takes '*' for all columns
+    return _checked(opened, lambda file: pl.scan_parquet(file, glob=False).select(wanted).collect())
 
 
 def read_parquet(
@@ -55,7 +61,7 @@ def read_parquet(
     """
     import polars as pl
 
-    schema = _checked(opened, pl.read_parquet_schema)
+    schema = _schema(opened)
     if not schema:
         raise DataError(f"{opened.name} has no columns: there is nothing to rank")
     numeric = [name for name, dtype in schema.items() if dtype.is_numeric()]
@@ -73,7 +79,7 @@ def read_parquet(
         step = max(1, BLOCK_BYTES // max(1, 8 * n_rows))
         for low in range(0, len(numeric), step):
             block = read_columns(opened, numeric[low : low + step])
-            block = block.select(numeric[low : low + step]).cast(
+            block = block[numeric[low : low + step]].cast(
                 pl.Float32 if dtype == np.float32 else pl.Float64
             )
             values[low : low + step] = block.to_numpy().T

@@ -22,7 +22,7 @@ def _numbers(line: str) -> list[float] | None:
 
 def looks_like_records(start: str) -> bool:
     """Whether a text starts with a label, lines of numbers, and then a blank line or the end."""
-    lines = start.replace("\r", "").lstrip("\n").split("\n")
+    lines = start.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n").split("\n")
     if len(lines) < 3 or not lines[0].strip() or len(lines[0].split()) != 1:
         return False
     widths, at = set(), 1

@@ -1,10 +1,12 @@
 """One call for every format: from a file to a table, its target, and what was noticed."""
 
+import contextlib
 import difflib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +16,13 @@ from featly.errors import DataError
 from featly.frames import DefaultNames, as_floats
 from featly.io import delimited
 from featly.io.arff import read_arff, read_header
-from featly.io.delimited import Layout
-from featly.io.libsvm import looks_like_libsvm, read_libsvm
-from featly.io.matlab import HDF5, read_matlab
+from featly.io.guessing import guess_format
+from featly.io.layout import Layout, survey
+from featly.io.libsvm import read_libsvm
+from featly.io.matlab import read_matlab
 from featly.io.opening import NotInEncodingError, Opened, checked_encoding, guess_encoding
 from featly.io.parquet import names_of, read_columns, read_parquet
-from featly.io.records import looks_like_records, read_records
+from featly.io.records import read_records
 from featly.io.writing import separator_for, whole_file, write_frame
 from featly.progress import progress_bar
 
@@ -27,20 +30,6 @@ __all__ = ["FORMATS", "TableFile", "column_names", "find_column", "read_table"]
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "libsvm", "matlab", "records")
 WORTH_A_BAR = 1 << 26  # bytes
-_FOREIGN = {
-    b"PK\x03\x04": "an Excel or zip file: save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel file: save the sheet as CSV",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd: decompress it first",
-    b"ARROW1": "an Arrow file: save it as parquet",
-    b"RDX": "an R file: write the data frame with write.csv",
-    b"X\n": "an R file: write the data frame with write.csv",
-    b"$FL2": "an SPSS file: save it as CSV",
-    b"SQLite format 3": "a database: export the table as CSV",
-    b"%PDF": "a PDF: the table has to be saved as CSV",
-    b"\x80\x04": "a Python pickle: save the frame as parquet",
-    b"\x80\x05": "a Python pickle: save the frame as parquet",
-    b"\x93NUMPY": "a NumPy file: load it with numpy and pass the array to a method",
-}
 
 
 @dataclass
@@ -116,7 +105,13 @@ class TableFile:
         ?,no
         <BLANKLINE>
         """
-        wanted = [*columns, self.target] if self.target is not None else list(columns)
+        columns = [
+            self.names[find_column(self.names, column, "column", self.source)]
+            for column in dict.fromkeys(columns)
+        ]
+        if not columns:
+            raise DataError(f"no column of {self.source} was named: there is nothing to save")
+        wanted = [*columns, self.target] if self.target is not None else columns
         separator = separator_for(path)
         if separator is not None and self._layout is not None and self._layout.prepare is None:
             layout = self._layout
@@ -124,21 +119,31 @@ class TableFile:
                 separator = ";"  # as in the file: a comma is part of its numbers
             place = {name: j for j, name in enumerate(layout.names)}
             positions = [place[name] for name in wanted]
-            with whole_file(path) as out:
-                delimited.copy_columns(self._opened, layout, positions, out, separator)
+            with self._reopened() as opened, whole_file(path) as out:
+                delimited.copy_columns(opened, layout, positions, out, separator)
             return
         if self.format == "parquet":
-            frame = read_columns(self._opened, wanted).select(wanted)
+            with self._reopened() as opened:
+                frame = read_columns(opened, wanted)[wanted]
         else:
             frame = self._taken(columns)
         write_frame(frame, path)
+
+    @contextlib.contextmanager
+    def _reopened(self) -> Iterator[Opened]:
+        """The file once more, and let go of again."""
+        assert self._opened is not None
+        try:
+            yield self._opened
+        finally:
+            self._opened.release()
 
     def _taken(self, columns: Sequence[str]) -> Any:
         """Some columns and the target as a frame."""
         import polars as pl
 
         if isinstance(self.X, pl.DataFrame):
-            frame = self.X.select(list(columns))
+            frame = self.X[list(columns)]
         else:
             place = {name: j for j, name in enumerate(self.names)}
             block = self.X[:, [place[name] for name in columns]]
@@ -227,13 +232,15 @@ def read_table(
                 return _from_text(opened, target, apart, progress, kind, missing, options)
             if kind == "parquet":
                 return _from_parquet(opened, target, apart, progress)
-            if kind == "arff":
-                return _from_arff(opened, target, encoding, progress)
-            if kind == "libsvm":
-                return _from_libsvm(opened, target, n_features)
             if kind == "matlab":
                 return _from_matlab(opened, target)
-            return _from_records(opened, target, encoding)
+            if kind == "arff":
+                read = partial(_from_arff, opened, target, progress)
+            elif kind == "libsvm":
+                read = partial(_from_libsvm, opened, target, n_features)
+            else:
+                read = partial(_from_records, opened, target)
+            return _in_encoding(opened, encoding, read)
     except NotInEncodingError as problem:
         opened.close()
         raise DataError(
@@ -241,6 +248,10 @@ def read_table(
             "say which it has (encoding 'latin-1' reads anything), or copy the file again if it "
             "is damaged"
         ) from None
+    except DataError as problem:
+        opened.close()
+        brief = _brief(str(problem), opened.name)
+        raise (problem if brief == str(problem) else type(problem)(brief)) from None
     except BaseException:
         opened.close()
         raise
@@ -248,51 +259,24 @@ def read_table(
         opened.release()
 
 
+def _brief(message: str, source: str) -> str:
+    """A message as one line that can be read, however long a cell or a name in the file is."""
+    line = " ".join(message.splitlines())
+    head, tail = len(source) + 250, 200
+    return line if len(line) <= head + tail else f"{line[:head]} ... {line[-tail:]}"
+
+
 def column_names(path: str | os.PathLike[str]) -> list[str]:
     """Names of the columns of a file, the target included, without reading its rows."""
     with Opened(path) as opened:
         kind = guess_format(opened)
         if kind == "csv":
-            return delimited.survey(opened)[0].names
+            return survey(opened)[0].names
         if kind == "parquet":
             return names_of(opened)
         if kind == "arff":
             return read_header(opened, guess_encoding(opened.head(1 << 20))).names
         return []
-
-
-def guess_format(opened: Opened, encoding: str | None = None) -> str:
-    """What a file is, by its first bytes; its name decides between texts."""
-    start = opened.head(1 << 16)
-    if not start.strip():
-        raise DataError(f"{opened.name} is empty: no table is in it")
-    for magic, what in _FOREIGN.items():
-        if start.startswith(magic):
-            raise DataError(f"{opened.name} is {what}")
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    if start.startswith(b"MATLAB 5.0 MAT-file") or start[:520].find(HDF5) in (0, 512):
-        return "matlab"
-    if opened.suffix in (".parquet", ".pq"):
-        raise DataError(f"{opened.name} is no parquet file, whatever its name says: it is damaged")
-    if opened.suffix == ".mat":
-        return "matlab"
-    if opened.suffix == ".arff":
-        return "arff"
-    if opened.suffix in (".svmlight", ".libsvm", ".svm"):
-        return "libsvm"
-    text = start.decode(encoding or guess_encoding(start), errors="ignore").lstrip("\ufeff")
-    lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
-    declared = [line for line in lines if not line.startswith("%")]
-    if declared and re.match(r"@(relation|attribute)\b", declared[0], re.IGNORECASE):
-        return "arff"
-    if opened.suffix in (".csv", ".tsv", ".tab"):
-        return "csv"
-    if len(lines) > 1 and all(looks_like_libsvm(line.encode()) for line in lines[:3][:-1]):
-        return "libsvm"
-    if looks_like_records(text):
-        return "records"
-    return "csv"
 
 
 def find_column(names: Sequence[str], wanted: str | int, what: str, source: str) -> int:
@@ -305,7 +289,7 @@ def find_column(names: Sequence[str], wanted: str | int, what: str, source: str)
         elif wanted in names:
             return list(names).index(wanted)
         if not re.fullmatch(r"-?\d+", wanted):
-            shown = [str(name) for name in list(names)[:5]]
+            shown = [str(name)[:60] for name in list(names)[:5]]
             lower = {str(name).lower(): str(name) for name in names}
             near = difflib.get_close_matches(wanted.lower(), list(lower), n=1)
             more = ", ..." if len(names) > 5 else ""
@@ -325,6 +309,25 @@ def find_column(names: Sequence[str], wanted: str | int, what: str, source: str)
 
 
 # ---- the formats ---------------------------------------------------------------------------------
+def _in_encoding(
+    opened: Opened, encoding: str | None, read: Callable[[str], TableFile]
+) -> TableFile:
+    """Read a text in the encoding that was named or is likely."""
+    if encoding is not None:
+        return read(encoding)
+    encoding = guess_encoding(opened.head(1 << 20))
+    try:
+        table = read(encoding)
+    except NotInEncodingError:  # further down than the guess looks
+        if encoding == "cp1252":
+            raise
+        encoding = "cp1252"
+        table = read(encoding)
+    if encoding not in ("utf-8", "utf-8-sig"):
+        table.notes.append(f"encoding {encoding}, as far as one can tell")
+    return table
+
+
 def _from_text(
     opened: Opened,
     target: str | int | None,
@@ -334,7 +337,7 @@ def _from_text(
     missing: Sequence[str],
     options: dict[str, Any],
 ) -> TableFile:
-    layout, notes = delimited.survey(opened, missing=missing, **options)
+    layout, notes = survey(opened, missing=missing, **options)
     chosen, aside = _resolved(opened, layout.names, target, apart)
     frame, final = delimited.read_delimited(
         opened,
@@ -358,14 +361,8 @@ def _from_parquet(
     return _split(opened, frame, chosen, "parquet", [])
 
 
-def _from_arff(
-    opened: Opened, target: str | int | None, encoding: str | None, progress: Any
-) -> TableFile:
+def _from_arff(opened: Opened, target: str | int | None, progress: Any, encoding: str) -> TableFile:
     notes = []
-    if encoding is None:
-        encoding = guess_encoding(opened.head(1 << 20))
-        if encoding not in ("utf-8", "utf-8-sig"):
-            notes.append(f"encoding {encoding}, as far as one can tell")
     header = read_header(opened, encoding)
     names = header.names
     if target is not None:
@@ -386,17 +383,21 @@ def _from_arff(
         if column in header.levels:
             levels = [None, *header.levels[column]]
             y = np.array(levels, dtype=object)[np.nan_to_num(y + 1).astype(int)]
+        else:
+            y = _numbers(y)
         keep = [j for j in range(len(names)) if j != column]
         found, names = found[:, keep], [names[j] for j in keep]
     return TableFile(found, y, chosen, names, opened.name, "arff", notes, opened)
 
 
-def _from_libsvm(opened: Opened, target: str | int | None, n_features: int | None) -> TableFile:
+def _from_libsvm(
+    opened: Opened, target: str | int | None, n_features: int | None, encoding: str
+) -> TableFile:
     if target is not None:
         raise DataError(
             f"{opened.name} is a LIBSVM file, whose labels stand in front: leave out target"
         )
-    X, y, notes = read_libsvm(opened, n_features=n_features)
+    X, y, notes = read_libsvm(opened, encoding, n_features=n_features)
     return TableFile(X, y, "label", DefaultNames(X.shape[1]), opened.name, "libsvm", notes, opened)
 
 
@@ -417,10 +418,10 @@ def _from_matlab(opened: Opened, target: str | int | None) -> TableFile:
     )
 
 
-def _from_records(opened: Opened, target: str | int | None, encoding: str | None) -> TableFile:
+def _from_records(opened: Opened, target: str | int | None, encoding: str) -> TableFile:
     if target not in (None, "class"):
         raise DataError(f"{opened.name} has records with a label each: leave out target")
-    X, y, notes = read_records(opened, encoding or guess_encoding(opened.head(1 << 20)))
+    X, y, notes = read_records(opened, encoding)
     return TableFile(X, y, "class", X.columns, opened.name, "records", notes, opened)
 
 
@@ -447,7 +448,7 @@ def _split(
     y = None
     if target is not None:
         y = _labels(frame[target])
-        frame = frame.drop(target)
+        frame = frame[[name for name in frame.columns if name != target]]
         if not frame.width:
             raise DataError(
                 f"{opened.name} has no column but the target {target!r}: there is nothing to rank"
@@ -463,6 +464,10 @@ def _labels(column: Any) -> np.ndarray:
         if column.dtype in (pl.Categorical, pl.Enum, pl.Boolean):
             column = column.cast(pl.String)
         return np.array(column.to_list(), dtype=object)
-    values = column.to_numpy()
+    return _numbers(column.to_numpy())
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """A target of whole numbers as such."""
     whole = np.isfinite(values).all() and (values == np.floor(values)).all()
     return values.astype(np.int64) if whole and np.abs(values).max(initial=0) < 2**53 else values

@@ -3,7 +3,9 @@
 import contextlib
 import errno
 import gzip
+import io
 import os
+import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -53,18 +55,19 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    given, path = str(path), Path(os.path.realpath(path))
+    given, device = str(path), Path(path)
+    path = Path(os.path.realpath(path))
     with _said_aloud(given, path):
-        if path.exists() and not path.is_file():
-            if path.is_dir():
-                raise IsADirectoryError(f"{given!r} is a directory: name a file in it")
-            with path.open("wb", buffering=0) as out:
+        if device.is_dir():
+            raise IsADirectoryError(f"{given!r} is a directory: name a file in it")
+        if device.exists() and not device.is_file():  # /dev/stdout is a link that leads nowhere
+            with device.open("wb") as out:
                 yield out
             return
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         # open() instead of tempfile: the file gets the rights that any new file gets
-        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+        draft = path.with_name(f".featly-{secrets.token_hex(8)}.part")
         file = os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb")
         try:
             with file:
@@ -121,13 +124,16 @@ def write_frame(frame: Any, path: str | os.PathLike[str]) -> None:
     '[{"feature":"age","rank":1}]'
     """
     ending = check_ending(path)
+    # by way of memory: polars' own words for a full disk or a closed pipe are no help
+    written = io.BytesIO()
+    if ending in _SEPARATORS:
+        frame.write_csv(written, separator=_SEPARATORS[ending])
+    elif ending == ".json":
+        frame.write_json(written)
+    else:
+        frame.write_parquet(written)
     with whole_file(path) as out:
-        if ending in _SEPARATORS:
-            frame.write_csv(out, separator=_SEPARATORS[ending])
-        elif ending == ".json":
-            frame.write_json(out)
-        else:
-            frame.write_parquet(out)
+        out.write(written.getbuffer())
 
 
 def check_ending(path: str | os.PathLike[str], *, json: bool = True) -> str:
@@ -150,6 +156,8 @@ def check_place(path: str | os.PathLike[str]) -> None:
     with _said_aloud(str(path), place):
         if place.is_dir():
             raise IsADirectoryError(f"{str(path)!r} is a directory: name a file in it")
+        if Path(path).exists() and not place.exists():
+            return  # a pipe behind /dev/stdout
         if not place.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         writable = place if place.exists() else place.parent

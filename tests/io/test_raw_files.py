@@ -1,0 +1,172 @@
+"""Every raw file of the data folder, against the copy of it that others made."""
+
+import gzip
+import re
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse
+
+from featly import read_table
+
+# file -> options, rows, features, how often each class comes
+FILES = {
+    "arrhythmia.data": ({"target": -1}, 452, 279, 13),
+    "bands.data": ({"target": -1}, 540, 39, {"band": 228, "noband": 312}),
+    "hepatitis.data": ({"target": 0}, 155, 19, {1: 32, 2: 123}),
+    "processed.cleveland.data": ({"target": 13}, 303, 13, {0: 164, 1: 55, 2: 36, 3: 35, 4: 13}),
+    "DLBCLTumor.arff": ({}, 77, 7129, {"DLBCL": 58, "FL": 19}),
+    "DLBCL-Stanford.arff": ({}, 47, 4026, {"activated": 23, "germinal": 24}),
+    "dermatology.arff": ({}, 366, 34, 6),
+    "monks-1.train.arff": ({}, 124, 6, {"0": 62, "1": 62}),
+    "monks-1.test.arff": ({}, 432, 6, {"0": 216, "1": 216}),
+    "monks-2.train.arff": ({}, 169, 6, {"0": 105, "1": 64}),
+    "monks-2.test.arff": ({}, 432, 6, {"0": 290, "1": 142}),
+    "monks-3.train.arff": ({}, 122, 6, {"0": 62, "1": 60}),
+    "monks-3.test.arff": ({}, 432, 6, {"0": 204, "1": 228}),
+    "dexter_train.svmlight": ({"n_features": 20000}, 300, 20000, {1: 150, -1: 150}),
+    "dexter_valid.svmlight": ({"n_features": 20000}, 300, 20000, {1: 150, -1: 150}),
+    "colon.mat": ({}, 62, 2000, {-1: 40, 1: 22}),
+    "madelon.mat": ({}, 2600, 500, {-1: 1300, 1: 1300}),
+    "movement_libras.keel.dat": ({}, 360, 90, {str(k): 24 for k in range(1, 16)}),
+    "lp4.data": ({}, 117, 90, {"normal": 24, "collision": 72, "obstruction": 21}),
+}
+TEXTS = [name for name in FILES if not name.endswith(".mat")]
+# file -> parquet copy, part of it
+COPIES = {
+    "arrhythmia.data": ("arrhythmia", None),
+    "bands.data": ("bands", None),
+    "hepatitis.data": ("hepatitis", None),
+    "processed.cleveland.data": ("heart_cleveland", None),
+    "DLBCLTumor.arff": ("dlbcl_shipp", None),
+    "DLBCL-Stanford.arff": ("dlbcl_alizadeh", None),
+    "monks-1.train.arff": ("monk1", "train"),
+    "monks-1.test.arff": ("monk1", "test"),
+    "monks-2.train.arff": ("monk2", "train"),
+    "monks-2.test.arff": ("monk2", "test"),
+    "monks-3.train.arff": ("monk3", "train"),
+    "monks-3.test.arff": ("monk3", "test"),
+    "dexter_train.svmlight": ("dexter", "train"),
+    "dexter_valid.svmlight": ("dexter", "test"),
+    "madelon.mat": ("madelon", None),
+    "movement_libras.keel.dat": ("libras", None),
+    "lp4.data": ("robot_lp4", None),
+}
+
+
+@pytest.fixture
+def raw(data_folder):
+    folder = data_folder / "raw"
+    if not folder.is_dir():
+        pytest.skip("there is no folder of raw files")
+    return folder
+
+
+def load(path, name):
+    with read_table(path, **FILES[name][0]) as table:
+        return table
+
+
+def columns_of(X):
+    """Every column as a list of numbers or texts, None where missing."""
+    if scipy.sparse.issparse(X):
+        X = X.toarray()
+    frame = X if isinstance(X, pl.DataFrame) else pl.from_numpy(np.asarray(X, dtype=float))
+    return [
+        column.fill_nan(None) if column.dtype.is_float() else column.cast(pl.String)
+        for column in frame.get_columns()
+    ]
+
+
+def same(a, b):
+    """Whether two tables agree in every cell, missing ones too."""
+    assert a.shape == b.shape
+    if scipy.sparse.issparse(a.X):
+        return (a.X != b.X).nnz == 0 and np.array_equal(a.y, b.y)
+    pairs = zip(columns_of(a.X), columns_of(b.X), strict=True)
+    return all(x.equals(y) for x, y in pairs) and np.array_equal(a.y, b.y)
+
+
+def test_no_raw_file_is_forgotten(raw):
+    assert {path.name for path in raw.iterdir()} == set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_shape_and_classes(raw, name):
+    table = load(raw / name, name)
+    _, n_rows, n_features, classes = FILES[name]
+    assert table.shape == (n_rows, n_features)
+    assert len(table.names) == n_features
+    found = Counter(table.y.tolist())
+    assert (len(found) if isinstance(classes, int) else dict(found)) == classes
+
+
+def test_missing_cells_are_counted(raw):
+    table = load(raw / "DLBCL-Stanford.arff", "DLBCL-Stanford.arff")
+    assert np.isnan(table.X.to_numpy()).sum() == 5978
+    table = load(raw / "bands.data", "bands.data")
+    assert sum(column.null_count() for column in columns_of(table.X)) == 999
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_every_cell_is_that_of_the_parquet_copy(raw, name):
+    table = load(raw / name, name)
+    copy, part = COPIES[name]
+    frame = pl.read_parquet(raw.parent / f"{copy}.parquet")
+    if part is not None:
+        frame = frame.filter(pl.col("split").cast(pl.String) == part)
+    expected = columns_of(frame.drop("class", "split", strict=False))
+    for j, (found, wanted) in enumerate(zip(columns_of(table.X), expected, strict=True)):
+        assert found.is_null().equals(wanted.is_null(), null_equal=True), table.names[j]
+        if wanted.dtype == pl.String and found.dtype != pl.String:
+            wanted = wanted.cast(pl.Float64)
+        if wanted.dtype.is_float():
+            present = found.is_not_null()
+            a, b = (column.filter(present).cast(pl.Float64).to_numpy() for column in (found, wanted))
+            np.testing.assert_allclose(a, b, rtol=1e-6, err_msg=table.names[j])
+        elif copy == "bands":
+            assert found.str.to_lowercase().equals(wanted, null_equal=True), table.names[j]
+        else:
+            assert found.equals(wanted, null_equal=True), table.names[j]
+    # the copies have classes of their own; each is one or several of the file's
+    labels = {}
+    for ours, theirs in zip(table.y.tolist(), frame["class"].cast(pl.String), strict=True):
+        assert labels.setdefault(ours, theirs) == theirs
+
+
+def test_a_parquet_copy_reads_as_polars_reads_it(data_folder):
+    path = data_folder / "bands.parquet"
+    with read_table(path, target="class") as table:
+        frame = pl.read_parquet(path)
+        assert table.X.shape == (540, 39)
+        assert table.y.tolist() == frame["class"].cast(pl.String).to_list()
+        for name in table.names:
+            found, wanted = table.X[name], frame[name]
+            if wanted.dtype.is_float():
+                wanted = wanted.cast(pl.Float64).fill_null(float("nan"))
+            assert found.cast(wanted.dtype).equals(wanted, null_equal=True), name
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_other_line_ends_encodings_and_gzip_make_no_difference(raw, name, tmp_path):
+    expected = load(raw / name, name)
+    text = re.sub(rb"\r\n?", b"\n", (raw / name).read_bytes())
+    ways = {
+        "packed": (f"{name}.gz", gzip.compress((raw / name).read_bytes(), compresslevel=1)),
+        "line feeds": (name, text),
+        "carriage returns": (name, text.replace(b"\n", b"\r")),
+        "both": (name, text.replace(b"\n", b"\r\n")),
+        "utf-16": (name, text.decode().encode("utf-16")),
+        "utf-16 without a mark": (name, text.decode().encode("utf-16-be")),
+        "utf-8 with a mark": (name, text.decode().encode("utf-8-sig")),
+        "no line end at the end": (name, text.rstrip(b"\n")),
+    }
+    for way, (called, content) in ways.items():
+        path = tmp_path / called
+        path.write_bytes(content)
+        found = load(path, name)
+        assert same(expected, found), way
+        assert list(found.names) == list(expected.names), way
+        assert found.format == expected.format, way
