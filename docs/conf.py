@@ -1,5 +1,6 @@
 """How the documentation is built: ``make docs``."""
 
+import re
 from pathlib import Path
 
 import featly
@@ -87,8 +88,11 @@ def _table(head, rows):
 
 
 def tidy_signature(app, what, name, obj, options, signature, returns):
-    """Show the empty default of a dataclass field as what it is."""
-    return signature and signature.replace("<factory>", "{}"), returns
+    """Show the empty default of a dataclass field as what it is, and no private fields."""
+    if signature:
+        signature = re.sub(r", _\w+=\w+", "", signature).replace("notes=<factory>", "notes=[]")
+        signature = signature.replace("<factory>", "{}")
+    return signature, returns
 
 
 def setup(app):

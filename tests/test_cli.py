@@ -197,7 +197,7 @@ def test_where_no_method_fits_it_says_what_is_in_the_way(featly, mistake, tmp_pa
     code, out, err = featly("rank", path, "-t", "y", "--fill")
     assert code == 0
     assert len(cells(out)) == 3
-    assert "gaps filled in 1 columns ('bmi')" in err
+    assert "gaps filled in 1 column ('bmi')" in err
 
 
 def test_rows_without_a_target_are_left_out_and_said(featly, tmp_path, frame):
@@ -252,7 +252,7 @@ def test_select_writes_the_cells_as_they_stand(featly, tmp_path):
         "select", path, "-t", "ill", "-k", 1, "--drop", "id,text", "--output", small
     )
     assert (code, out) == (0, "")
-    assert "1 columns and 'ill' are in" in err
+    assert "1 column and 'ill' are in" in err
     expected = ["good,ill", *(f"{k % 2}.50,{'yes' if k % 2 else 'no'}" for k in range(20))]
     assert small.read_text().splitlines() == expected
 
@@ -409,7 +409,7 @@ def test_missing_values_where_the_method_cannot(mistake, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b,y\n1,2,x\n?,4,z\n5,6,x\n7,8,z\n")
     told = mistake("rank", path, "-t", "y", "-m", "svm-rfe")
-    assert "column 'a' has a missing value (NaN) in row 1" in told
+    assert "column 'a' has a missing value (NaN) in row 2 of the data" in told
     assert "FTest" in told
     assert "a.csv" in told
 
@@ -599,6 +599,35 @@ def test_in_a_pipe_there_is_no_bar_and_no_colour(csv):
     assert ended.returncode == 0
     assert b"\x1b" not in ended.stdout + ended.stderr
     assert ended.stderr.count(b"\n") == 1
+
+
+def test_dropped_columns_may_be_in_the_schema(featly, mistake, csv, tmp_path):
+    toml = tmp_path / "schema.toml"
+    toml.write_text('target = "ill"\ncategorical = ["age"]\nkeep = ["noise"]\n')
+    code, out, _ = featly("rank", csv, "--schema", toml, "--drop", "age", "-m", "svm-rfe")
+    assert code == 0
+    assert "age" not in [row[1] for row in cells(out)]
+    told = mistake("rank", csv, "--schema", toml, "--drop", "noise")
+    assert told == "'noise' cannot be kept and dropped"
+
+
+def test_rows_are_counted_as_in_the_file(mistake, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,z,ill\n1,1,\n2,1,a\n,1,b\n3,1,a\n4,1,b\n")
+    assert "in row 3 of the data" in mistake("rank", path, "-t", "ill", "-m", "svm-rfe")
+
+
+def test_a_ranking_on_standard_output(featly, numbers):
+    code, out, err = featly("rank", numbers, "-t", "ill", "-o", "-")
+    assert code == 0
+    assert pl.read_csv(out.encode()).height == 3
+    assert "ranking is in" not in err
+
+
+def test_mistakes_are_told_before_the_file_is_read(mistake, tmp_path):
+    gone = tmp_path / "no.csv"
+    assert "no method" in mistake("rank", gone, "-m", "nothing-like-it")
+    assert "no parameter" in mistake("select", gone, "-m", "svm-rfe", "--set", "D=1")
 
 
 def test_the_first_run_says_that_it_compiles(numbers, tmp_path):

@@ -78,8 +78,8 @@ class DefaultNames:
     Examples
     --------
     >>> names = DefaultNames(3)
-    >>> names[1], list(names), names.position("x2"), names.position("x7")
-    ('x1', ['x0', 'x1', 'x2'], 2, None)
+    >>> names[1], names[:2], list(names), names.position("x2"), names.position("x7")
+    ('x1', ['x0', 'x1'], ['x0', 'x1', 'x2'], 2, None)
     """
 
     def __init__(self, count: int) -> None:
@@ -88,10 +88,13 @@ class DefaultNames:
     def __len__(self) -> int:
         return self.count
 
-    def __getitem__(self, position: int) -> str:
-        if not 0 <= position < self.count:
-            raise IndexError(position)
-        return f"x{position}"
+    def __getitem__(self, position: Any) -> Any:
+        if isinstance(position, slice):
+            return [f"x{k}" for k in range(self.count)[position]]
+        return f"x{range(self.count)[position]}"
+
+    def __repr__(self) -> str:
+        return f"DefaultNames({self.count})"
 
     def position(self, name: str) -> int | None:
         """Where `name` stands, or None."""
@@ -142,6 +145,12 @@ class Table(ABC):
         """One column as codes and how many levels it has; names of levels are not needed."""
         codes, levels = self.texts(column)
         return codes, len(levels)
+
+    def levels(self, column: int) -> tuple[list[Any], int]:
+        """The levels that occur in one column, in order, and how many cells are missing."""
+        codes, levels = self.texts(column)
+        occurs = np.bincount(codes, minlength=len(levels) + 1)
+        return [level for level, n in zip(levels, occurs[1:], strict=True) if n], int(occurs[0])
 
     def ordered(self, column: int) -> bool:
         """Whether the dtype of a column gives its levels an order."""
@@ -363,6 +372,15 @@ class _Polars(Table):
         levels = values.drop_nulls().unique().sort()
         codes = values.rank("dense").fill_null(0).cast(pl.Int64)
         return codes.to_numpy(), levels.to_list()
+
+    def levels(self, column: int) -> tuple[list[Any], int]:
+        import polars as pl
+
+        values = self.frame.to_series(column)
+        found = values.unique().drop_nulls()
+        if values.dtype != pl.Enum:
+            found = (found if values.dtype == pl.Boolean else found.cast(pl.String)).sort()
+        return found.to_list(), values.null_count()
 
     def ordered(self, column: int) -> bool:
         import polars as pl

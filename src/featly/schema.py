@@ -3,7 +3,7 @@
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -320,15 +320,17 @@ class SchemaReport:
         lines = [f"{self.n_rows} rows, {len(self.names)} columns: {', '.join(counts)}"]
         missing = sum(1 for count in self.n_missing if count)
         if missing:
-            lines.append(f"{missing} columns have missing values")
+            lines.append(f"{missing} column{'s have' if missing > 1 else ' has'} missing values")
         alike: dict[str, list[str]] = {}
         for name, remark in self.remarks.items():
-            alike.setdefault(remark, []).append(name)
+            alike.setdefault(_in_general(remark), []).append(name)
         for remark, names in alike.items():
             if len(names) <= 3:
-                lines += [f"{name}: {remark}" for name in names]
+                lines += [f"{name}: {self.remarks[name]}" for name in names]
             else:
-                lines.append(f"{len(names)} columns ({', '.join(names[:3])}, ...): {remark}")
+                own = {self.remarks[name] for name in names}
+                told = own.pop() if len(own) == 1 else remark
+                lines.append(f"{len(names)} columns ({', '.join(names[:3])}, ...): {told}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -337,12 +339,18 @@ class SchemaReport:
         return f"<pre>{escape(str(self))}</pre>"
 
 
+def _in_general(remark: str) -> str:
+    """A remark without what is special about one column, so that many can share it."""
+    return re.sub(r"^\d+ whole", "few whole", re.sub(r" \(.*?\)(?=;)| '.*?'", "", remark))
+
+
 def _nearest(name: str, known: list[str]) -> str:
     found = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
 FEW_LEVELS = 10
+BLOCK = 256  # columns of numbers that are read together
 ID_WORDS = ("id", "identifier", "uuid", "key", "index", "patient_id", "sample", "sample_id", "name")
 
 
@@ -355,22 +363,15 @@ def _describe(schema: Schema, table: Table, library: str | None) -> SchemaReport
         for name in getattr(schema, kind)
     }
     n_missing, n_distinct, remarks = [], [], {}
-    for j, name in enumerate(table.names):
-        if inferred[j] == CONTINUOUS:
-            x = table.numbers([j])[:, 0]
-            present = x[~np.isnan(x)]
-            levels: list[Any] = np.unique(present).tolist()
-        else:
-            codes, levels = table.texts(j)
-            present = codes[codes > 0]
-            levels = [levels[code - 1] for code in np.unique(present)]
-        n_missing.append(table.n_rows - len(present))
+    for j, (levels, gaps) in enumerate(_levels(table, inferred)):
+        name = table.names[j]
+        n_missing.append(gaps)
         n_distinct.append(len(levels))
         remark = _remark(
             name,
             inferred[j],
             levels,
-            len(present),
+            table.n_rows - gaps,
             declared=name in declared,
             category=table.declared(j),
         )
@@ -388,6 +389,24 @@ def _describe(schema: Schema, table: Table, library: str | None) -> SchemaReport
         remarks,
         library,
     )
+
+
+def _levels(table: Table, inferred: Any) -> Iterator[tuple[list[Any], int]]:
+    """The different values of every column in order, and how many are missing."""
+    at = 0
+    while at < len(inferred):
+        stop = at + 1
+        if inferred[at] != CONTINUOUS:
+            yield table.levels(at)
+            at = stop
+            continue
+        while stop < min(len(inferred), at + BLOCK) and inferred[stop] == CONTINUOUS:
+            stop += 1
+        block = table.numbers(range(at, stop))
+        for x in block.T:
+            present = x[~np.isnan(x)]
+            yield np.unique(present).tolist(), len(x) - len(present)
+        at = stop
 
 
 def _remark(

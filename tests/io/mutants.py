@@ -266,7 +266,8 @@ def other_encoding(rng: random.Random, data: bytes) -> bytes:
 def invalid_text(rng: random.Random, data: bytes) -> bytes:
     at = _at(rng, data)
     wrong = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80", b"\xfe\xff", b"\x81",
-             b"\xe2\x80\xa8", b"\xc2\x85", b"\xef\xbb\xbf", b"\xd9\xa3", b"\xcc\x81" * 50]  # fmt: skip
+             b"\xe2\x80\xa8", b"\xc2\x85", b"\xef\xbb\xbf", b"\xd9\xa3",
+             b"\xcc\x81" * 50]  # fmt: skip
     return data[:at] + rng.choice(wrong) + data[at:]
 
 
@@ -280,6 +281,8 @@ def huge_field(rng: random.Random, data: bytes) -> bytes:
     kinds = [b"x", b"9", b"1 ", b"\xc3\xa9", b"-", b"\\", b"{", b" ", b"\t", b"'\\", b"%"]
     kind = rng.choice(kinds)
     size = rng.choice([200_000, 200_000, 3_000_000])
+    if kind == b"1 ":
+        size = 40_000  # these are cells: hundreds of thousands of columns take their time
     quote = rng.choice([b"", b"", b'"'])
     return data[:at] + quote + kind * (size // len(kind)) + quote + data[at:]
 
@@ -384,7 +387,8 @@ def joined(rng: random.Random, data: bytes) -> bytes:
 def emptied(rng: random.Random, data: bytes) -> bytes:
     return rng.choice([b"", b"\n", b" ", b"\xef\xbb\xbf", b"\xff\xfe", b"\0", b"PAR1", b"PAR1PAR1",
                        b"\x1f\x8b", b"@data", b"@attribute", b"BZh", data[:1], data[:130], b"a",
-                       b"a\n1", b"1", b"a,b", b",", b'"', b"1 1:1", b"@relation", b"\r"])  # fmt: skip
+                       b"a\n1", b"1", b"a,b", b",", b'"', b"1 1:1", b"@relation",
+                       b"\r"])  # fmt: skip
 
 
 ANY: tuple[Way, ...] = (cut, flip_bits, change_bytes, insert_bytes, delete_bytes, repeat_chunk,
@@ -496,7 +500,7 @@ def _options(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.05:
         options["missing"] = rng.choice([["-9"], ["0", "1"], ["a"]])
     if rng.random() < 0.05:
-        options["n_features"] = rng.choice([1, 20_000, 10**9])
+        options["n_features"] = rng.choice([1, 20_000, 10**6])
     if rng.random() < 0.05:
         options["apart"] = rng.choice([[0], [0, 1], ["age"], [-1]])
     return options
@@ -521,7 +525,7 @@ def _touch(table: Any) -> str | None:
             return "names that are not those of the frame"
         X.null_count()
         X.head(5).rows()
-        X.select(pl.selectors.numeric()).sum()
+        np.isnan(X[:, :1000].select(pl.selectors.numeric()).to_numpy()).any()
         X.tail(1).write_csv(io.StringIO())
     elif scipy.sparse.issparse(X):
         X.check_format(full_check=True)
@@ -649,20 +653,29 @@ def worker(kind: str, first: int, stop: int, step: int, folder: Path) -> None:
     found = sources(os.environ.get("FEATLY_DATA"))
     import featly.io.tables  # noqa: F401 (what is imported is no memory of a reader's)
 
+    if kind == "rank":
+        # beyond the readers polars takes such a name for a pattern
+        found = {name: re.sub(rb"\^(.)\.\*\$", rb"\1_gen", data) for name, data in found.items()}
     check = rank_one if kind == "rank" else read_one
     for source in ("comma.csv", "mixed.parquet", "dense.mat", "sparse.arff"):
         check(Mutant(0, source, source, [], found[source], {}), folder)  # imports and compiles
-    base = _status("VmRSS")
     if os.path.exists("/proc/self/status"):
         most = int(_status("VmSize") + ADDRESSES) << 20
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    words = os.environ.get("FEATLY_FUZZ_TRIAL", "").split(",")  # to try the guard itself
+    trial = dict(word.split(":") for word in words if word)
     now, told = folder / "now", (folder / "told").open("a")
     for seed in range(first, stop, step):
         made = mutant(found, seed)
         now.write_text(json.dumps([seed, made.label]))
         _forget_peak()
+        base = _status("VmRSS")
         began = time.perf_counter()
-        faulthandler.dump_traceback_later(SLOWEST, exit=True)
+        faulthandler.dump_traceback_later(SLOWEST if not trial else 5, exit=True)
+        if str(seed) == trial.get("crash"):
+            os.abort()
+        if str(seed) == trial.get("hang"):
+            time.sleep(100)
         wrong = check(made, folder)
         faulthandler.cancel_dump_traceback_later()
         took, memory = time.perf_counter() - began, _peak() - base
@@ -709,7 +722,7 @@ class Report:
 def fuzz(
     folder: Path, count: int, *, base: int = 0, processes: int = 1, kind: str = "read"
 ) -> Report:
-    """Read `count` mutants in processes of their own; crashes and hangs are failures like others."""
+    """Read `count` mutants in processes of their own; a crash or a hang is a failure, too."""
     report, lock = Report(), threading.Lock()
     began = time.perf_counter()
 

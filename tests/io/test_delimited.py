@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from featly import DataError, read_table
 from featly.io import opening
-from featly.io.layout import without_blank_lines
+from featly.io.layout import blanks_to_tabs, without_blank_lines
 from featly.io.opening import Opened, row_chunks
 from tests.reference.tables import read_plain
 
@@ -52,8 +52,12 @@ NUMBERS = st.one_of(
 GAPS = st.sampled_from(["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"])
 LETTERS = 'abcé日🙂 ,;\t|"\n\r.15-?'
 TEXTS = st.text(LETTERS, min_size=1, max_size=6)
-SPACED = st.tuples(st.sampled_from(["", " ", "  "]), NUMBERS, st.sampled_from(["", " "])).map("".join)
-COLUMNS = st.sampled_from([NUMBERS, NUMBERS | GAPS, SPACED, TEXTS, TEXTS | GAPS, NUMBERS | TEXTS, GAPS])
+SPACED = st.tuples(st.sampled_from(["", " ", "  "]), NUMBERS, st.sampled_from(["", " "])).map(
+    "".join
+)
+COLUMNS = st.sampled_from(
+    [NUMBERS, NUMBERS | GAPS, SPACED, TEXTS, TEXTS | GAPS, NUMBERS | TEXTS, GAPS]
+)
 
 
 @st.composite
@@ -62,7 +66,9 @@ def tables(draw, separators=",;\t|"):
     kinds = draw(st.lists(COLUMNS, min_size=1, max_size=5))
     n_rows = draw(st.integers(1, 8))
     separator = draw(st.sampled_from(separators))
-    names = [f"{draw(st.sampled_from(['n', 'größe', 'a b', '名', 'q,;']))}{j}" for j in range(len(kinds))]
+    names = [
+        f"{draw(st.sampled_from(['n', 'größe', 'a b', '名', 'q,;']))}{j}" for j in range(len(kinds))
+    ]
     out = io.StringIO(newline="")
     quoting = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
     end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
@@ -104,6 +110,15 @@ def test_the_twin_finds_numbers_texts_and_gaps():
     assert columns[1] == ["x,\ny", "z"]
 
 
+@given(st.text("ab1 \t\n", max_size=30))
+def test_blanks_to_tabs_with_and_without_quotes(text):
+    """The quick way, and the way for chunks with quotes, against a split of every line."""
+    expected = "\n".join("\t".join(line.split()) for line in text.split("\n"))
+    assert blanks_to_tabs(text.encode()).decode() == expected
+    quoted = f'"a  b" \n{text}\n  "c\t" d '
+    assert blanks_to_tabs(quoted.encode()).decode() == f'"a  b"\n{expected}\n"c\t"\td'
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|", " ", ":"])
 @pytest.mark.parametrize("size", [1, 5, 1 << 20])
 def test_every_separator_is_read_and_but_for_colons_guessed(tmp_path, separator, size, monkeypatch):
@@ -123,7 +138,9 @@ def test_words_for_separators(tmp_path):
     assert load(tmp_path, "a\tb,c\n1\t2\n", separator="tab").names == ["a", "b,c"]
     assert load(tmp_path, "a;b,c\n1;2\n", separator="semicolon").names == ["a", "b,c"]
     assert load(tmp_path, "a\tb\n1\t2\n", format="tsv").format == "tsv"
-    with pytest.raises(DataError, match=r"^separator ',,': give one character, or 'tab' or 'space'$"):
+    with pytest.raises(
+        DataError, match=r"^separator ',,': give one character, or 'tab' or 'space'$"
+    ):
         load(tmp_path, "a,,b\n1,,2\n", separator=",,")
 
 
@@ -326,7 +343,7 @@ def test_encodings_may_be_said(tmp_path):
         load(tmp_path, "a,b\rx,1\rä,2\r", encoding="ascii")
     with pytest.raises(DataError, match=r"^there is no encoding 'utf8x'; did you mean 'utf-8'\?$"):
         load(tmp_path, "a,b\n1,2\n", encoding="utf8x")
-    with pytest.raises(DataError, match="there is no encoding 'base64'"):
+    with pytest.raises(DataError, match=r"there is no encoding 'base64'"):
         load(tmp_path, "a,b\n1,2\n", encoding="base64")
 
 
@@ -345,7 +362,7 @@ def test_the_line_of_a_wrong_byte_is_named(tmp_path, monkeypatch, size):
     monkeypatch.setattr(opening, "CHUNK_BYTES", size)
     for content in ("é,b\n1,2\né,\xff\n3,4\n", "é,b\n1,2\né\xff\n\n\n\n"):
         content = content.encode("latin-1").replace(b"\xe9", "é".encode())
-        with pytest.raises(DataError, match="^line 3 of"):
+        with pytest.raises(DataError, match=r"^line 3 of"):
             load(tmp_path, content, encoding="utf-8")
 
 

@@ -49,7 +49,9 @@ def test_agrees_with_sklearn(tmp_path):
     for zero_based in (True, False):
         out = io.BytesIO()
         dump_svmlight_file(X, y, out, zero_based=zero_based, comment="made up")
-        expected, labels = load_svmlight_file(io.BytesIO(out.getvalue()), n_features=30, zero_based=zero_based)
+        expected, labels = load_svmlight_file(
+            io.BytesIO(out.getvalue()), n_features=30, zero_based=zero_based
+        )
         for name in ("a.svmlight", "a.txt"):
             table = load(tmp_path, out.getvalue(), name, n_features=30)
             assert table.format == "libsvm" or name == "a.txt"
@@ -64,7 +66,10 @@ def test_content_tells_the_format(tmp_path):
     assert table.format == "libsvm"
     assert table.shape == (2, 3)
     assert list(table.names) == ["x0", "x1", "x2"]
-    assert load(tmp_path, "1 qid:3 1:2 # x\n0 qid:4 2:5\n", "b.dat").X.toarray().tolist() == [[2, 0], [0, 5]]
+    assert load(tmp_path, "1 qid:3 1:2 # x\n0 qid:4 2:5\n", "b.dat").X.toarray().tolist() == [
+        [2, 0],
+        [0, 5],
+    ]
     clock = load(tmp_path, "a,b\n1,12:30\n2,13:45\n", "c.txt")
     assert clock.format == "csv"
 
@@ -76,7 +81,10 @@ def test_number_of_features(tmp_path):
     assert table.shape == (2, 5)
     assert len(table.names) == 5
     assert load(tmp_path, "1 0:1\n0 4:1\n", n_features=5).shape == (2, 5)
-    with pytest.raises(DataError, match=r"^'.*' has an index for column 2, more than the 1 features that were named$"):
+    with pytest.raises(
+        DataError,
+        match=r"^'.*' has an index for column 2, more than the 1 features that were named$",
+    ):
         load(tmp_path, text, n_features=1)
 
 
@@ -87,30 +95,37 @@ def test_other_encodings(tmp_path):
         assert table.X.toarray().tolist() == [[2, 0], [0, 5]]
 
 
+NO_ROW = "It has a label, then index:value pairs; correct the line"
 BAD = {
-    "1 1:2\n0 3:\n": r"^line 2 of '.*' is no LIBSVM row: '0 3:'\. It has a label, .*; correct the line$",
-    "1 1:2\n\n0 3\n": r"^line 3 of '.*' is no LIBSVM row: '0 3'",
-    "1 1:2\nspam 1:3\n": r"^line 2 of '.*' is no LIBSVM row: 'spam 1:3'",
-    "1 1:2\n0 3:1 2:1\n": r"^line 2 of '.*' does not have its indices in ascending order: sort them$",
-    "1 1:2\n0 2:1 2:1\n": r"^line 2 of '.*' does not have its indices in ascending order: sort them$",
-    "1 1:2\n0 2:x\n": r"^line 2 of '.*' has the value 'x', which is no number$",
-    "1 1:2\n0 99999999999:1\n": r"^line 2 of '.*' has the index 99999999999, which is too large: correct it$",
-    "1 1:2\n0 -1:1\n": r"^line 2 of '.*' is no LIBSVM row: '0 -1:1'",
-    "1 1:2\n# x\n0 60000000:1\n": r"^line 3 of '.*' has the index 60000000, which looks like a slip: "
-    r"correct it, or say how many features there are \(n_features\)$",
-    "1\n0\n": r"^'.*' has labels but no index:value: there is nothing to rank$",
-    "# only\n# remarks\n": r"^'.*' has no rows: there is nothing to rank$",
-    "1 1:2\n0 2:3 3": r"^line 2 of '.*' is no LIBSVM row: '0 2:3 3'",
+    "1 1:2\n0 3:\n": f"line 2 of '*' is no LIBSVM row: '0 3:'. {NO_ROW}",
+    "1 1:2\n\n0 3\n": f"line 3 of '*' is no LIBSVM row: '0 3'. {NO_ROW}",
+    "1 1:2\nspam 1:3\n": f"line 2 of '*' is no LIBSVM row: 'spam 1:3'. {NO_ROW}",
+    "1 1:2\n0 -1:1\n": f"line 2 of '*' is no LIBSVM row: '0 -1:1'. {NO_ROW}",
+    "1 1:2\n0 2:3 3": f"line 2 of '*' is no LIBSVM row: '0 2:3 3'. {NO_ROW}",
+    "1 1:2\n0 3:1 2:1\n": "line 2 of '*' does not have its indices in ascending order: sort them",
+    "1 1:2\n0 2:1 2:1\n": "line 2 of '*' does not have its indices in ascending order: sort them",
+    "1 1:2\n0 2:x\n": "line 2 of '*' has the value 'x', which is no number",
+    "1 1:2\n0 99999999999:1\n": (
+        "line 2 of '*' has the index 99999999999, which is too large: correct it"
+    ),
+    "1 1:2\n# x\n0 60000000:1\n": (
+        "line 3 of '*' has the index 60000000, which looks like a slip: correct it, or say how "
+        "many features there are (n_features)"
+    ),
+    "1\n0\n": "'*' has labels but no index:value: there is nothing to rank",
+    "# only\n# remarks\n": "'*' has no rows: there is nothing to rank",
 }
 
 
 @pytest.mark.parametrize("text", BAD)
 def test_what_cannot_be_read(tmp_path, text):
-    with pytest.raises(DataError, match=BAD[text]) as caught:
+    with pytest.raises(DataError) as caught:
         load(tmp_path, text)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).replace(str(tmp_path / "a.svmlight"), "*") == BAD[text]
 
 
 def test_labels_stand_in_front(tmp_path):
-    with pytest.raises(DataError, match=r"is a LIBSVM file, whose labels stand in front: leave out target$"):
+    with pytest.raises(
+        DataError, match=r"is a LIBSVM file, whose labels stand in front: leave out target$"
+    ):
         load(tmp_path, "1 1:2\n0 2:1\n", target="y")

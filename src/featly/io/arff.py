@@ -42,6 +42,8 @@ class Header:
         What KEEL's ``@outputs`` names.
     lines : int
         Lines of the header, that of ``@data`` included.
+    missing : tuple of str
+        What stands for a missing value in the data.
     """
 
     names: list[str] = field(default_factory=list)
@@ -49,6 +51,7 @@ class Header:
     texts: set[int] = field(default_factory=set)
     outputs: list[str] = field(default_factory=list)
     lines: int = 0
+    missing: tuple[str, ...] = MISSING
 
     @property
     def numeric(self) -> frozenset[int]:
@@ -245,13 +248,13 @@ def read_arff(
     start = _first_row(opened, header, encoding)
     if start.startswith("{"):
         return _read_sparse(opened, header, encoding, target), True
-    blanks = "," not in start and len(header.names) > 1
+    blanks = "," not in _QUOTED_CELL.sub("", start) and len(header.names) > 1
     layout = Layout(
         names=header.names,
         numeric=header.numeric,
         encoding=encoding,
         skip=header.lines,
-        missing=MISSING,
+        missing=header.missing,
         declared=True,
         prepare=_plain_rows(opened, blanks=blanks),
     )
@@ -285,7 +288,9 @@ def _with_levels(opened: Opened, frame: Any, header: Header) -> Any:
     for j, was, now in zip(header.levels, before, after, strict=True):
         if was != now:
             name = header.names[j]
-            wrong = frame[name].is_not_null() & found[name].is_null()
+            # without their name, which polars may take for a pattern
+            was, now = frame[name].alias("was"), found[name].alias("now")
+            wrong = was.is_not_null() & now.is_null()
             row = wrong.arg_max()
             raise DataError(
                 f"row {row} of {opened.name} has {frame[name][row]!r} in {name!r}, which is not "
@@ -307,6 +312,12 @@ def _read_sparse(opened: Opened, header: Header, encoding: str, target: str | No
         raise DataError(
             f"{opened.name} has sparse rows and the string attribute {name!r}, which has no "
             "value to leave out: remove the attribute"
+        )
+    none = [header.names[j] for j, found in header.levels.items() if not found]
+    if none:
+        raise DataError(
+            f"{opened.name} has sparse rows and no level for the attribute {none[0]!r}, the first "
+            "of which is what is left out: declare its levels"
         )
     n_rows = 0
     layout = Layout(header.names, header.numeric, encoding=encoding, skip=header.lines,
@@ -349,7 +360,7 @@ def _sparse_cells(
             )
         if column in found:
             raise DataError(f"{where} names attribute {column} twice")
-        if cell in MISSING:
+        if cell in header.missing:
             found[column] = np.nan
         elif column in places:
             level = _unquoted(cell)
@@ -390,7 +401,7 @@ def _dense(opened: Opened, matrix: Any, header: Header) -> Any:
     columns = []
     for j, name in enumerate(header.names):
         if j in header.levels:
-            codes = pl.Series(name, values[:, j]).fill_nan(None).cast(pl.UInt32)
+            codes = pl.Series(values[:, j]).fill_nan(None).cast(pl.UInt32)
             levels = pl.Series(header.levels[j], dtype=pl.Enum(header.levels[j]))
             columns.append(levels.gather(codes).alias(name))
         else:

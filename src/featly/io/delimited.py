@@ -75,7 +75,7 @@ def _read_once(
     opened: Opened, layout: Layout, progress: Callable[[int, int], Any] | None, apart: set[int]
 ) -> Any:
     numeric = sorted(layout.numeric, key=lambda j: (j in apart, j))
-    assembly = Assembly(layout.names, numeric, most_rows(opened))
+    assembly = Assembly(layout.names, numeric, most_rows(opened, len(layout.names)))
     wrong: set[int] = set()
     for line, chunk in read_chunks(opened, layout):
         frame = _parse(opened, layout, line, chunk)
@@ -105,6 +105,9 @@ def _parse(opened: Opened, layout: Layout, line: int, chunk: bytes) -> Any:
     rows = without_blank_lines(chunk) if one or chunk[:1] in b"\n " else chunk
     if not rows:
         return pl.DataFrame(schema=schema)
+    if rows.count(b"\n") * len(layout.names) > len(rows):
+        # rows that are too short, which polars fills up: with a million columns, until memory ends
+        _check_widths(opened, layout, line, chunk)
     try:
         frame = pl.read_csv(rows, schema=schema, **_polars_options(layout, rows))
         if not _same_width(layout, rows, frame.height):
@@ -124,18 +127,19 @@ def _parse_text(opened: Opened, layout: Layout, line: int, chunk: bytes) -> Any:
 
     frame = _text_frame(layout, chunk)
     places, columns = sorted(layout.numeric), frame.get_columns()
-    text = pl.all().str.strip_chars()
-    text = pl.when(~text.is_in(list(layout.missing))).then(text)
-    if layout.decimal_comma:
-        text = text.str.replace(",", ".", literal=True)
-    # all columns at once: one by one takes a minute where there are 100,000
-    cells = frame[:, places].select(text)
-    numbers = cells.select(pl.all().cast(pl.Float64, strict=False))
-    wrong = set()
-    for j, before, found in zip(places, cells.get_columns(), numbers.get_columns(), strict=True):
-        columns[j] = found
-        if found.null_count() > before.null_count():
-            wrong.add(j)
+    height, wrong = frame.height, set()
+    # columns below each other: one by one takes minutes and gigabytes where there are 100,000
+    step = max(1, 1_000_000 // max(1, height))
+    for block in (places[low : low + step] for low in range(0, len(places), step)):
+        text = pl.concat([columns[j].alias("") for j in block], rechunk=True).str.strip_chars()
+        text = text.set(text.is_in(list(layout.missing)), None)
+        if layout.decimal_comma:
+            text = text.str.replace(",", ".", literal=True)
+        number = text.cast(pl.Float64, strict=False)
+        odd = np.flatnonzero((number.is_null() & text.is_not_null()).to_numpy())
+        wrong |= {block[k] for k in np.unique(odd // max(1, height))}
+        for k, j in enumerate(block):
+            columns[j] = number.slice(k * height, height).alias(layout.names[j])
     if wrong and layout.declared:
         raise _blame(opened, layout, line, chunk, min(wrong))
     return wrong or pl.DataFrame(columns)

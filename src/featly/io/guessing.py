@@ -38,7 +38,7 @@ def guess_format(opened: Opened, encoding: str | None = None) -> str:
     for magic, what in _FOREIGN.items():
         if start.startswith(magic):
             raise DataError(f"{opened.name} is {what}")
-    if start.startswith(b"PAR1") and not start[4:5].decode("latin-1").isprintable():
+    if re.match(rb"PAR1[^ -~\s]", start):  # no name of a column
         return "parquet"
     if start.startswith(b"MATLAB 5.0 MAT-file") or start[512:520] == HDF5:
         return "matlab"
@@ -55,6 +55,10 @@ def guess_format(opened: Opened, encoding: str | None = None) -> str:
     declared = [line for line in lines if not line.startswith("%")]
     if declared and re.match(r"@(relation|attribute)\b", declared[0], re.IGNORECASE):
         return "arff"
+    if re.match(r"<(!doctype|html|\?xml)", text.lstrip(), re.IGNORECASE):
+        raise DataError(f"{opened.name} is a web page or XML, no table: was a download refused?")
+    if re.match(r"\[?\s*\{\s*\"", text.lstrip()):
+        raise DataError(f"{opened.name} is JSON: write the table as CSV or parquet")
     if opened.suffix in (".csv", ".tsv", ".tab"):
         return "csv"
     if len(lines) > 1 and all(looks_like_libsvm(line.encode()) for line in lines[:3][:-1]):

@@ -18,7 +18,7 @@ from featly.io.opening import (
 
 __all__ = ["MISSING", "Layout", "blanks_to_tabs", "is_number", "survey", "without_blank_lines"]
 
-MISSING = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 SAMPLE_CELLS = 50_000
 SAMPLE_BYTES = 1 << 22
@@ -77,6 +77,12 @@ def without_blank_lines(chunk: bytes) -> bytes:
 
 def blanks_to_tabs(chunk: bytes) -> bytes:
     """Rows with blanks between the cells as rows with one tab; quoted cells stay as they are."""
+    if b'"' not in chunk:
+        chunk = chunk.replace(b"\t", b" ")
+        while b"  " in chunk:
+            chunk = chunk.replace(b"  ", b" ")
+        chunk = chunk.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
+        return chunk.removesuffix(b" ").replace(b" ", b"\t")
 
     def between(found: re.Match[bytes]) -> bytes:
         if found[1]:
@@ -115,6 +121,7 @@ def survey(
     if not rows:
         raise DataError(f"{opened.name} has nothing but blank lines: no table is in it")
     try:
+        rows, separator, above = _without_preamble(rows, separator, said)
         separator = separator or _guess_separator(rows)
         sample = _cut(rows, separator)
     except csv.Error as problem:
@@ -134,7 +141,7 @@ def survey(
         numeric=frozenset(_numeric(cells, width, set(markers), decimal_comma)),
         separator=separator,
         encoding=found,
-        skip=_lines_before_body(opened, found, separator) if header else 0,
+        skip=_lines_before_body(opened, found, separator, above, header=header),
         missing=markers,
         decimal_comma=decimal_comma,
     )
@@ -173,6 +180,24 @@ def _first_rows(opened: Opened, encoding: str) -> list[str]:
             most = max(4, min(100, SAMPLE_CELLS // commas))
             return [line + "\n" for line in lines[:most]]
     return []
+
+
+def _without_preamble(
+    rows: list[str], separator: str | None, said: list[str]
+) -> tuple[list[str], str | None, int]:
+    """Rows without what stands above the table: Excel's ``sep=;``, comments after ``#``."""
+    told = re.fullmatch(r"sep=(\S|\t)", rows[0].strip("\n"), re.IGNORECASE)
+    if told and len(rows) > 1:
+        return rows[1:], separator or told[1], 1
+    above = next((k for k, row in enumerate(rows) if not row.startswith("#")), 0)
+    if above:
+        between = separator or _guess_separator(rows[above:])
+        width = len(_cut(rows[above:], between)[0])
+        if width > 1 and len(_cut(rows[above - 1 : above], between)[0]) == width:
+            above -= 1  # the header itself, such as #CHROM
+    if above:
+        said.append(f"{above} comment line{'s' if above > 1 else ''} above the table")
+    return rows[above:], separator, above
 
 
 def _cut(rows: list[str], separator: str) -> list[list[str]]:
@@ -303,13 +328,28 @@ def _numeric(
     return np.flatnonzero(found).tolist()
 
 
-def _lines_before_body(opened: Opened, encoding: str, separator: str) -> int:
+def _lines_before_body(
+    opened: Opened, encoding: str, separator: str, above: int, *, header: bool
+) -> int:
     """How many lines come before the first row of data; a quoted header may take several."""
-    quoting = csv.QUOTE_NONE if separator == " " else csv.QUOTE_MINIMAL
+    if not header and not above:
+        return 0
     for line, chunk in row_chunks(opened, encoding):
         lines = chunk[:SAMPLE_BYTES].decode(errors="ignore").split("\n")
-        reader = csv.reader((text + "\n" for text in lines), delimiter=separator, quoting=quoting)
-        for row in reader:
-            if len(row) > 1 or (row and not row[0].isspace()):
-                return line - 1 + reader.line_num
+        at = 0
+        while above and at < len(lines):
+            above -= bool(lines[at].strip())
+            at += 1
+        if not header:
+            return line - 1 + at
+        if separator == " ":  # no cell goes on in the next line
+            filled = (k for k in range(at, len(lines)) if lines[k].strip())
+            return line + next(filled, at)
+        reader = csv.reader((text + "\n" for text in lines[at:]), delimiter=separator)
+        try:
+            for row in reader:
+                if len(row) > 1 or (row and not row[0].isspace()):
+                    return line - 1 + at + reader.line_num
+        except csv.Error as problem:
+            raise DataError(f"{opened.name} is no table ({problem})") from None
     return 0

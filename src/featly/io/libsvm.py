@@ -38,9 +38,11 @@ def read_libsvm(
         except Exception as problem:
             raise _blame(opened, line, chunk, problem) from None
         if X.shape[1] > MOST_FEATURES + 1 and n_features is None:
+            index = X.shape[1] - 1
+            line += chunk[: chunk.rfind(b" %d:" % index)].count(b"\n")
             raise DataError(
-                f"{opened.name} has an index of {X.shape[1] - 1:,} from line {line} on, which "
-                "looks like a slip: correct it, or say how many features there are (n_features)"
+                f"line {line} of {opened.name} has the index {index}, which looks like a slip: "
+                "correct it, or say how many features there are (n_features)"
             )
         parts.append(X)
         labels.append(y)

@@ -41,12 +41,13 @@ def read_matlab(
     name = _table(opened, variables)
     X = variables.pop(name)
     said = [f"the table is the variable {name!r}"]
+    if X.dtype.kind == "c":
+        raise DataError(f"variable {name!r} of {opened.name} is complex: take its real part")
     if scipy.sparse.issparse(X):
         X = scipy.sparse.csc_array(X)
+        X = X if X.dtype.kind == "f" else X.astype(np.float64)
     elif X.dtype.kind == "b":
         X = X.astype(np.uint8)
-    elif X.dtype.kind == "c":
-        raise DataError(f"variable {name!r} of {opened.name} is complex: take its real part")
     names = _names(variables, X.shape[1], said)
     labels, labels_name = _labels(opened, variables, X.shape[0], target)
     return X, names, labels, labels_name, said

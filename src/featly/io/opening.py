@@ -167,7 +167,7 @@ def _neighbour(path: Path) -> str:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
         return f": there is no folder {str(path.parent)!r}"
-    found = difflib.get_close_matches(path.name, names, n=1)
+    found = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
     return f"; did you mean {str(path.parent / found[0])!r}?" if found else ""
 
 
@@ -288,14 +288,16 @@ def _line_at(opened: Opened, offset: int) -> int:
     return line
 
 
-def most_rows(opened: Opened) -> int:
+def most_rows(opened: Opened, width: int) -> int:
     """No fewer than the rows of a text file: its line ends, those between quotes too."""
-    stream, count = opened.stream(), 1
+    stream, count, size = opened.stream(), 1, 0
     while raw := opened.read(stream, CHUNK_BYTES):
+        size += len(raw)
         count += raw.count(b"\n") + 1
         if b"\r" in raw:
             count += raw.count(b"\r") - raw.count(b"\r\n")
-    return count
+    # a row has a byte at least for each of its columns: many lines or many columns, not both
+    return min(count, size // max(1, width) + 2)
 
 
 def row_chunks(

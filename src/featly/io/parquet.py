@@ -65,8 +65,9 @@ def read_parquet(
     if not schema:
         raise DataError(f"{opened.name} has no columns: there is nothing to rank")
     numeric = [name for name, dtype in schema.items() if dtype.is_numeric()]
-    numeric.sort(key=lambda name: name in set(apart))
-    others = [name for name in schema if name not in set(numeric)]
+    last = set(apart)
+    numeric.sort(key=lambda name: name in last)
+    others = [name for name, dtype in schema.items() if not dtype.is_numeric()]
     small = (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
     dtype = np.float32 if all(schema[name] in small for name in numeric) else np.float64
     columns = {}

@@ -88,6 +88,6 @@ def read_records(opened: Opened, encoding: str = "utf-8") -> tuple[Any, np.ndarr
             )
     names = [f"v{k % width + 1}_t{k // width + 1}" for k in range(size)]
     values = np.asfortranarray(np.array(rows))
-    frame = pl.from_numpy(values, schema=names)
+    frame = pl.from_numpy(values, schema=names, orient="row")
     said = [f"records of {size // width} lines with {width} numbers"]
     return frame, np.array(labels), said

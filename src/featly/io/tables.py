@@ -23,16 +23,24 @@ from featly.io.matlab import read_matlab
 from featly.io.opening import NotInEncodingError, Opened, checked_encoding, guess_encoding
 from featly.io.parquet import names_of, read_columns, read_parquet
 from featly.io.records import read_records
-from featly.io.writing import separator_for, whole_file, write_frame
+from featly.io.writing import check_ending, separator_for, whole_file, write_frame
 from featly.progress import progress_bar
 
 __all__ = ["FORMATS", "TableFile", "column_names", "find_column", "read_table"]
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "libsvm", "matlab", "records")
 WORTH_A_BAR = 1 << 26  # bytes
+_TEXT = ("csv", "tsv")
+_OPTIONS = {
+    "separator": _TEXT,
+    "header": _TEXT,
+    "encoding": (*_TEXT, "arff", "libsvm", "records"),
+    "missing": (*_TEXT, "arff"),
+    "n_features": ("libsvm",),
+}
 
 
-@dataclass
+@dataclass(repr=False)
 class TableFile:
     """A table that was read from a file: what :func:`featly.read_table` returns.
 
@@ -68,6 +76,11 @@ class TableFile:
     def shape(self) -> tuple[int, int]:
         """Rows and columns of X."""
         return self.X.shape
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        target = "" if self.target is None else f", target {self.target!r}"
+        return f"TableFile({self.source}: {rows} rows, {columns} columns{target})"
 
     def __enter__(self) -> Self:
         return self
@@ -111,6 +124,7 @@ class TableFile:
         ]
         if not columns:
             raise DataError(f"no column of {self.source} was named: there is nothing to save")
+        check_ending(path, json=False)
         wanted = [*columns, self.target] if self.target is not None else columns
         separator = separator_for(path)
         if separator is not None and self._layout is not None and self._layout.prepare is None:
@@ -148,10 +162,11 @@ class TableFile:
             place = {name: j for j, name in enumerate(self.names)}
             block = self.X[:, [place[name] for name in columns]]
             dense = block.toarray() if scipy.sparse.issparse(block) else block
-            frame = pl.from_numpy(np.asfortranarray(dense), schema=list(columns))
+            frame = pl.from_numpy(np.asfortranarray(dense), schema=list(columns), orient="row")
         if self.y is not None:
             frame = frame.with_columns(pl.Series(self.target, self.y))
-        return frame
+        # a gap is an empty cell, and a whole number has no decimals
+        return pl.DataFrame([_as_written(column) for column in frame.get_columns()])
 
 
 def read_table(
@@ -171,7 +186,7 @@ def read_table(
 
     The content of the file tells its format, its separator, its encoding and whether it has a
     header; ``notes`` of what is returned says what was found. Gzip, bzip2 and xz are decompressed.
-    Blank cells, ``?``, ``NA``, ``N/A``, ``#N/A``, ``NaN`` and ``NULL`` are missing values.
+    Blank cells, ``?``, ``NA``, ``<NA>``, ``N/A``, ``#N/A``, ``NaN`` and ``NULL`` are missing.
 
     Parameters
     ----------
@@ -224,6 +239,16 @@ def read_table(
     opened = Opened(path)
     try:
         kind = format or guess_format(opened, encoding)
+        if n_features is not None and kind == "csv" and opened.suffix not in (".csv", ".tsv"):
+            kind = "libsvm"  # of no other format does one have to say it
+        given = {
+            "separator": separator is not None,
+            "header": header is not None,
+            "encoding": encoding is not None,
+            "missing": len(missing) > 0,
+            "n_features": n_features is not None,
+        }
+        _check_options(opened, kind, [option for option, there in given.items() if there])
         bar = verbose and opened.size > WORTH_A_BAR
         with progress_bar(bar, f"reading {opened.name}", "bytes") as progress:
             if kind in ("csv", "tsv"):
@@ -235,7 +260,7 @@ def read_table(
             if kind == "matlab":
                 return _from_matlab(opened, target)
             if kind == "arff":
-                read = partial(_from_arff, opened, target, progress)
+                read = partial(_from_arff, opened, target, missing, progress)
             elif kind == "libsvm":
                 read = partial(_from_libsvm, opened, target, n_features)
             else:
@@ -264,6 +289,16 @@ def _brief(message: str, source: str) -> str:
     line = " ".join(message.splitlines())
     head, tail = len(source) + 250, 200
     return line if len(line) <= head + tail else f"{line[:head]} ... {line[-tail:]}"
+
+
+def _check_options(opened: Opened, kind: str, given: Sequence[str]) -> None:
+    """Refuse what would be ignored."""
+    for option in given:
+        if kind not in _OPTIONS[option]:
+            raise DataError(
+                f"{option} is for {', '.join(_OPTIONS[option])} files, and {opened.name} is read as "
+                f"{kind}: leave {option} out"
+            )
 
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:
@@ -361,9 +396,12 @@ def _from_parquet(
     return _split(opened, frame, chosen, "parquet", [])
 
 
-def _from_arff(opened: Opened, target: str | int | None, progress: Any, encoding: str) -> TableFile:
+def _from_arff(
+    opened: Opened, target: str | int | None, missing: Sequence[str], progress: Any, encoding: str
+) -> TableFile:
     notes = []
     header = read_header(opened, encoding)
+    header.missing = (*header.missing, *missing)
     names = header.names
     if target is not None:
         chosen = names[find_column(names, target, "target", opened.name)]
@@ -412,7 +450,7 @@ def _from_matlab(opened: Opened, target: str | int | None) -> TableFile:
         if names is not None:
             import polars as pl
 
-            X = pl.from_numpy(np.asfortranarray(X), schema=names)
+            X = pl.from_numpy(np.asfortranarray(X), schema=names, orient="row")
     return TableFile(
         X, y, called, names or DefaultNames(X.shape[1]), opened.name, "matlab", notes, opened
     )
@@ -445,15 +483,29 @@ def _split(
     layout: Layout | None = None,
 ) -> TableFile:
     """Take the target out of a frame."""
+    import polars as pl
+
     y = None
     if target is not None:
         y = _labels(frame[target])
-        frame = frame[[name for name in frame.columns if name != target]]
+        frame = frame.drop(pl.selectors.by_name(target))  # a name, where '*' alone means all
         if not frame.width:
             raise DataError(
                 f"{opened.name} has no column but the target {target!r}: there is nothing to rank"
             )
     return TableFile(frame, y, target, frame.columns, opened.name, kind, notes, opened, layout)
+
+
+def _as_written(column: Any) -> Any:
+    """A column for a file: gaps empty, whole numbers without decimals."""
+    import polars as pl
+
+    if not column.dtype.is_float():
+        return column
+    column = column.fill_nan(None)
+    present = column.drop_nulls()
+    whole = present.is_finite().all() and (present == present.floor()).all()
+    return column.cast(pl.Int64) if whole and (present.abs() < 2**53).all() else column
 
 
 def _labels(column: Any) -> np.ndarray:

@@ -56,13 +56,14 @@ def read_weights(path: str | os.PathLike[str], what: str) -> dict[str, float]:
     {'TP53': 10.0, 'BRCA1': 5.0}
     """
     text, name = _text(path)
-    first = text.lstrip("\n").split("\n", 1)[0]
-    separator = next((mark for mark in "\t;," if mark in first), ",")
+    start = text.lstrip().split("\n", 1)[0]
+    separator = next((mark for mark in "\t;," if mark in start), ",")
     found: dict[str, float] = {}
     try:
         rows = list(csv.reader(text.split("\n"), delimiter=separator))
     except csv.Error as problem:
         raise SchemaError(f"{name} cannot be read ({problem})") from None
+    first = next((line for line, row in enumerate(rows, 1) if any(map(str.strip, row))), 0)
     for line, row in enumerate(rows, 1):
         if not any(cell.strip() for cell in row):
             continue
@@ -72,9 +73,9 @@ def read_weights(path: str | os.PathLike[str], what: str) -> dict[str, float]:
             )
         column, cell = (part.strip() for part in row)
         try:
-            number = float(cell)
+            number = float(cell if separator == "," else cell.replace(",", "."))
         except ValueError:
-            if not found and line == 1:
+            if line == first:
                 continue  # a header
             raise SchemaError(
                 f"line {line} of {name} gives {column!r} the {what} {cell!r}, which is no number"

@@ -55,6 +55,7 @@ def _fill_frame(frame: Any) -> tuple[Any, list[int]]:
 
     filled, columns = [], []
     for position, column in enumerate(frame.get_columns()):
+        name, column = column.name, column.alias("column")  # polars reads '*' and '^a$' as patterns
         numeric = column.dtype.is_numeric() or column.dtype == pl.Null
         if numeric:
             values = column.cast(pl.Float64)
@@ -63,9 +64,9 @@ def _fill_frame(frame: Any) -> tuple[Any, list[int]]:
                 continue
             values = values.fill_nan(None)
             median = values.median()
-            filled.append(values.fill_null(0.0 if median is None else median))
+            filled.append(values.fill_null(0.0 if median is None else median).alias(name))
         elif column.null_count():
-            filled.append(column.cast(pl.String).fill_null(LEVEL))
+            filled.append(column.cast(pl.String).fill_null(LEVEL).alias(name))
         else:
             continue
         columns.append(position)

@@ -10,6 +10,30 @@ from typing import Annotated, Any
 import typer
 
 from featly import __version__
+from featly.present.options import (
+    Categorical,
+    Costs,
+    Drop,
+    Encoding,
+    File,
+    Fill,
+    Format,
+    Header,
+    Jobs,
+    Json,
+    Keep,
+    MethodName,
+    Missing,
+    NFeatures,
+    Ordinal,
+    Prior,
+    Quiet,
+    SchemaFile,
+    Separator,
+    Settings,
+    Target,
+    complete_method,
+)
 from featly.registry import METHODS
 
 __all__ = ["app", "main"]
@@ -109,121 +133,7 @@ def _is_mistake(problem: Exception) -> bool:
     return isinstance(problem, DataError | ParameterError | OSError)
 
 
-# ---- completion ----------------------------------------------------------------------------------
-def _complete_method(incomplete: str) -> list[tuple[str, str]]:
-    return [(name, m.summary) for name, m in METHODS.items() if name.startswith(incomplete)]
-
-
-def _complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Columns of the file that is on the line already."""
-    from featly.io.tables import column_names
-
-    # where the option has no value yet, the file is not sorted out from the other words
-    words = [ctx.params.get("file"), *(word for word in ctx.args if not word.startswith("-"))]
-    try:
-        names = column_names(next(word for word in words if word))
-    except Exception:  # whatever is wrong with the file is told when the command runs
-        return []
-    return [name for name in names if name.startswith(incomplete)][:100]
-
-
-# ---- options, the same on every command ----------------------------------------------------------
-_COLUMNS, _READING = "What you know about the columns", "How the file is read"
-
-File = Annotated[str, typer.Argument(help="The table; - is standard input.", metavar="FILE")]
-Target = Annotated[
-    str | None,
-    typer.Option("--target", "-t", help="The column to predict.", autocompletion=_complete_column),
-]
-MethodName = Annotated[
-    str | None,
-    typer.Option(
-        "--method",
-        "-m",
-        help="How to rank; 'featly methods' lists them. Left out: the first of "
-        "f-test and svm-rfe that takes the table.",
-        autocompletion=_complete_method,
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A parameter of the method, such as C=0.1.", metavar="NAME=VALUE"),
-]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing beside the result.")]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns whose numbers are labels: ward,site.", rich_help_panel=_COLUMNS,
-                 metavar="COLUMNS",
-                 autocompletion=_complete_column),
-]  # fmt: skip
-Ordinal = Annotated[
-    list[str] | None,
-    typer.Option(help="Levels of a column, lowest first: stage=I,II,III.",
-                 metavar="COLUMN=LEVELS", rich_help_panel=_COLUMNS),
-]  # fmt: skip
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns that are selected in any case.", rich_help_panel=_COLUMNS,
-                 metavar="COLUMNS",
-                 autocompletion=_complete_column),
-]  # fmt: skip
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns to leave out, such as identifiers.", rich_help_panel=_COLUMNS,
-                 metavar="COLUMNS",
-                 autocompletion=_complete_column),
-]  # fmt: skip
-Prior = Annotated[
-    str | None,
-    typer.Option(help="File of lines 'column,prior', priors from 1 up.", metavar="FILE",
-                 rich_help_panel=_COLUMNS),
-]  # fmt: skip
-Costs = Annotated[
-    str | None,
-    typer.Option(help="File of lines 'column,cost'.", metavar="FILE", rich_help_panel=_COLUMNS),
-]
-SchemaFile = Annotated[
-    str | None,
-    typer.Option("--schema", help="All of this, and target, in a TOML file.", metavar="FILE.toml",
-                 rich_help_panel=_COLUMNS),
-]  # fmt: skip
-Fill = Annotated[
-    bool,
-    typer.Option("--fill", help="Fill gaps before ranking: medians, and a level 'missing'.",
-                 rich_help_panel=_COLUMNS),
-]  # fmt: skip
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(help="Further cells that mean missing, such as -9.", metavar="CELLS",
-                 rich_help_panel=_READING),
-]  # fmt: skip
-Format = Annotated[
-    str | None,
-    typer.Option(help="csv, tsv, parquet, arff, libsvm, matlab or records; seen from the file.",
-                 rich_help_panel=_READING),
-]  # fmt: skip
-Separator = Annotated[
-    str | None,
-    typer.Option(help="What is between cells; seen from the file.", rich_help_panel=_READING),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(help="Of a text file; seen from the file.", rich_help_panel=_READING),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", help="Whether the first line names the columns.",
-                 rich_help_panel=_READING),
-]  # fmt: skip
-NFeatures = Annotated[
-    int | None,
-    typer.Option("--n-features", help="Columns of a LIBSVM file, should its last be all 0.",
-                 rich_help_panel=_READING, min=1),
-]  # fmt: skip
-
-
+# ---- what commands do ----------------------------------------------------------------------------
 def _request(options: dict[str, Any]) -> Any:
     """The options that speak of the file and its columns."""
     from dataclasses import fields
@@ -244,9 +154,23 @@ def _loaded(options: dict[str, Any], *, need_target: bool = True) -> Any:
     )
     if loud:
         rows, columns = found.X.shape
-        shape = f"{found.table.source}: {rows:,} rows, {columns:,} columns"
+        shape = f"{found.table.source}: {_counted(rows, 'row')}, {_counted(columns, 'column')}"
         say("; ".join([shape, *found.notes]), "dim")
     return found
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def _asked(options: dict[str, Any]) -> None:
+    """Refuse a method or a parameter that does not exist before the file is read."""
+    from featly.present import job
+
+    if options["method"] is not None:
+        name = job.method_name(options["method"])
+        if options["settings"]:
+            job.parse_settings(name, options["settings"])
 
 
 def _fitted(found: Any, options: dict[str, Any], count: Any = None) -> tuple[str, Any]:
@@ -399,6 +323,7 @@ def rank(
     options = dict(locals())
     from featly.present.printing import on_terminal, print_json, print_table, say
 
+    _asked(options)
     _check_output(output)
     with _loaded(options) as found:
         name, fitted = _fitted(found, options)
@@ -406,6 +331,8 @@ def rank(
         document = _document(found, name, fitted, columns)
         if output is not None:
             _save(document, columns, output)
+            if output == "-":
+                return
             if not quiet:
                 say(f"the ranking is in {output}")
         count = len(columns["feature"])
@@ -465,6 +392,7 @@ def select(
     options = dict(locals())
     from featly.present.printing import on_terminal, print_json, print_table, say
 
+    _asked(options)
     _check_output(output, json=False)
     _check_output(ranking)
     wanted = _wanted(count)
@@ -478,13 +406,14 @@ def select(
         in_order = sorted(chosen, key=place.__getitem__)  # as they stand in the file
         if output is not None:
             found.table.save_columns(in_order, output)
-            if not quiet:
-                say(f"{len(chosen)} columns and {found.target!r} are in {output}")
+            if not quiet and output != "-":
+                many = "column" if len(chosen) == 1 else "columns"
+                say(f"{len(chosen)} {many} and {found.target!r} are in {output}")
         if ranking is not None:
             _save(document, columns, ranking)
         if json:
             print_json(document)
-        elif on_terminal():
+        elif on_terminal() and output != "-":
             rows = [
                 row
                 for row, yes in zip(
@@ -497,7 +426,7 @@ def select(
             names = [word for word in columns if word != "selected"]
             short = [row[:at] + row[at + 1 :] for row in rows[:SHOWN]]
             print_table(names, short, title=f"selected by {name}", note=note)
-        elif output is None:
+        elif output is None:  # in a pipe, the table itself
             found.table.save_columns(in_order, "-")
 
 
@@ -562,7 +491,7 @@ def describe(
 def methods(
     name: Annotated[
         str | None,
-        typer.Argument(help="One method, with its parameters.", autocompletion=_complete_method),
+        typer.Argument(help="One method, with its parameters.", autocompletion=complete_method),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -26,6 +26,7 @@ def description(job: Job) -> Description:
     report = job.schema.describe(job.X)
     named = dict(zip(report.names, (str(name) for name in job.names), strict=True))
     lines = str(report).split("\n")
+    lines[0] = lines[0].partition(": ")[2]  # the shape has been told
     classes = job.classes()
     if classes:
         shown = ", ".join(f"{label} {count}" for label, count in list(classes.items())[:12])

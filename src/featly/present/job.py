@@ -3,6 +3,7 @@
 import ast
 import csv
 import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -56,6 +57,7 @@ class Job:
     names: Sequence[str]
     schema: Schema
     notes: list[str] = field(default_factory=list)
+    rows: np.ndarray | None = None  # where the rows stand in the file, if some stay out
 
     def __enter__(self) -> Self:
         return self
@@ -105,8 +107,10 @@ def load(request: Request, *, need_target: bool = True, verbose: bool = False) -
 
 def _prepared(table: TableFile, drop: list[str], parts: dict[str, Any], *, fill: bool) -> Job:
     X, y, names, notes = table.X, table.y, table.names, list(table.notes)
+    rows = None
     if drop:
         gone = {find_column(names, name, "--drop", table.source) for name in drop}
+        parts = _without(parts, names, gone, table)
         kept = [j for j in range(len(names)) if j not in gone]
         if not kept:
             raise DataError(f"nothing is left of {table.source} to rank: drop fewer columns")
@@ -123,8 +127,8 @@ def _prepared(table: TableFile, drop: list[str], parts: dict[str, Any], *, fill:
             y = np.array(y.tolist(), dtype=object if y.dtype.kind == "O" else None)
             if y.dtype.kind == "f" and (y == np.floor(y)).all():
                 y = y.astype(np.int64)
-            many = "row has" if without == 1 else "rows have"
-            notes.append(f"{without} {many} no {table.target!r} and {_stay(without)} out")
+            verbs = ("row has", "stays") if without == 1 else ("rows have", "stay")
+            notes.append(f"{without} {verbs[0]} no {table.target!r} and {verbs[1]} out")
     schema = _schema(parts, names, table, named=scipy.sparse.issparse(X))
     if fill and not scipy.sparse.issparse(X):
         from featly.preprocessing import fill_missing
@@ -133,12 +137,31 @@ def _prepared(table: TableFile, drop: list[str], parts: dict[str, Any], *, fill:
         if filled:
             shown = ", ".join(repr(names[j]) for j in filled[:3])
             more = ", ..." if len(filled) > 3 else ""
-            notes.append(f"gaps filled in {len(filled)} columns ({shown}{more})")
-    return Job(table, X, y, names, schema, notes)
+            many = "column" if len(filled) == 1 else "columns"
+            notes.append(f"gaps filled in {len(filled)} {many} ({shown}{more})")
+    return Job(table, X, y, names, schema, notes, rows)
 
 
-def _stay(count: int) -> str:
-    return "stays" if count == 1 else "stay"
+def _without(
+    parts: dict[str, Any], names: Sequence[str], gone: set[int], table: TableFile
+) -> dict[str, Any]:
+    """The parts of a schema without the columns that are dropped; none of those may be kept."""
+
+    def stays(part: str, name: Any) -> bool:
+        dropped = find_column(names, name, part, table.source) in gone
+        if dropped and part == "keep":
+            raise SchemaError(f"{name!r} cannot be kept and dropped")
+        return not dropped
+
+    found: dict[str, Any] = {}
+    for part, value in parts.items():
+        if part == "column_groups":
+            found[part] = {g: [n for n in names_ if stays(part, n)] for g, names_ in value.items()}
+        elif isinstance(value, Mapping):
+            found[part] = {name: entry for name, entry in value.items() if stays(part, name)}
+        else:
+            found[part] = [name for name in value if stays(part, name)]
+    return found
 
 
 def _no_target(table: TableFile) -> DataError:
@@ -324,6 +347,12 @@ def fit(
 def _in_words_of_the_file(message: str, job: Job) -> str:
     if message.startswith("y "):
         message = f"target {job.target!r} {message[2:]}"
+
+    def counted(found: re.Match[str]) -> str:
+        row = int(found[1])
+        return f"in row {1 + (row if job.rows is None else int(job.rows[row]))} of the data"
+
+    message = re.sub(r"in row (\d+)", counted, message)  # people count rows from 1
     if scipy.sparse.issparse(job.X) and isinstance(job.names, list):
         # a sparse matrix has no names, but its file has
         for position, name in _mentioned(message, job.names):
@@ -332,7 +361,5 @@ def _in_words_of_the_file(message: str, job: Job) -> str:
 
 
 def _mentioned(message: str, names: Sequence[str]) -> list[tuple[int, str]]:
-    import re
-
     found = {int(digits) for digits in re.findall(r"'x(\d+)'", message)}
     return [(position, names[position]) for position in found if position < len(names)]

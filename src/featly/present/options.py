@@ -1,0 +1,129 @@
+"""The options that commands share, and what a shell may offer to complete them."""
+
+from typing import Annotated
+
+import typer
+
+from featly.registry import METHODS
+
+__all__ = [
+    "Categorical", "Costs", "Drop", "Encoding", "File", "Fill", "Format", "Header", "Jobs", "Json",
+    "Keep", "MethodName", "Missing", "NFeatures", "Ordinal", "Prior", "Quiet", "SchemaFile",
+    "Separator", "Settings", "Target", "complete_method",
+]  # fmt: skip
+
+
+# ---- completion ----------------------------------------------------------------------------------
+def complete_method(incomplete: str) -> list[tuple[str, str]]:
+    """Methods whose names begin so, with what they do."""
+    return [(name, m.summary) for name, m in METHODS.items() if name.startswith(incomplete)]
+
+
+def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Columns of the file that is on the line already."""
+    from featly.io.tables import column_names
+
+    # where the option has no value yet, the file is not sorted out from the other words
+    words = [ctx.params.get("file"), *(word for word in ctx.args if not word.startswith("-"))]
+    try:
+        names = column_names(next(word for word in words if word))
+    except Exception:  # whatever is wrong with the file is told when the command runs
+        return []
+    return [name for name in names if name.startswith(incomplete)][:100]
+
+
+# ---- options, the same on every command ----------------------------------------------------------
+_COLUMNS, _READING = "What you know about the columns", "How the file is read"
+
+File = Annotated[str, typer.Argument(help="The table; - is standard input.", metavar="FILE")]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="The column to predict.", autocompletion=complete_column),
+]
+MethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        "-m",
+        help="How to rank; 'featly methods' lists them. Left out: the first of "
+        "f-test and svm-rfe that takes the table.",
+        autocompletion=complete_method,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A parameter of the method, such as C=0.1.", metavar="NAME=VALUE"),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing beside the result.")]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns whose numbers are labels: ward,site.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=complete_column),
+]  # fmt: skip
+Ordinal = Annotated[
+    list[str] | None,
+    typer.Option(help="Levels of a column, lowest first: stage=I,II,III.",
+                 metavar="COLUMN=LEVELS", rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns that are selected in any case.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=complete_column),
+]  # fmt: skip
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to leave out, such as identifiers.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=complete_column),
+]  # fmt: skip
+Prior = Annotated[
+    str | None,
+    typer.Option(help="File of lines 'column,prior', priors from 1 up.", metavar="FILE",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Costs = Annotated[
+    str | None,
+    typer.Option(help="File of lines 'column,cost'.", metavar="FILE", rich_help_panel=_COLUMNS),
+]
+SchemaFile = Annotated[
+    str | None,
+    typer.Option("--schema", help="All of this, and target, in a TOML file.", metavar="FILE.toml",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Fill = Annotated[
+    bool,
+    typer.Option("--fill", help="Fill gaps before ranking: medians, and a level 'missing'.",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(help="Further cells that mean missing, such as -9.", metavar="CELLS",
+                 rich_help_panel=_READING),
+]  # fmt: skip
+Format = Annotated[
+    str | None,
+    typer.Option(help="csv, tsv, parquet, arff, libsvm, matlab or records; seen from the file.",
+                 rich_help_panel=_READING),
+]  # fmt: skip
+Separator = Annotated[
+    str | None,
+    typer.Option(help="What is between cells; seen from the file.", rich_help_panel=_READING),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Of a text file; seen from the file.", rich_help_panel=_READING),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line names the columns.",
+                 rich_help_panel=_READING),
+]  # fmt: skip
+NFeatures = Annotated[
+    int | None,
+    typer.Option("--n-features", help="Columns of a LIBSVM file, should its last be all 0.",
+                 rich_help_panel=_READING, min=1),
+]  # fmt: skip
