@@ -114,6 +114,19 @@ def test_names_that_polars_takes_for_patterns_in_a_message(file):
     assert "row 1" in refused(file("a.arff", text + "x,1\nz,2\n"))
     table = read_table(file("b.arff", text + "{1 2}\n{0 y}\n"), target=1)
     assert table.X["^a$"].to_list() == ["x", "y"]
+    table.save_columns(["^a$"], file("saved.csv", ""))
+
+
+@pytest.mark.parametrize("saved", ["s.csv", "s.parquet"])
+def test_a_target_without_any_value_is_saved(file, tmp_path, saved):
+    with read_table(file("a.arff", ARFF + "?,1\n?,2\n"), target="a") as table:
+        table.save_columns(["b"], tmp_path / saved)
+    read = pl.read_csv if saved == "s.csv" else pl.read_parquet
+    assert read(tmp_path / saved)["a"].null_count() == 2
+
+
+def test_a_huge_number_of_tabs_in_a_header(file):
+    refused(file("a.csv", "a,b" + "\t" * 200_000 + ",c\n1,2,3\n"), target="d")
 
 
 @pytest.mark.parametrize("target", [None, "a", "b"])

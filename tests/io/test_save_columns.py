@@ -139,7 +139,7 @@ def test_from_other_formats(tmp_path):
     assert (tmp_path / "b.csv").read_text() == "dose,Y\n2,5\n4,6\n"
     with read_table(write(tmp_path, "ok\n1 2\n\nbad\n3 4\n\n", "a.data")) as table:
         table.save_columns(["v2_t1"], tmp_path / "b.csv")
-    assert (tmp_path / "b.csv").read_text() == "v2_t1,class\n2.0,ok\n4.0,bad\n"
+    assert (tmp_path / "b.csv").read_text() == "v2_t1,class\n2,ok\n4,bad\n"
 
 
 def test_from_standard_input(tmp_path, standard_input):

@@ -164,7 +164,9 @@ class TableFile:
             dense = block.toarray() if scipy.sparse.issparse(block) else block
             frame = pl.from_numpy(np.asfortranarray(dense), schema=list(columns), orient="row")
         if self.y is not None:
-            frame = frame.with_columns(pl.Series(self.target, self.y))
+            # a list of nothing but None is no column of objects, which cannot be written
+            y = self.y.tolist() if self.y.dtype.kind == "O" else self.y
+            frame = frame.with_columns(pl.Series(self.target, y, strict=False))
         # a gap is an empty cell, and a whole number has no decimals
         return pl.DataFrame([_as_written(column) for column in frame.get_columns()])
 
@@ -296,8 +298,8 @@ def _check_options(opened: Opened, kind: str, given: Sequence[str]) -> None:
     for option in given:
         if kind not in _OPTIONS[option]:
             raise DataError(
-                f"{option} is for {', '.join(_OPTIONS[option])} files, and {opened.name} is read as "
-                f"{kind}: leave {option} out"
+                f"{option} is for {', '.join(_OPTIONS[option])} files, but {opened.name} is read "
+                f"as {kind}: leave {option} out"
             )
 
 
@@ -502,10 +504,12 @@ def _as_written(column: Any) -> Any:
 
     if not column.dtype.is_float():
         return column
-    column = column.fill_nan(None)
+    # without its name, which polars may take for a pattern
+    name, column = column.name, column.alias("").fill_nan(None)
     present = column.drop_nulls()
     whole = present.is_finite().all() and (present == present.floor()).all()
-    return column.cast(pl.Int64) if whole and (present.abs() < 2**53).all() else column
+    whole = whole and (present.abs() < 2**53).all()
+    return (column.cast(pl.Int64) if whole else column).alias(name)
 
 
 def _labels(column: Any) -> np.ndarray:
