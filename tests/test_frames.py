@@ -7,9 +7,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from featly import SVMRFE, DataError, FTest
+from featly import SVMRFE, DataError, FTest, Schema
 from featly.frames import open_table
 from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.preprocessing import fill_missing
 
 
 def kinds(frame):
@@ -180,3 +181,19 @@ def test_narwhals_frames_of_other_libraries_come_through_arrow():
     rfe = SVMRFE(n_features_to_select=1).fit(frame, [0, 1, 0, 1])
     assert rfe.kinds_ == ["continuous", "categorical"]
     assert rfe.transform(frame).columns == ["b"]
+
+
+def test_names_that_polars_takes_for_patterns():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    columns = [*rng.normal(size=(3, 40)), np.array(["a", "b"])[rng.integers(0, 2, 40)]]
+    odd = pl.DataFrame(dict(zip(["*", "^a.*$", "abc", "^t$"], columns, strict=True)))
+    plain = pl.DataFrame(dict(zip(["p", "q", "r", "s"], columns, strict=True)))
+    assert SVMRFE().fit(odd, y).order_.tolist() == SVMRFE().fit(plain, y).order_.tolist()
+    assert Schema().describe(odd).n_distinct == Schema().describe(plain).n_distinct
+    labels = SVMRFE(schema={"categorical": ["*"]}).fit(odd, y)
+    assert labels.kinds_[0] == "categorical"
+    assert labels.set_params(n_features_to_select=4).transform(odd).columns == odd.columns
+    gappy = odd.with_columns(pl.Series("^t$", [None, *columns[3][1:]]))
+    filled, where = fill_missing(gappy)
+    assert (filled.columns, where) == (odd.columns, [3])

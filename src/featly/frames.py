@@ -317,6 +317,10 @@ class _Polars(Table):
         self.names = list(X.columns)
         self.n_rows = X.height
         self._dtypes = list(X.dtypes)
+        if any(name == "*" or name.startswith("^") for name in self.names):
+            # polars would take such names for patterns
+            self.frame = X.clone()
+            self.frame.columns = [f"x{column}" for column in range(X.width)]
 
     def kinds(self) -> list[np.uint8]:
         import polars as pl

@@ -1,12 +1,11 @@
 """Damaged files: a table, or one line that names the file; never a crash, a hang or a traceback.
 
-What a seed does is shown by ``python -m tests.io.mutants read SEED``. FEATLY_FUZZ_BASE moves the
+What a seed does is shown by ``python -m tests.io.guard read SEED``. FEATLY_FUZZ_BASE moves the
 seeds, to look at other mutants than those of every run.
 """
 
 import io
 import os
-import time
 
 import numpy as np
 import polars as pl
@@ -17,7 +16,8 @@ import scipy.sparse
 from featly import DataError
 from featly.io import read_table
 from featly.io.mat5 import check_structure
-from tests.io.mutants import LONGEST_MESSAGE, fuzz, mutant, sources
+from tests.io.guard import LONGEST_MESSAGE, fuzz
+from tests.io.mutants import mutant, sources
 
 BASE = int(os.environ.get("FEATLY_FUZZ_BASE", "0"))
 
@@ -104,9 +104,7 @@ ARFF = "@relation r\n@attribute a {x,y}\n@attribute b numeric\n@data\n"
 @pytest.mark.parametrize("row", ["x,{}", "{},1", "{{0 {}}}", "x,1,{}}}"])
 def test_an_arff_cell_of_marks_takes_no_time(file, cell, row):
     path = file("a.arff", ARFF + "x,1\n" * (row[0] != "{") + row.format(cell) + "\n")
-    began = time.perf_counter()
     refused(path)
-    assert time.perf_counter() - began < 10
 
 
 def test_names_that_polars_takes_for_patterns_in_a_message(file):
@@ -220,10 +218,8 @@ def test_a_long_header_with_blanks(file, blank):
 def test_blanks_around_the_numbers_of_many_columns(file):
     width = 15_000
     rows = [", ".join(f"{row}{k}" for k in range(width)) for row in ("c", "1", "2")]
-    began = time.perf_counter()
     table = read_table(file("a.csv", " \n".join(rows) + "\n"))
     assert table.X.dtypes[5] == pl.Float64
-    assert time.perf_counter() - began < 10
 
 
 # ---- MATLAB --------------------------------------------------------------------------------------

@@ -53,8 +53,9 @@ def fill_missing(X: Any) -> tuple[Any, list[int]]:
 def _fill_frame(frame: Any) -> tuple[Any, list[int]]:
     import polars as pl
 
-    filled, columns = [], []
-    for position, column in enumerate(frame.get_columns()):
+    series = frame.get_columns()
+    columns = []
+    for position, column in enumerate(series):
         name, column = column.name, column.alias("column")  # polars reads '*' and '^a$' as patterns
         numeric = column.dtype.is_numeric() or column.dtype == pl.Null
         if numeric:
@@ -64,10 +65,10 @@ def _fill_frame(frame: Any) -> tuple[Any, list[int]]:
                 continue
             values = values.fill_nan(None)
             median = values.median()
-            filled.append(values.fill_null(0.0 if median is None else median).alias(name))
+            series[position] = values.fill_null(0.0 if median is None else median).alias(name)
         elif column.null_count():
-            filled.append(column.cast(pl.String).fill_null(LEVEL).alias(name))
+            series[position] = column.cast(pl.String).fill_null(LEVEL).alias(name)
         else:
             continue
         columns.append(position)
-    return frame.with_columns(filled), columns
+    return (pl.DataFrame(series) if columns else frame), columns

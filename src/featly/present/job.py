@@ -312,7 +312,8 @@ def _first_gap(job: Job) -> str | None:
         gaps = np.flatnonzero(np.isnan(job.X).any(axis=0))
         return str(job.names[gaps[0]]) if len(gaps) else None
     for column in job.X.get_columns():
-        if column.null_count() or (column.dtype.is_float() and column.is_nan().any()):
+        # polars takes a name such as '*' for a pattern
+        if column.null_count() or (column.dtype.is_float() and column.alias("").is_nan().any()):
             return column.name
     return None
 
