@@ -1,11 +1,20 @@
 """Pieces of a table put together, the numbers in one block of memory and never held twice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Assembly"]
+__all__ = ["Assembly", "views"]
+
+
+def views(values: np.ndarray, names: Sequence[str]) -> Iterator[Any]:
+    """The rows of a matrix as polars columns that share its memory."""
+    import polars as pl
+
+    # slices of one column: a column made from each row would take four times as long
+    whole, width = pl.Series("", values.reshape(-1)), values.shape[1]
+    return (whole.slice(k * width, width).alias(name) for k, name in enumerate(names))
 
 
 class Assembly:
@@ -58,8 +67,9 @@ class Assembly:
             texts = pl.concat(self._texts, rechunk=True)
             self._texts.clear()
             columns = dict(zip(self.texts, texts.get_columns(), strict=True))
-        for j, row in zip(self.numeric, self._compact(), strict=True):
-            columns[j] = pl.Series(self.names[j], row)
+        columns |= zip(
+            self.numeric, views(self._compact(), [self.names[j] for j in self.numeric]), strict=True
+        )
         return pl.DataFrame([columns[j] for j in range(len(self.names))])
 
     def _compact(self) -> np.ndarray:

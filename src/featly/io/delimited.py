@@ -56,7 +56,9 @@ class _TextAmongNumbersError(Exception):
 def read_chunks(opened: Opened, layout: Layout) -> Iterator[tuple[int, bytes]]:
     """The rows of data in pieces: number of the first line, and plain rows without blank lines."""
     quote = b"" if layout.separator == " " or layout.prepare else b'"'
-    for line, chunk in row_chunks(opened, layout.encoding, quote=quote):
+    # every piece costs something a column: the more columns, the larger the pieces
+    times = min(8, 1 + len(layout.names) // 4096)
+    for line, chunk in row_chunks(opened, layout.encoding, quote=quote, times=times):
         if line <= layout.skip:
             # the lines before the data lie in the first piece, or are many
             skipped = layout.skip - line + 1
@@ -184,8 +186,7 @@ def _texts(layout: Layout, frame: Any) -> Any:
     """The columns of text as categories, without blanks around them."""
     import polars as pl
 
-    columns = frame.get_columns()
-    found = pl.DataFrame([columns[j] for j in layout.texts])
+    found = pl.DataFrame([frame.to_series(j) for j in layout.texts])
     text = pl.all().str.strip_chars()
     return found.select(pl.when(~text.is_in(list(layout.missing))).then(text).cast(pl.Categorical))
 

@@ -238,7 +238,7 @@ class NotInEncodingError(Exception):
         self.line, self.encoding = line, encoding
 
 
-def text_chunks(opened: Opened, encoding: str) -> Iterator[bytes]:
+def text_chunks(opened: Opened, encoding: str, times: int = 1) -> Iterator[bytes]:
     """The text of a file in pieces, as UTF-8 without a mark."""
     stream = opened.stream()
     before = 0  # bytes
@@ -246,7 +246,7 @@ def text_chunks(opened: Opened, encoding: str) -> Iterator[bytes]:
     plain = encoding in ("utf-8", "utf-8-sig", "ascii")
     first, held = True, b""
     while True:
-        raw, overlap = opened.read(stream, CHUNK_BYTES), len(held)
+        raw, overlap = opened.read(stream, times * CHUNK_BYTES), len(held)
         try:
             if plain and not held and raw.isascii():
                 text = raw
@@ -301,15 +301,16 @@ def most_rows(opened: Opened, width: int) -> int:
 
 
 def row_chunks(
-    opened: Opened, encoding: str, *, quote: bytes = b'"'
+    opened: Opened, encoding: str, *, quote: bytes = b'"', times: int = 1
 ) -> Iterator[tuple[int, bytes]]:
     """Whole rows in pieces: the number of the first line of a piece, and its bytes.
 
-    A line break between quotes does not end a row. Lines end in ``\\n`` alone.
+    A line break between quotes does not end a row. Lines end in ``\\n`` alone. Pieces are `times`
+    the usual size.
     """
     rest, line, cr = b"", 1, False
     last = False
-    pieces = text_chunks(opened, encoding)
+    pieces = text_chunks(opened, encoding, times)
     while not last:
         piece = next(pieces, None)
         last = piece is None

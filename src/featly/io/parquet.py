@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from featly.errors import DataError
+from featly.io.assembling import views
 from featly.io.opening import Opened
 
 __all__ = ["read_columns", "read_parquet"]
@@ -86,7 +87,7 @@ def read_parquet(
             values[low : low + step] = block.to_numpy().T
             if progress is not None:
                 progress(min(low + step, len(numeric)), len(numeric))
-        columns |= {name: pl.Series(name, row) for name, row in zip(numeric, values, strict=True)}
+        columns |= zip(numeric, views(values, numeric), strict=True)
     frame = pl.DataFrame([columns[name] for name in schema])
     if frame.height == 0:
         raise DataError(f"{opened.name} has no rows: there is nothing to rank")

@@ -490,7 +490,8 @@ def _split(
     y = None
     if target is not None:
         y = _labels(frame[target])
-        frame = frame.drop(pl.selectors.by_name(target))  # a name, where '*' alone means all
+        # polars would take some names for patterns, and is slow to drop one of many columns
+        frame = pl.DataFrame([c for c in frame.get_columns() if c.name != target])
         if not frame.width:
             raise DataError(
                 f"{opened.name} has no column but the target {target!r}: there is nothing to rank"

@@ -1,6 +1,7 @@
 """The command line: ``featly rank``, ``select``, ``describe``, ``methods``."""
 
 import functools
+import gc
 import os
 import sys
 import warnings
@@ -55,6 +56,8 @@ def main() -> None:
     """Run the command line; what typer finds wrong is told in one line, too."""
     from featly.present.printing import say
 
+    # what the libraries load stays: looking through it for garbage takes a tenth of a short run
+    gc.set_threshold(100_000, 50, 50)
     try:
         code = app(standalone_mode=False)
     except Exception as problem:
