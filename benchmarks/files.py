@@ -1,6 +1,6 @@
 """Reading tables, and the command line from start to end."""
 
-import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,12 +32,19 @@ def write_csv(path: Path, n: int, p: int) -> None:
 
 def peak_of(arguments: list[str]) -> tuple[float, int]:
     """Seconds and peak resident bytes of a process (Linux)."""
-    began = time.perf_counter()
+    began, peak = time.perf_counter(), 0
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, arguments
-    return time.perf_counter() - began, usage.ru_maxrss * 1024
+    status = Path(f"/proc/{process.pid}/status")
+    # not ru_maxrss: a child starts with that of its parent
+    while process.poll() is None:
+        try:
+            found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+        except OSError:
+            break
+        peak = max(peak, int(found[1]) * 1024 if found else 0)
+        time.sleep(0.01)
+    assert process.wait() == 0, arguments
+    return time.perf_counter() - began, peak
 
 
 def wide() -> Iterator[Row]:

@@ -37,7 +37,7 @@ from featly.present.options import (
 )
 from featly.registry import METHODS
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
 
 MISTAKE, OWN_FAULT, INTERRUPTED = 2, 1, 130
 SHOWN = 20  # rows of a table on a terminal
@@ -72,6 +72,23 @@ def main() -> None:
             say(f"featly: {text}", "red")
         code = MISTAKE
     sys.exit(code or 0)
+
+
+def run() -> None:
+    """Run the command line as a program of its own, and leave at once when it is done.
+
+    To take down an interpreter with all these libraries takes half a second, for nothing.
+    """
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else OWN_FAULT
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            code = code or MISTAKE
+    os._exit(code)
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
