@@ -2,37 +2,25 @@
 
 import functools
 import gc
+import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from featly import __version__
 from featly.present.options import (
-    Categorical,
-    Costs,
-    Drop,
-    Encoding,
     File,
-    Fill,
-    Format,
-    Header,
     Jobs,
     Json,
-    Keep,
     MethodName,
-    Missing,
-    NFeatures,
-    Ordinal,
-    Prior,
     Quiet,
-    SchemaFile,
-    Separator,
     Settings,
     Target,
+    about_columns,
     complete_method,
 )
 from featly.registry import METHODS
@@ -91,54 +79,73 @@ def run() -> None:
     os._exit(code)
 
 
-def _guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """A mistake of the user's ends in one line and code 2, one of featly's in code 1."""
+def _guarded(
+    shared: Callable[..., None] | None = None, without: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function: its mistakes told in a line, options of `shared` added to it.
 
-    @functools.wraps(command)
-    def run(**options: Any) -> None:
-        from featly.present.printing import say, silence_broken_pipe
+    A mistake of the user's ends in code 2, one of featly's in code 1.
+    """
 
-        def tell(message: Warning | str, *_: Any, **__: Any) -> None:
-            if not options.get("quiet"):
-                say(f"note: {message}", "yellow")
+    def guard(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def run(**options: Any) -> None:
+            _run(command, options)
 
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                for kind in _own_warnings():
-                    warnings.simplefilter("always", kind)
-                warnings.showwarning = tell
-                command(**options)
-                sys.stdout.flush()
-        except BrokenPipeError:
-            silence_broken_pipe()
-            raise typer.Exit(0) from None
-        except KeyboardInterrupt:
-            say("featly: stopped; nothing was written")
-            raise typer.Exit(INTERRUPTED) from None
-        except MemoryError:
-            say(
-                "featly: there is not enough memory for this table: use fewer columns or rows, "
-                "or a machine with more"
-            )
+        parameters = dict(inspect.signature(command).parameters)
+        if shared is not None:
+            parameters.popitem()  # **shared
+            parameters |= inspect.signature(shared).parameters
+        kept = [p for name, p in parameters.items() if name not in without]
+        run.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in kept}
+        return run
+
+    return guard
+
+
+def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
+    from featly.present.printing import say, silence_broken_pipe
+
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        if not options.get("quiet"):
+            say(f"note: {message}", "yellow")
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for kind in _own_warnings():
+                warnings.simplefilter("always", kind)
+            warnings.showwarning = tell
+            command(**options)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        silence_broken_pipe()
+        raise typer.Exit(0) from None
+    except KeyboardInterrupt:
+        say("featly: stopped; nothing was written")
+        raise typer.Exit(INTERRUPTED) from None
+    except MemoryError:
+        say(
+            "featly: there is not enough memory for this table: use fewer columns or rows, "
+            "or a machine with more"
+        )
+        raise typer.Exit(MISTAKE) from None
+    except Exception as problem:
+        if os.environ.get("FEATLY_DEBUG"):
+            raise
+        if _is_mistake(problem):
+            if isinstance(problem, OSError) and problem.errno is not None:
+                where = problem.filename or "standard output"
+                problem = OSError(f"{where} cannot be used: {problem.strerror}")
+            say(f"featly: {problem}", "red")
             raise typer.Exit(MISTAKE) from None
-        except Exception as problem:
-            if os.environ.get("FEATLY_DEBUG"):
-                raise
-            if _is_mistake(problem):
-                if isinstance(problem, OSError) and problem.errno is not None:
-                    where = problem.filename or "standard output"
-                    problem = OSError(f"{where} cannot be used: {problem.strerror}")
-                say(f"featly: {problem}", "red")
-                raise typer.Exit(MISTAKE) from None
-            say(
-                f"featly: this is a fault of featly's ({type(problem).__name__}: {problem}). "
-                "Please report it; FEATLY_DEBUG=1 shows where it happened",
-                "red",
-            )
-            raise typer.Exit(OWN_FAULT) from None
-
-    return run
+        say(
+            f"featly: this is a fault of featly's ({type(problem).__name__}: {problem}). "
+            "Please report it; FEATLY_DEBUG=1 shows where it happened",
+            "red",
+        )
+        raise typer.Exit(OWN_FAULT) from None
 
 
 def _own_warnings() -> tuple[type[Warning], ...]:
@@ -305,7 +312,7 @@ def _options(
 
 
 @app.command()
-@_guarded
+@_guarded(about_columns)
 def rank(
     file: File,
     target: Target = None,
@@ -321,26 +328,13 @@ def rank(
     settings: Settings = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
-    categorical: Categorical = None,
-    ordinal: Ordinal = None,
-    keep: Keep = None,
-    drop: Drop = None,
-    prior: Prior = None,
-    costs: Costs = None,
-    schema: SchemaFile = None,
-    fill: Fill = False,
-    missing: Missing = None,
-    format: Format = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    header: Header = None,
-    n_features: NFeatures = None,
+    **shared: Any,
 ) -> None:
     """Rank the columns of a table from best to worst.
 
     featly rank tumours.csv --target outcome --method svm-rfe --top 20
     """
-    options = dict(locals())
+    options = {**locals(), **shared}
     from featly.present.printing import on_terminal, print_json, print_table, say
 
     _asked(options)
@@ -369,7 +363,7 @@ def rank(
 
 
 @app.command()
-@_guarded
+@_guarded(about_columns)
 def select(
     file: File,
     target: Target = None,
@@ -390,26 +384,13 @@ def select(
     settings: Settings = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
-    categorical: Categorical = None,
-    ordinal: Ordinal = None,
-    keep: Keep = None,
-    drop: Drop = None,
-    prior: Prior = None,
-    costs: Costs = None,
-    schema: SchemaFile = None,
-    fill: Fill = False,
-    missing: Missing = None,
-    format: Format = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    header: Header = None,
-    n_features: NFeatures = None,
+    **shared: Any,
 ) -> None:  # fmt: skip
     """Select the best columns and write the table with those and the target.
 
     featly select tumours.csv --target outcome --count 20 --output small.csv
     """
-    options = dict(locals())
+    options = {**locals(), **shared}
     from featly.present.printing import on_terminal, print_json, print_table, say
 
     _asked(options)
@@ -468,28 +449,16 @@ def _wanted(count: str | None) -> int | float | None:
 
 
 @app.command()
-@_guarded
+@_guarded(about_columns, without=("fill",))
 def describe(
     file: File,
     target: Target = None,
     json: Json = False,
     quiet: Quiet = False,
-    categorical: Categorical = None,
-    ordinal: Ordinal = None,
-    keep: Keep = None,
-    drop: Drop = None,
-    prior: Prior = None,
-    costs: Costs = None,
-    schema: SchemaFile = None,
-    missing: Missing = None,
-    format: Format = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    header: Header = None,
-    n_features: NFeatures = None,
+    **shared: Any,
 ) -> None:
     """Say what the columns of a table are, and what looks wrong."""
-    options = dict(locals())
+    options = {**locals(), **shared}
     from featly.present.description import description
     from featly.present.printing import on_terminal, print_json, print_table, say
 
@@ -507,7 +476,7 @@ def describe(
 
 
 @app.command()
-@_guarded
+@_guarded()
 def methods(
     name: Annotated[
         str | None,

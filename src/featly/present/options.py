@@ -7,10 +7,16 @@ import typer
 from featly.registry import METHODS
 
 __all__ = [
-    "Categorical", "Costs", "Drop", "Encoding", "File", "Fill", "Format", "Header", "Jobs", "Json",
-    "Keep", "MethodName", "Missing", "NFeatures", "Ordinal", "Prior", "Quiet", "SchemaFile",
-    "Separator", "Settings", "Target", "complete_method",
-]  # fmt: skip
+    "File",
+    "Jobs",
+    "Json",
+    "MethodName",
+    "Quiet",
+    "Settings",
+    "Target",
+    "about_columns",
+    "complete_method",
+]
 
 
 # ---- completion ----------------------------------------------------------------------------------
@@ -127,3 +133,22 @@ NFeatures = Annotated[
     typer.Option("--n-features", help="Columns of a LIBSVM file, should its last be all 0.",
                  rich_help_panel=_READING, min=1),
 ]  # fmt: skip
+
+
+def about_columns(
+    categorical: Categorical = None,
+    ordinal: Ordinal = None,
+    keep: Keep = None,
+    drop: Drop = None,
+    prior: Prior = None,
+    costs: Costs = None,
+    schema: SchemaFile = None,
+    fill: Fill = False,
+    missing: Missing = None,
+    format: Format = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    header: Header = None,
+    n_features: NFeatures = None,
+) -> None:
+    """The options about a file and its columns: commands take them over."""

@@ -1,0 +1,104 @@
+"""Pipes, terminals, completion: the command line as a process of its own."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "featly", *map(str, arguments)]
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path):
+    path = tmp_path / "wide.csv"
+    rng = np.random.default_rng(0)
+    frame = pl.from_numpy(rng.normal(size=(6, 20_000)).round(2))
+    frame.with_columns(y=pl.int_range(6) % 2).write_csv(path)
+    featly = subprocess.Popen(
+        command("rank", path, "-t", "y", "-q"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert featly.stdout.readline().startswith(b"rank\tfeature")
+    featly.stdout.close()
+    assert featly.stderr.read() == b""
+    featly.stderr.close()
+    assert featly.wait(timeout=60) == 0
+
+
+def on_a_terminal(arguments, seconds=90):
+    """What a command shows on a terminal, and its code."""
+    leader, follower = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+    featly = subprocess.Popen(arguments, stdin=follower, stdout=follower, stderr=follower, env=env)
+    os.close(follower)
+    shown, deadline = b"", time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if select.select([leader], [], [], 0.1)[0]:
+            try:
+                part = os.read(leader, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+        elif featly.poll() is not None:
+            break
+    os.close(leader)
+    return featly.wait(timeout=10), shown.decode()
+
+
+def test_on_a_terminal_people_are_spoken_to(csv, tmp_path):
+    code, shown = on_a_terminal(command("rank", csv, "-t", "ill", "-m", "svm-rfe", "--top", 2))
+    assert code == 0
+    assert "svm-rfe for ill (no 30, yes 30)" in shown
+    assert "3 more; --top 0 shows all" in shown
+    assert "\t" not in shown
+    assert "columns" in shown  # the bar
+
+
+def test_in_a_pipe_there_is_no_bar_and_no_colour(csv):
+    ended = subprocess.run(
+        command("rank", csv, "-t", "ill", "-m", "svm-rfe"), capture_output=True, timeout=120
+    )
+    assert ended.returncode == 0
+    assert b"\x1b" not in ended.stdout + ended.stderr
+    assert ended.stderr.count(b"\n") == 1
+
+
+def test_the_first_run_says_that_it_compiles(numbers, tmp_path):
+    env = f"FEATLY_CACHE_DIR={tmp_path}"
+    arguments = ["env", env, *command("rank", numbers, "-t", "ill", "--top", 1)]
+    assert "compiling for this machine" in on_a_terminal(arguments)[1]
+    assert "compiling for this machine" not in on_a_terminal(arguments)[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [("featly rank a.csv --method sv", "svm-rfe"), ("featly rank a.csv --target il", "ill")],
+)
+def test_completion(csv, line, offered):
+    words = line.replace("a.csv", str(csv))
+    env = {**os.environ, "_FEATLY_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": words}
+    script = "from featly.present.cli import main; import sys; sys.argv = ['featly']; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert offered in ended.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device here")
+def test_a_full_device(tmp_path, csv):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            command("rank", csv, "-t", "ill", "-q"),
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=120,
+        )  # fmt: skip
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    assert "standard output cannot be used: No space left on device" in ended.stderr
