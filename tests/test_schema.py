@@ -223,3 +223,27 @@ def test_numbers_declared_categorical_are_levels():
     assert named.order_[0] == 1
     assert np.array_equal(named.order_, SVMRFE().fit(as_text, y).order_)
     assert named.kinds_[1] == "categorical"
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([*map(str, range(20)), "unknown"], "numbers but for 'unknown', so read as labels"),
+        ([*map(str, range(20)), "?"], "the level '?' looks like a missing value"),
+        (["2024-01-05", "2023-12-31", "2024-01-05"], "dates; turn them into a number"),
+        (["5.1.2024", "31.12.2023", "5.1.2024"], "dates; turn them into a number"),
+        (["1", "2", "unknown"], None),  # labels that happen to be numbers
+        (["v1", "v2", "v1"], None),
+    ],
+)
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical])
+def test_remarks_on_text(values, told, dtype):
+    remarks = Schema().describe(pl.DataFrame({"a": pl.Series(values, dtype=dtype)})).remarks
+    assert told is None or told in remarks["a"]
+    assert (told is None) == (not remarks)
+
+
+def test_many_remarks_of_a_kind_are_told_together():
+    few = {f"c{k}": [float(j % (3 + k)) for j in range(60)] for k in range(5)}
+    text = str(Schema().describe(pl.DataFrame(few)))
+    assert "5 columns (c0, c1, c2, ...): few whole numbers, read as continuous" in text

@@ -145,6 +145,10 @@ def test_a_place_that_cannot_be_written_is_told_before_the_work(mistake, csv, tm
     assert "is a directory" in mistake("rank", csv, "-t", "ill", "-o", tmp_path / "folder.csv")
     assert "give it one of" in mistake("rank", csv, "-t", "ill", "-o", tmp_path / "ranking.xlsx")
     assert "give it one of" in mistake("select", csv, "-t", "ill", "-o", tmp_path / "a.json")
+    kept = tmp_path / "small.csv"
+    told = mistake("select", csv, "-t", "ill", "-k", 2, "-o", kept, "--ranking", gone)
+    assert "there is no folder" in told
+    assert not kept.exists()
 
 
 @pytest.mark.parametrize("command", ["rank", "select"])

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from featly import SVMRFE, FTest, Schema
+from featly.present.printing import as_json
 from featly.registry import METHODS
 from tests.cli.reading import cells
 
@@ -257,3 +258,10 @@ def test_version_and_help(featly):
     assert featly("--version")[1] == f"featly {package.__version__}\n"
     for command in ("rank", "select", "describe", "methods"):
         assert featly(command, "--help")[0] == 0
+
+
+def test_what_is_not_finite_is_null_in_json():
+    told = as_json(
+        {"a": [1.0, float("nan")], "b": np.array([np.inf, -np.inf, 2.5]), "c": (np.int64(3),)}
+    )
+    assert json.loads(told) == {"a": [1.0, None], "b": [None, None, 2.5], "c": [3]}

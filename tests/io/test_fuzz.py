@@ -278,3 +278,15 @@ def test_matlab_files_that_are_cut(packed):
             continue
         whole.append(size)
     assert len(whole) <= 1  # between the two variables
+
+
+def test_cells_in_cells_without_end(tmp_path):
+    cell = np.array([1.0])
+    for _ in range(30):
+        outer = np.empty(1, dtype=object)
+        outer[0] = cell
+        cell = outer
+    path = tmp_path / "deep.mat"
+    scipy.io.savemat(path, {"X": np.eye(3), "deep": cell})
+    with pytest.raises(DataError, match="cells in cells without end"):
+        read_table(path)
