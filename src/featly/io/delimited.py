@@ -7,6 +7,7 @@ place, so that a table is never held twice.
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -79,19 +80,35 @@ def _read_once(
     numeric = sorted(layout.numeric, key=lambda j: (j in apart, j))
     assembly = Assembly(layout.names, numeric, most_rows(opened, len(layout.names)))
     wrong: set[int] = set()
-    for line, chunk in read_chunks(opened, layout):
-        frame = _parse(opened, layout, line, chunk)
+    if progress is not None:
+        progress(0, opened.size >> 20)
+    for frame in _parsed_ahead(opened, layout):
         if isinstance(frame, set):
             wrong |= frame
         elif not wrong:
             assembly.add(frame, _texts(layout, frame))
         if progress is not None:
-            progress(opened.position, opened.size)
+            progress(opened.position >> 20, opened.size >> 20)
     if wrong:
         raise _TextAmongNumbersError(frozenset(wrong))
     if assembly.n_rows == 0:
         raise DataError(f"{opened.name} has a header but no rows: there is nothing to rank")
     return assembly.frame()
+
+
+def _parsed_ahead(opened: Opened, layout: Layout) -> Iterator[Any]:
+    """What `_parse` makes of every piece; the next is parsed while the last is put away."""
+    pieces = read_chunks(opened, layout)
+
+    def parsed() -> Any:
+        piece = next(pieces, None)
+        return None if piece is None else _parse(opened, layout, *piece)
+
+    with ThreadPoolExecutor(1) as ahead:
+        coming = ahead.submit(parsed)
+        while (frame := coming.result()) is not None:
+            coming = ahead.submit(parsed)
+            yield frame
 
 
 def _parse(opened: Opened, layout: Layout, line: int, chunk: bytes) -> Any:

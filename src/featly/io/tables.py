@@ -252,7 +252,8 @@ def read_table(
         }
         _check_options(opened, kind, [option for option, there in given.items() if there])
         bar = verbose and opened.size > WORTH_A_BAR
-        with progress_bar(bar, f"reading {opened.name}", "bytes") as progress:
+        unit = "columns" if kind == "parquet" else "MB"
+        with progress_bar(bar, f"reading {opened.name}", unit) as progress:
             if kind in ("csv", "tsv"):
                 separator = separator or ("\t" if format == "tsv" else None)
                 options = {"separator": separator, "encoding": encoding, "header": header}
