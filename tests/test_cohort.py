@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from featly import SVMRFE, FTest, Schema
 from featly.datasets import make_cohort
-from featly.io.weights import read_schema_file
+from featly.io.knowledge import read_schema_file
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "cohort.py"
 LABELS = ["sex", "smoker", "treatment", "ward", "plate"]

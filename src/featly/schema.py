@@ -175,9 +175,11 @@ class Schema:
 
         def find_all(part: str, columns: Iterable[Name]) -> list[int]:
             found = [find(part, column) for column in columns]
-            for k, column in enumerate(found):
-                if column in found[:k]:
+            seen: set[int] = set()
+            for column in found:
+                if column in seen:
                     raise SchemaError(f"{part} names {names[column]!r} twice")
+                seen.add(column)
             return found
 
         def numbers(part: str, values: Mapping[Name, float], default: float) -> Any:

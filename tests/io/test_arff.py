@@ -309,3 +309,17 @@ def test_what_cannot_be_read(tmp_path, case, end):
     with pytest.raises(DataError) as caught:
         load(tmp_path, text.replace("\n", end))
     assert str(caught.value).replace(str(tmp_path / "a.arff"), "*") == message
+
+
+@pytest.mark.parametrize("target", [None, "b"])
+def test_numbers_lie_in_one_block(tmp_path, target):
+    path = tmp_path / "a.arff"
+    names = "".join(f"@attribute {name} numeric\n" for name in ("a", "b", "c", "class", "d"))
+    rows = "".join(f"{k},{k + 0.5},{k % 3},{k % 2},{-k}\n" for k in range(50))
+    path.write_text(f"@relation r\n{names}@data\n{rows}")
+    table = read_table(path, target=target, apart=["c"])
+    left = table.X[[name for name in table.names if name != "c"]]
+    assert np.shares_memory(left.to_numpy(), left["a"].to_numpy())
+    assert left["d"].to_list() == [-k for k in range(50)]
+    with pytest.raises(DataError, match="did you mean 'class'"):
+        read_table(path, apart=["clas"])

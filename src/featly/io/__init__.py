@@ -1,6 +1,7 @@
 """Readers and writers: csv, parquet, ARFF, LIBSVM, MATLAB in; csv, json, parquet out."""
 
-from featly.io.tables import FORMATS, TableFile, find_column, read_table
+from featly.io.finding import ColumnFinder
+from featly.io.tables import FORMATS, TableFile, read_table
 from featly.io.writing import whole_file, write_frame
 
-__all__ = ["FORMATS", "TableFile", "find_column", "read_table", "whole_file", "write_frame"]
+__all__ = ["FORMATS", "ColumnFinder", "TableFile", "read_table", "whole_file", "write_frame"]

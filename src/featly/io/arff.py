@@ -8,7 +8,7 @@ sparse rows, quoted names and text columns, which is why this is featly's own.
 import csv
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -239,6 +239,7 @@ def read_arff(
     encoding: str,
     *,
     target: str | None = None,
+    apart: Sequence[int] = (),
     progress: Callable[[int, int], Any] | None = None,
 ) -> tuple[Any, bool]:
     """The rows as a frame or a sparse matrix, and whether the file writes them sparse.
@@ -258,7 +259,7 @@ def read_arff(
         declared=True,
         prepare=_plain_rows(opened, blanks=blanks),
     )
-    frame, _ = read_delimited(opened, layout, progress=progress)
+    frame, _ = read_delimited(opened, layout, progress=progress, apart=apart)
     return _with_levels(opened, frame, header), False
 
 

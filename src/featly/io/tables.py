@@ -3,7 +3,6 @@
 import contextlib
 import difflib
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +15,7 @@ from featly.errors import DataError
 from featly.frames import DefaultNames, as_floats
 from featly.io import delimited
 from featly.io.arff import read_arff, read_header
+from featly.io.finding import ColumnFinder
 from featly.io.guessing import guess_format
 from featly.io.layout import Layout, survey
 from featly.io.libsvm import read_libsvm
@@ -26,7 +26,7 @@ from featly.io.records import read_records
 from featly.io.writing import check_ending, separator_for, whole_file, write_frame
 from featly.progress import progress_bar
 
-__all__ = ["FORMATS", "TableFile", "column_names", "find_column", "read_table"]
+__all__ = ["FORMATS", "TableFile", "column_names", "read_table"]
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "libsvm", "matlab", "records")
 WORTH_A_BAR = 1 << 26  # bytes
@@ -118,10 +118,8 @@ class TableFile:
         ?,no
         <BLANKLINE>
         """
-        columns = [
-            self.names[find_column(self.names, column, "column", self.source)]
-            for column in dict.fromkeys(columns)
-        ]
+        find = ColumnFinder(self.names, self.source)
+        columns = [self.names[find(column, "column")] for column in dict.fromkeys(columns)]
         if not columns:
             raise DataError(f"no column of {self.source} was named: there is nothing to save")
         check_ending(path, json=False)
@@ -263,7 +261,7 @@ def read_table(
             if kind == "matlab":
                 return _from_matlab(opened, target)
             if kind == "arff":
-                read = partial(_from_arff, opened, target, missing, progress)
+                read = partial(_from_arff, opened, target, apart, missing, progress)
             elif kind == "libsvm":
                 read = partial(_from_libsvm, opened, target, n_features)
             else:
@@ -315,35 +313,6 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
         if kind == "arff":
             return read_header(opened, guess_encoding(opened.head(1 << 20))).names
         return []
-
-
-def find_column(names: Sequence[str], wanted: str | int, what: str, source: str) -> int:
-    """The position of a column by its name, or by its position; DataError with a suggestion."""
-    if isinstance(wanted, str):
-        if isinstance(names, DefaultNames):
-            found = names.position(wanted)
-            if found is not None:
-                return found
-        elif wanted in names:
-            return list(names).index(wanted)
-        if not re.fullmatch(r"-?\d+", wanted):
-            shown = [str(name)[:60] for name in list(names)[:5]]
-            lower = {str(name).lower(): str(name) for name in names}
-            near = difflib.get_close_matches(wanted.lower(), list(lower), n=1)
-            more = ", ..." if len(names) > 5 else ""
-            hint = (
-                f"; did you mean {lower[near[0]]!r}?"
-                if near
-                else f": its columns are {', '.join(shown)}{more}"
-            )
-            raise DataError(f"{what} {wanted!r} is no column of {source}{hint}")
-        wanted = int(wanted)
-    position = wanted + len(names) if wanted < 0 else wanted
-    if not 0 <= position < len(names):
-        raise DataError(
-            f"{what} {wanted} is no column of {source}: positions run from 0 to {len(names) - 1}"
-        )
-    return position
 
 
 # ---- the formats ---------------------------------------------------------------------------------
@@ -400,19 +369,26 @@ def _from_parquet(
 
 
 def _from_arff(
-    opened: Opened, target: str | int | None, missing: Sequence[str], progress: Any, encoding: str
+    opened: Opened,
+    target: str | int | None,
+    apart: Sequence[str | int],
+    missing: Sequence[str],
+    progress: Any,
+    encoding: str,
 ) -> TableFile:
     notes = []
     header = read_header(opened, encoding)
     header.missing = (*header.missing, *missing)
     names = header.names
-    if target is not None:
-        chosen = names[find_column(names, target, "target", opened.name)]
-    else:
+    chosen, aside = _resolved(opened, names, target, apart)
+    if target is None:
         chosen = header.target()
         if chosen is not None:
             notes.append(f"the target is {chosen!r}")
-    found, sparse = read_arff(opened, header, encoding, target=chosen, progress=progress)
+            aside.append(names.index(chosen))
+    found, sparse = read_arff(
+        opened, header, encoding, target=chosen, apart=aside, progress=progress
+    )
     if sparse:
         notes.append("sparse rows")
     if not scipy.sparse.issparse(found):
@@ -470,10 +446,11 @@ def _resolved(
     opened: Opened, names: list[str], target: str | int | None, apart: Sequence[str | int]
 ) -> tuple[str | None, list[int]]:
     """Name of the target, and positions of it and of what else stands apart."""
-    aside = [find_column(names, column, "column", opened.name) for column in apart]
+    find = ColumnFinder(names, opened.name)
+    aside = [find(column, "column") for column in apart]
     if target is None:
         return None, aside
-    position = find_column(names, target, "target", opened.name)
+    position = find(target, "target")
     return names[position], [*aside, position]
 
 

@@ -237,22 +237,22 @@ def _first_run() -> bool:
 
 def _ranking(found: Any, fitted: Any, *, selected: bool) -> dict[str, Any]:
     """Columns of the ranking, best first, with the names of the file."""
-    columns = fitted._table_columns()
-    columns = {"rank": columns.pop("rank")} | columns if "rank" in columns else columns
-    order = fitted.order_
-    if len(order) == len(columns["feature"]):
-        columns["feature"] = [str(found.names[f]) for f in order]
+    from featly.frames import is_frame
+
+    columns = fitted.table().to_dict(as_series=False)
+    if "rank" in columns:
+        columns = {"rank": columns.pop("rank")} | columns
+    if not is_frame(found.X):  # x0, x1, ... in a matrix, whose file may have names
+        columns["feature"] = [str(found.names[int(x[1:])]) for x in columns["feature"]]
     if not selected:
         columns.pop("selected", None)
-    return {
-        name: values.tolist() if hasattr(values, "tolist") else list(values)
-        for name, values in columns.items()
-    }
+    return columns
 
 
 def _document(found: Any, name: str, fitted: Any, columns: dict[str, Any]) -> dict[str, Any]:
     """All there is to say about a ranking, for machines."""
-    hidden = ("schema", "n_jobs", "verbose", "n_features_to_select")
+    from featly.present.job import OWN_OPTIONS
+
     rows, width = found.X.shape
     return {
         "featly": __version__,
@@ -260,9 +260,9 @@ def _document(found: Any, name: str, fitted: Any, columns: dict[str, Any]) -> di
         "rows": rows,
         "columns": width,
         "target": found.target,
-        "classes": found.classes(),
+        "classes": found.classes,
         "method": name,
-        "parameters": {k: v for k, v in fitted.get_params().items() if k not in hidden},
+        "parameters": {k: v for k, v in fitted.get_params().items() if k not in OWN_OPTIONS},
         "notes": found.notes,
         "ranking": _rows_of(columns),
     }
@@ -356,7 +356,7 @@ def rank(
             print_json(document)
             return
         rows = list(zip(*(values[:shown] for values in columns.values()), strict=True))
-        classes = ", ".join(f"{label} {n}" for label, n in found.classes().items())
+        classes = ", ".join(f"{label} {n}" for label, n in found.classes.items())
         more = f"{count - shown:,} more; --top 0 shows all" if count > shown else ""
         title = f"{name} for {found.target} ({classes})"
         print_table(list(columns), rows, title=title, note=more)
@@ -369,7 +369,7 @@ def select(
     target: Target = None,
     count: Annotated[
         str | None,
-        typer.Option("--count", "-k", help="How many columns: 20, or a fraction such as 0.1."),
+        typer.Option("--count", "-k", help="How many: 20, or a fraction such as 0.1; else half."),
     ] = None,
     output: Annotated[
         str | None,

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from featly.present.job import Job, method_name
+from featly.present.job import OWN_OPTIONS, Job, method_name
 from featly.registry import METHODS, Method, method_class
 
 __all__ = ["Description", "about_method", "description", "method_rows"]
@@ -27,7 +27,7 @@ def description(job: Job) -> Description:
     named = dict(zip(report.names, (str(name) for name in job.names), strict=True))
     lines = str(report).split("\n")
     lines[0] = lines[0].partition(": ")[2]  # the shape has been told
-    classes = job.classes()
+    classes = job.classes
     if classes:
         shown = ", ".join(f"{label} {count}" for label, count in list(classes.items())[:12])
         more = ", ..." if len(classes) > 12 else ""
@@ -89,7 +89,6 @@ def about_method(text: str) -> dict[str, Any]:
     name = method_name(text)
     method, cls = METHODS[name], method_class(name)
     meanings = _meanings(inspect.getdoc(cls) or "")
-    hidden = ("schema", "n_jobs", "verbose", "n_features_to_select")
     return {
         "name": name,
         "class": f"featly.{method.class_name}",
@@ -100,7 +99,7 @@ def about_method(text: str) -> dict[str, Any]:
         "parameters": [
             {"name": parameter, "default": repr(default), "meaning": meanings.get(parameter, "")}
             for parameter, default in cls().get_params().items()
-            if parameter not in hidden
+            if parameter not in OWN_OPTIONS
         ],
     }
 

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,14 +14,24 @@ import scipy.sparse
 
 from featly.errors import DataError, ParameterError, SchemaError
 from featly.frames import is_frame, open_table
-from featly.io import TableFile, find_column, read_table
-from featly.io.weights import read_schema_file, read_weights
+from featly.io import ColumnFinder, TableFile, read_table
+from featly.io.knowledge import read_schema_file, read_weights
 from featly.kinds import CONTINUOUS, KINDS
 from featly.registry import METHODS, Method, method_class
 from featly.schema import Schema
 
-__all__ = ["Job", "Request", "choose_method", "fit", "load", "method_name", "parse_settings"]
+__all__ = [
+    "OWN_OPTIONS",
+    "Job",
+    "Request",
+    "choose_method",
+    "fit",
+    "load",
+    "method_name",
+    "parse_settings",
+]
 
+OWN_OPTIONS = ("schema", "n_features_to_select", "n_jobs", "verbose")  # not for --set
 DEFAULTS = ("f-test", "svm-rfe")  # the first of them that takes a table ranks it
 LIKELY_TARGETS = ("class", "target", "outcome", "label", "y", "diagnosis", "status")
 
@@ -70,6 +81,7 @@ class Job:
         """What the target is called."""
         return self.table.target
 
+    @cached_property
     def classes(self) -> dict[str, int]:
         """Rows of every class."""
         if self.y is None:
@@ -109,8 +121,9 @@ def _prepared(table: TableFile, drop: list[str], parts: dict[str, Any], *, fill:
     X, y, names, notes = table.X, table.y, table.names, list(table.notes)
     rows = None
     if drop:
-        gone = {find_column(names, name, "--drop", table.source) for name in drop}
-        parts = _without(parts, names, gone, table)
+        find = ColumnFinder(names, table.source)
+        gone = {find(name, "--drop") for name in drop}
+        parts = _without(parts, find, gone)
         kept = [j for j in range(len(names)) if j not in gone]
         if not kept:
             raise DataError(f"nothing is left of {table.source} to rank: drop fewer columns")
@@ -142,13 +155,11 @@ def _prepared(table: TableFile, drop: list[str], parts: dict[str, Any], *, fill:
     return Job(table, X, y, names, schema, notes, rows)
 
 
-def _without(
-    parts: dict[str, Any], names: Sequence[str], gone: set[int], table: TableFile
-) -> dict[str, Any]:
+def _without(parts: dict[str, Any], find: ColumnFinder, gone: set[int]) -> dict[str, Any]:
     """The parts of a schema without the columns that are dropped; none of those may be kept."""
 
     def stays(part: str, name: Any) -> bool:
-        dropped = find_column(names, name, part, table.source) in gone
+        dropped = find(name, part) in gone
         if dropped and part == "keep":
             raise SchemaError(f"{name!r} cannot be kept and dropped")
         return not dropped
@@ -203,9 +214,10 @@ def _schema(
     parts: dict[str, Any], names: Sequence[str], table: TableFile, *, named: bool
 ) -> Schema:
     """A schema whose columns are all there; by position where the table itself has no names."""
+    find = ColumnFinder(names, table.source)
 
     def found(part: str, name: Any) -> Any:
-        position = find_column(names, name, part, table.source)
+        position = find(name, part)
         return position if named else str(names[position])
 
     Schema.of(parts)  # numbers out of range are told with the names that the user gave
@@ -237,8 +249,7 @@ def method_name(text: str) -> str:
 def parse_settings(name: str, settings: Sequence[str]) -> dict[str, Any]:
     """Parameters of a method from texts such as ``C=0.1``."""
     defaults = method_class(name)().get_params()
-    own_options = ("schema", "n_features_to_select", "n_jobs", "verbose")
-    known = [parameter for parameter in defaults if parameter not in own_options]
+    known = [parameter for parameter in defaults if parameter not in OWN_OPTIONS]
     values = {}
     for text in settings:
         parameter, mark, value = (part.strip() for part in text.partition("="))
@@ -268,7 +279,7 @@ def obstacles(method: Method, job: Job, kinds: Mapping[str, str], gap: str | Non
     ]
     if gap is not None and not method.missing:
         found.append(f"missing values ({gap!r})")
-    n_classes = len(job.classes())
+    n_classes = len(job.classes)
     if n_classes > 2 and not method.many_classes:
         found.append(f"{n_classes} classes")
     if scipy.sparse.issparse(job.X) and not method.sparse:

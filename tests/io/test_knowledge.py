@@ -1,7 +1,7 @@
 import pytest
 
 from featly.errors import SchemaError
-from featly.io.weights import read_schema_file, read_weights
+from featly.io.knowledge import read_schema_file, read_weights
 
 
 def write(tmp_path, content):
