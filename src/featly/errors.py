@@ -1,6 +1,14 @@
 """What featly raises and warns: every error names the culprit and what to do."""
 
-__all__ = ["ConvergenceWarning", "DataError", "ParameterError", "SchemaError", "SchemaWarning"]
+__all__ = [
+    "ConvergenceWarning",
+    "DataError",
+    "LeakWarning",
+    "ParameterError",
+    "SchemaError",
+    "SchemaWarning",
+    "StudyError",
+]
 
 
 class DataError(ValueError):
@@ -44,9 +52,17 @@ class ParameterError(ValueError):
     """
 
 
+class StudyError(RuntimeError):
+    """A study cannot go on as it is: another plan lies in its folder, or another run is at work."""
+
+
 class SchemaWarning(UserWarning):
     """A part of the schema is not used by the method at hand."""
 
 
 class ConvergenceWarning(UserWarning):
     """A solver stopped before its certificate reached the tolerance."""
+
+
+class LeakWarning(UserWarning):
+    """Test rows may have a say in what is tested on them."""

@@ -1,20 +1,127 @@
 """Gaps filled plainly, for methods that need complete columns."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from featly.frames import is_frame
+from featly.errors import DataError
+from featly.frames import is_frame, library_of
 
-__all__ = ["fill_missing"]
+__all__ = ["Filler", "fill_missing"]
 
 LEVEL = "missing"
+
+
+class Filler(TransformerMixin, BaseEstimator):
+    """Fill gaps: a column of numbers with its median, one of text with the level ``"missing"``.
+
+    Medians are those of the rows that ``fit`` has seen, so that inside an evaluation the test rows
+    are filled with what the training rows say. A column of numbers without any value becomes 0.
+
+    Parameters
+    ----------
+    columns : sequence of int or None, default=None
+        Positions of the columns to fill, where it is known which have gaps; None is all.
+
+    Attributes
+    ----------
+    medians_ : dict of int to float
+        By position.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly.preprocessing import Filler
+    >>> filler = Filler().fit(pl.DataFrame({"age": [50, 60, 70], "sex": ["f", "m", None]}))
+    >>> filler.transform(pl.DataFrame({"age": [None, 20], "sex": ["f", None]})).rows()
+    [(60.0, 'f'), (20.0, 'missing')]
+    """
+
+    def __init__(self, *, columns: Sequence[int] | None = None) -> None:
+        self.columns = columns
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the medians.
+
+        Parameters
+        ----------
+        X : polars frame or array
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        _check(X)
+        self.n_features_in_ = X.shape[1]
+        self.medians_ = {}
+        for position in self._positions():
+            median = _median(X, position)
+            if median is not None:
+                self.medians_[position] = median
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The table without gaps; complete columns are shared with X, not copied.
+
+        Parameters
+        ----------
+        X : polars frame or array
+
+        Returns
+        -------
+        X_filled
+        """
+        check_is_fitted(self)
+        _check(X)
+        return self._filled(X)[0]
+
+    def _positions(self) -> Sequence[int]:
+        return range(self.n_features_in_) if self.columns is None else self.columns
+
+    def _filled(self, X: Any) -> tuple[Any, list[int]]:
+        if is_frame(X):
+            return self._filled_frame(X)
+        wanted = np.array(self._positions(), np.int64)
+        gaps = wanted[np.isnan(X[:, wanted]).any(axis=0)]
+        if not len(gaps):
+            return X, []
+        filled = X.copy()
+        for column in gaps.tolist():
+            values = filled[:, column]
+            values[np.isnan(values)] = self.medians_[column]
+        return filled, gaps.tolist()
+
+    def _filled_frame(self, frame: Any) -> tuple[Any, list[int]]:
+        import polars as pl
+
+        series = frame.get_columns()
+        columns = []
+        for position in self._positions():
+            column = series[position]
+            name, column = column.name, column.alias("column")  # '*' and '^a$' are patterns
+            if position in self.medians_:
+                values = column.cast(pl.Float64)
+                if not (values.is_null() | values.is_nan()).any():
+                    continue
+                values = values.fill_nan(None).fill_null(self.medians_[position])
+                series[position] = values.alias(name)
+            elif column.null_count():
+                series[position] = column.cast(pl.String).fill_null(LEVEL).alias(name)
+            else:
+                continue
+            columns.append(position)
+        return (pl.DataFrame(series) if columns else frame), columns
 
 
 def fill_missing(X: Any) -> tuple[Any, list[int]]:
     """Fill gaps: a column of numbers with its median, one of text with the level ``"missing"``.
 
-    It uses all rows that it is given. Inside an evaluation, fill the training rows alone.
+    It uses all rows that it is given. Inside an evaluation, fit a :class:`Filler` to the training
+    rows instead.
 
     Parameters
     ----------
@@ -36,39 +143,41 @@ def fill_missing(X: Any) -> tuple[Any, list[int]]:
     >>> filled.rows(), columns
     ([(50.0, 'f'), (60.0, 'm'), (70.0, 'missing')], [0, 1])
     """
-    if is_frame(X):
-        return _fill_frame(X)
-    X = np.asarray(X)
-    gaps = np.flatnonzero(np.isnan(X).any(axis=0))
-    if not len(gaps):
-        return X, []
-    filled = X.copy()
-    for column in gaps:
-        values = filled[:, column]
-        present = values[~np.isnan(values)]
-        values[np.isnan(values)] = np.median(present) if len(present) else 0.0
-    return filled, gaps.tolist()
+    if not is_frame(X):
+        X = np.asarray(X)
+    return Filler(columns=_gappy(X)).fit(X)._filled(X)
 
 
-def _fill_frame(frame: Any) -> tuple[Any, list[int]]:
+def _check(X: Any) -> None:
+    library = library_of(X)
+    if library not in (None, "polars"):
+        raise DataError(f"gaps are filled in arrays and polars frames, this is one of {library}")
+
+
+def _gappy(X: Any) -> list[int]:
+    """Columns with gaps: a median of the others would be for nothing."""
+    if not is_frame(X):
+        found: list[int] = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
+        return found
+    _check(X)
+    return [
+        position
+        for position, column in enumerate(X.get_columns())
+        if column.null_count()
+        or (column.dtype.is_float() and column.alias("column").is_nan().any())
+    ]
+
+
+def _median(X: Any, position: int) -> float | None:
+    """The median of a column of numbers, 0 where it has none; None for text."""
+    if not is_frame(X):
+        values = X[:, position]
+        values = values[~np.isnan(values)]
+        return float(np.median(values)) if len(values) else 0.0
     import polars as pl
 
-    series = frame.get_columns()
-    columns = []
-    for position, column in enumerate(series):
-        name, column = column.name, column.alias("column")  # polars reads '*' and '^a$' as patterns
-        numeric = column.dtype.is_numeric() or column.dtype == pl.Null
-        if numeric:
-            values = column.cast(pl.Float64)
-            gaps = values.is_null() | values.is_nan()
-            if not gaps.any():
-                continue
-            values = values.fill_nan(None)
-            median = values.median()
-            series[position] = values.fill_null(0.0 if median is None else median).alias(name)
-        elif column.null_count():
-            series[position] = column.cast(pl.String).fill_null(LEVEL).alias(name)
-        else:
-            continue
-        columns.append(position)
-    return (pl.DataFrame(series) if columns else frame), columns
+    column = X.to_series(position).alias("column")
+    if not (column.dtype.is_numeric() or column.dtype == pl.Null):
+        return None
+    median = column.cast(pl.Float64).fill_nan(None).median()
+    return 0.0 if median is None else float(median)

@@ -1,17 +1,15 @@
-"""The command line: ``featly rank``, ``select``, ``describe``, ``methods``."""
+"""The command line: rank, select, evaluate, study, describe, methods."""
 
-import functools
 import gc
-import inspect
 import os
 import sys
-import warnings
-from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from featly import __version__
+from featly.present import evaluating
+from featly.present.guarding import MISTAKE, OWN_FAULT, guarded
 from featly.present.options import (
     File,
     Jobs,
@@ -27,7 +25,6 @@ from featly.registry import METHODS
 
 __all__ = ["app", "main", "run"]
 
-MISTAKE, OWN_FAULT, INTERRUPTED = 2, 1, 130
 SHOWN = 20  # rows of a table on a terminal
 
 app = typer.Typer(
@@ -77,87 +74,6 @@ def run() -> None:
         except OSError:
             code = code or MISTAKE
     os._exit(code)
-
-
-def _guarded(
-    shared: Callable[..., None] | None = None, without: Sequence[str] = ()
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function: its mistakes told in a line, options of `shared` added to it.
-
-    A mistake of the user's ends in code 2, one of featly's in code 1.
-    """
-
-    def guard(command: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(command)
-        def run(**options: Any) -> None:
-            _run(command, options)
-
-        parameters = dict(inspect.signature(command).parameters)
-        if shared is not None:
-            parameters.popitem()  # **shared
-            parameters |= inspect.signature(shared).parameters
-        kept = [p for name, p in parameters.items() if name not in without]
-        run.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in kept}
-        return run
-
-    return guard
-
-
-def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
-    from featly.present.printing import say, silence_broken_pipe
-
-    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
-        if not options.get("quiet"):
-            say(f"note: {message}", "yellow")
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for kind in _own_warnings():
-                warnings.simplefilter("always", kind)
-            warnings.showwarning = tell
-            command(**options)
-            sys.stdout.flush()
-    except BrokenPipeError:
-        silence_broken_pipe()
-        raise typer.Exit(0) from None
-    except KeyboardInterrupt:
-        say("featly: stopped; nothing was written")
-        raise typer.Exit(INTERRUPTED) from None
-    except MemoryError:
-        say(
-            "featly: there is not enough memory for this table: use fewer columns or rows, "
-            "or a machine with more"
-        )
-        raise typer.Exit(MISTAKE) from None
-    except Exception as problem:
-        if os.environ.get("FEATLY_DEBUG"):
-            raise
-        if _is_mistake(problem):
-            if isinstance(problem, OSError) and problem.errno is not None:
-                where = problem.filename or "standard output"
-                problem = OSError(f"{where} cannot be used: {problem.strerror}")
-            say(f"featly: {problem}", "red")
-            raise typer.Exit(MISTAKE) from None
-        say(
-            f"featly: this is a fault of featly's ({type(problem).__name__}: {problem}). "
-            "Please report it; FEATLY_DEBUG=1 shows where it happened",
-            "red",
-        )
-        raise typer.Exit(OWN_FAULT) from None
-
-
-def _own_warnings() -> tuple[type[Warning], ...]:
-    from featly.errors import ConvergenceWarning, SchemaWarning
-
-    return ConvergenceWarning, SchemaWarning
-
-
-def _is_mistake(problem: Exception) -> bool:
-    from featly.errors import DataError, ParameterError
-
-    return isinstance(problem, DataError | ParameterError | OSError)
 
 
 # ---- what commands do ----------------------------------------------------------------------------
@@ -312,7 +228,7 @@ def _options(
 
 
 @app.command()
-@_guarded(about_columns)
+@guarded(about_columns)
 def rank(
     file: File,
     target: Target = None,
@@ -363,7 +279,7 @@ def rank(
 
 
 @app.command()
-@_guarded(about_columns)
+@guarded(about_columns)
 def select(
     file: File,
     target: Target = None,
@@ -449,7 +365,7 @@ def _wanted(count: str | None) -> int | float | None:
 
 
 @app.command()
-@_guarded(about_columns, without=("fill",))
+@guarded(about_columns, without=("fill",))
 def describe(
     file: File,
     target: Target = None,
@@ -476,7 +392,7 @@ def describe(
 
 
 @app.command()
-@_guarded()
+@guarded()
 def methods(
     name: Annotated[
         str | None,
@@ -507,3 +423,7 @@ def methods(
         return
     names, rows = method_rows(short=on_terminal())
     print_table(names, rows, note="featly methods NAME tells more about one")
+
+
+app.command(name="evaluate")(evaluating.evaluate)
+app.add_typer(evaluating.study, name="study")

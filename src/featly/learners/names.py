@@ -1,0 +1,110 @@
+"""Learners by name, for plans and for the command line."""
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from featly.errors import ParameterError
+
+__all__ = ["LEARNERS", "make_learner"]
+
+
+def _encoded(classifier: Any) -> Any:
+    """A classifier of scikit-learn's behind the encoding of mixed columns."""
+    from sklearn.pipeline import make_pipeline
+
+    from featly.learners.encoding import Encoder
+
+    return make_pipeline(Encoder(), classifier)
+
+
+def _linear_svm(**parameters: Any) -> Any:
+    from featly.learners.linear_svm import LinearSVM
+
+    return LinearSVM(**parameters)
+
+
+def _logistic(**parameters: Any) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return _encoded(LogisticRegression(**{"max_iter": 1000} | parameters))
+
+
+def _naive_bayes(**parameters: Any) -> Any:
+    from sklearn.naive_bayes import GaussianNB
+
+    return _encoded(GaussianNB(**parameters))
+
+
+def _neighbours(count: int) -> Callable[..., Any]:
+    def make(**parameters: Any) -> Any:
+        from sklearn.neighbors import KNeighborsClassifier
+
+        return _encoded(KNeighborsClassifier(**{"n_neighbors": count} | parameters))
+
+    return make
+
+
+def _tree(**parameters: Any) -> Any:
+    from sklearn.tree import DecisionTreeClassifier
+
+    return _encoded(DecisionTreeClassifier(**{"random_state": 0} | parameters))
+
+
+def _forest(**parameters: Any) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return _encoded(RandomForestClassifier(**{"random_state": 0, "n_jobs": 1} | parameters))
+
+
+def _rbf_svm(**parameters: Any) -> Any:
+    from sklearn.svm import SVC
+
+    return _encoded(SVC(**parameters))
+
+
+LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "linear-svm": ("linear support vector machine, exact, quick over many sizes", _linear_svm),
+    "rbf-svm": ("support vector machine with a Gaussian kernel", _rbf_svm),
+    "logistic": ("logistic regression", _logistic),
+    "naive-bayes": ("Gaussian naive Bayes", _naive_bayes),
+    "1-nn": ("nearest neighbour", _neighbours(1)),
+    "5-nn": ("five nearest neighbours", _neighbours(5)),
+    "tree": ("decision tree (CART)", _tree),
+    "forest": ("random forest of 100 trees", _forest),
+}
+
+
+def make_learner(name: str, **parameters: Any) -> Any:
+    """A classifier by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``LEARNERS``.
+    **parameters
+        Passed on to it.
+
+    Returns
+    -------
+    classifier
+        All take mixed columns and gaps: see :class:`featly.learners.Encoder`.
+
+    Examples
+    --------
+    >>> from featly.learners import make_learner
+    >>> make_learner("linear-svm", C=10)
+    LinearSVM(C=10)
+    >>> make_learner("liner-svm")
+    Traceback (most recent call last):
+    ...
+    featly.errors.ParameterError: there is no learner 'liner-svm': did you mean 'linear-svm'?
+    """
+    if name not in LEARNERS:
+        near = difflib.get_close_matches(str(name), list(LEARNERS), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(LEARNERS)}"
+        raise ParameterError(f"there is no learner {name!r}: {hint}")
+    try:
+        return LEARNERS[name][1](**parameters)
+    except TypeError as problem:
+        raise ParameterError(f"learner {name!r}: {problem}") from None

@@ -1,0 +1,50 @@
+r"""Do methods differ, and which ones: tests over many runs, and intervals that do not flatter.
+
+.. math::
+
+    CD = q_\alpha \sqrt{\frac{k (k + 1)}{6 N}}, \qquad
+    \operatorname{var}(\bar d) = \Bigl(\frac{1}{J} + \frac{n_{test}}{n_{train}}\Bigr) s^2
+
+Demšar, J. (2006), Statistical comparisons of classifiers over multiple data sets, *Journal of
+Machine Learning Research* 7, 1-30.
+
+Which test answers which question:
+
+============================================== ==================================================
+Do methods differ over several datasets?       :func:`friedman`
+Which of them do, all with all?                :func:`nemenyi`, or :func:`wilcoxon_holm`
+Is one better than each of the others?         :func:`wilcoxon_holm` with a control
+Do unpaired runs differ, and which? (the book) :func:`kruskal_tukey`
+Do two methods differ on one dataset?          :func:`corrected_resampled_t` over its splits
+How sure is a mean over the splits?            :func:`corrected_interval`
+============================================== ==================================================
+
+The splits of one dataset share rows. Used as blocks or as a sample, they make any small
+difference significant once there are enough of them; the last two tests allow for that.
+"""
+
+from featly.measures.paired import Friedman, Nemenyi, friedman, nemenyi
+from featly.measures.pairwise import WilcoxonHolm, holm, wilcoxon_holm
+from featly.measures.resampled import (
+    TTest,
+    corrected_interval,
+    corrected_resampled_t,
+    plain_interval,
+)
+from featly.measures.unpaired import KruskalTukey, kruskal_tukey
+
+__all__ = [
+    "Friedman",
+    "KruskalTukey",
+    "Nemenyi",
+    "TTest",
+    "WilcoxonHolm",
+    "corrected_interval",
+    "corrected_resampled_t",
+    "friedman",
+    "holm",
+    "kruskal_tukey",
+    "nemenyi",
+    "plain_interval",
+    "wilcoxon_holm",
+]

@@ -1,0 +1,266 @@
+"""From the options of ``featly evaluate`` to a study, and from its results to words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from featly.errors import DataError, ParameterError
+from featly.measures.sizes import SIZE_RULES
+from featly.present import job
+from featly.present.printing import on_terminal, print_json, print_table, say
+from featly.registry import METHODS
+from featly.study import Dataset, Results, Study
+from featly.study.reading import SPLITTERS
+
+__all__ = ["check", "plan", "plan_lines", "show"]
+
+COUNTED = {"subsampling": "n_splits", "bootstrap": "n_splits", "k-fold": "n_folds",
+           "balanced-k-fold": "n_folds"}  # fmt: skip
+
+
+# ---- the plan ------------------------------------------------------------------------------------
+def check(options: Mapping[str, Any]) -> None:
+    """Refuse what cannot be before the file is read."""
+    _splitter(options)
+    _sizes(options["sizes"])
+    _rule(options["rule"])
+    if options["methods"] is not None:
+        _names(options["methods"])
+
+
+def plan(options: Mapping[str, Any]) -> Study:
+    """Read the table and write down the study."""
+    from dataclasses import fields
+
+    known = [f.name for f in fields(job.Request)]
+    given = {k: v for k, v in options.items() if k in known and v is not None} | {"fill": False}
+    splits = _splitter(options)
+    with job.load(job.Request(**given), verbose=False) as found:
+        for option in ("row_groups", "split_column"):
+            name = options[option]
+            if name is not None and name not in [str(n) for n in found.names]:
+                raise DataError(f"--{option.replace('_', '-')} {name!r} is no column of the table")
+        data = Dataset.of(
+            found.X,
+            found.y,
+            name=str(found.table.source).strip("'").rpartition("/")[2].partition(".")[0] or "data",
+            schema=found.schema,
+            row_groups=options["row_groups"],
+            official=options["split_column"],
+        )
+        names = (
+            _able(found, fill=options["fill"])
+            if options["methods"] is None
+            else _names(options["methods"])
+        )
+    return Study(
+        {name: "none" if name == "none" else name for name in names},
+        data,
+        splits,
+        sizes=_sizes(options["sizes"]),
+        learner=[name.strip() for name in options["learner"].split(",")],
+        metrics=tuple(dict.fromkeys([options["metric"], "bcr", "accuracy"])),
+        selection="outside" if options["outside"] else "inside",
+        fill=bool(options["fill"]),
+        null=options["null"],
+        random_state=options["seed"],
+        title=data.name,
+    )
+
+
+def _splitter(options: Mapping[str, Any]) -> Any:
+    kind = options["protocol"]
+    if kind not in SPLITTERS:
+        raise ParameterError(f"--protocol {kind!r}: there are {', '.join(SPLITTERS)}")
+    if options["split_column"] is not None and kind != "holdout":
+        kind = "holdout" if kind == "subsampling" else kind
+        if kind != "holdout":
+            raise ParameterError(
+                f"--split-column goes with --protocol holdout, not with {kind}: leave one out"
+            )
+    parameters: dict[str, Any] = {}
+    if options["splits"] is not None:
+        if kind not in COUNTED:
+            raise ParameterError(f"--splits says nothing to {kind}: leave it out")
+        parameters[COUNTED[kind]] = options["splits"]
+    if options["test_size"] is not None:
+        if kind not in ("subsampling", "holdout") or options["split_column"] is not None:
+            raise ParameterError(f"--test-size says nothing to {kind}: leave it out")
+        parameters["test_size"] = options["test_size"]
+    if options["split_column"] is not None:
+        return SPLITTERS[kind](column=options["split_column"])
+    if kind != "leave-one-out":
+        parameters["random_state"] = options["seed"]
+    return SPLITTERS[kind](**parameters)
+
+
+def _sizes(text: str) -> Any:
+    if text in ("powers", "all", "rule-of-thumb"):
+        return text
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(
+            f"--sizes {text!r}: give numbers with commas, powers, all or rule-of-thumb"
+        ) from None
+
+
+def _rule(text: str) -> str | int:
+    if text.isdecimal():
+        return int(text)
+    usable = [name for name in SIZE_RULES if name not in ("largest-gap", "two-variances")]
+    if text not in usable:
+        raise ParameterError(f"--rule {text!r}: give a number or one of {', '.join(usable)}")
+    return text
+
+
+def _names(text: str) -> list[str]:
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    found = [name if name == "none" else job.method_name(name) for name in names]
+    twice = [name for name in found if found.count(name) > 1]
+    if twice or not found:
+        raise ParameterError(f"--methods {text!r}: give different names, with commas")
+    return found
+
+
+def _able(found: job.Job, *, fill: bool) -> list[str]:
+    """The methods that take the table, and no selection beside them."""
+    kinds, gap = job._kinds(found), None if fill else job._first_gap(found)
+    able = [n for n, method in METHODS.items() if not job.obstacles(method, found, kinds, gap)]
+    if not able:
+        job.choose_method(found)  # says what stands in the way
+    return [*able, "none"]
+
+
+def plan_lines(study: Study) -> list[str]:
+    """What will be done, in a few lines."""
+    lines = []
+    for data in list(study.datasets.values())[:5]:
+        groups = "" if data.row_groups is None else f", {data.row_groups.max() + 1} groups of rows"
+        lines.append(
+            f"{data.name}: {data.n_rows:,} rows, {data.n_features:,} columns, "
+            f"{len(data.classes)} classes{groups}"
+        )
+    if len(study.datasets) > 5:
+        lines.append(f"and {len(study.datasets) - 5} other datasets")
+    lines.append(
+        f"{', '.join(study.methods)} judged by {', '.join(study.learners)} on {study.splits!r}"
+        + (f", and {study.null} times with shuffled labels" if study.null else "")
+    )
+    return lines
+
+
+# ---- the results ---------------------------------------------------------------------------------
+def show(
+    results: Results, *, metric: str, rule: str, curves: bool, json: bool, quiet: bool
+) -> None:
+    """Tables on standard output, words about them on standard error."""
+    chosen = results.summary(metric, rule=_rule(rule))
+    comparison = (
+        results.compare(metric, size="chosen") if len(results.about["methods"]) > 1 else None
+    )
+    if json:
+        print_json(_document(results, chosen, comparison, metric, rule))
+        return
+    if results.biased and not quiet:
+        say("BIASED: columns were selected on all rows, test rows included", "red")
+    one = len(results.about["datasets"]) == 1 and len(results.about["learners"]) == 1
+    table = results.curves(metric) if curves else chosen
+    if on_terminal():
+        table = _for_people(table, metric, curves=curves, one=one)
+    title = f"{metric} on rows that the selection never saw"
+    if results.biased:
+        title = f"{metric}, BIASED: columns were selected on all rows"
+    print_table(table.columns, table.rows(), title=title)
+    if not quiet:
+        for line in _lines(results, comparison, metric):
+            say(line)
+
+
+def _for_people(table: Any, metric: str, *, curves: bool, one: bool) -> Any:
+    import polars as pl
+
+    value = "mean" if curves else metric
+    interval = pl.format(
+        "{} to {}",
+        pl.col("lower").round(3).cast(pl.String),
+        pl.col("upper").round(3).cast(pl.String),
+    )
+    columns = [
+        *([] if one else ["dataset"]),
+        "method",
+        *([] if one else ["learner"]),
+        pl.col("size").alias("columns"),
+        pl.col(value).round(3).alias(metric),
+        interval.alias("95% interval"),
+        pl.col("kuncheva").round(3).alias("stability"),
+    ]
+    if not curves:
+        columns += [
+            pl.col("geometric_mean").round(3).alias("both"),
+            pl.col("seconds").round(4).alias("s a fit"),
+        ]
+    return table.select(columns)
+
+
+def _lines(results: Results, comparison: Any, metric: str) -> list[str]:
+    """What a reader should take away."""
+    lines = []
+    if comparison is not None:
+        for row in comparison.pairs.rows(named=True):
+            real = row["p_adjusted"] < 0.05
+            where = "" if len(results.about["datasets"]) == 1 else f"{row['dataset']}: "
+            lines.append(
+                f"{where}{row['method_a']} - {row['method_b']}: {row['difference']:+.3f} "
+                f"({row['lower']:+.3f} to {row['upper']:+.3f}), p = {row['p_adjusted']:.2g}"
+                f"{'' if real else ': no more than chance'}"
+            )
+        if comparison.friedman is not None and len(results.about["datasets"]) > 2:
+            lines += [comparison.friedman.summary(), comparison.nemenyi.summary()]
+    if results.about["null"]:
+        for row in results.null_test(metric).rows(named=True):
+            lines.append(
+                f"{row['method']} ({row['learner']}) at its best size {row['observed']:.3f}; "
+                f"shuffled labels {row['null_mean']:.3f} on average, {row['null_best']:.3f} at "
+                f"best of {row['n_null']}: p = {row['p_value']:.2g}"
+            )
+    failed = results.failures
+    if failed.height:
+        many = "fit" if failed.height == 1 else "fits"
+        lines.append(f"{failed.height:,} {many} failed, the first: {failed['error'][0]}")
+    lines += [f"note: {note}" for note in results.notes[:3]]
+    verdicts = results.verdicts()
+    if len(verdicts):
+        lines.append(repr(verdicts))
+    return lines
+
+
+def _document(
+    results: Results, chosen: Any, comparison: Any, metric: str, rule: str
+) -> dict[str, Any]:
+    about = {k: v for k, v in results.about.items() if k != "datasets"}
+    about["datasets"] = {
+        name: {k: v for k, v in data.items() if k not in ("names", "kinds", "roles")}
+        for name, data in results.about["datasets"].items()
+    }
+    document = {
+        "about": about,
+        "biased": results.biased,
+        "metric": metric,
+        "rule": rule,
+        "summary": chosen.to_dicts(),
+        "curves": results.curves(metric).to_dicts(),
+        "failures": results.failures.height,
+    }
+    if comparison is not None:
+        document["pairs"] = comparison.pairs.to_dicts()
+        if comparison.friedman is not None:
+            document["friedman_p"] = comparison.friedman.p_value
+            document["mean_ranks"] = dict(
+                zip(comparison.friedman.names, comparison.friedman.mean_ranks, strict=True)
+            )
+            document["critical_difference"] = comparison.nemenyi.critical_difference
+    if results.about["null"]:
+        document["null"] = results.null_test(metric).to_dicts()
+    if len(results.claims):
+        document["verdicts"] = results.verdicts().table().to_dicts()
+    return document

@@ -1,0 +1,47 @@
+"""Honest evaluation: methods judged on rows that their selection never saw.
+
+Examples
+--------
+>>> from featly.datasets import make_cohort
+>>> from featly.study import Study, Subsampling
+>>> cohort = make_cohort(n_patients=60, n_genes=100, missing_rate=0.0)
+>>> study = Study("svm-rfe", cohort, splits=Subsampling(10), sizes=[5, 20]).run()
+>>> study.curves().select("size", "n").rows()
+[(5, 10), (20, 10)]
+"""
+
+from featly.study.comparing import Comparison
+from featly.study.dataset import Dataset
+from featly.study.plan import Study
+from featly.study.reading import read_dataset, read_plan
+from featly.study.results import Results
+from featly.study.splits import (
+    Bootstrap,
+    DistributionBalancedKFold,
+    Holdout,
+    KFold,
+    LeaveOneOut,
+    Split,
+    Subsampling,
+)
+from featly.study.verdicts import Claim, Finding, Verdict, Verdicts
+
+__all__ = [
+    "Bootstrap",
+    "Claim",
+    "Comparison",
+    "Dataset",
+    "DistributionBalancedKFold",
+    "Finding",
+    "Holdout",
+    "KFold",
+    "LeaveOneOut",
+    "Results",
+    "Split",
+    "Study",
+    "Subsampling",
+    "Verdict",
+    "Verdicts",
+    "read_dataset",
+    "read_plan",
+]

@@ -1,0 +1,448 @@
+"""A table, its target and what is known about its rows, ready to be split again and again."""
+
+import functools
+import hashlib
+import pickle
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from featly.errors import DataError, LeakWarning
+from featly.frames import (
+    ArrayTable,
+    DefaultNames,
+    Table,
+    as_floats,
+    is_frame,
+    library_of,
+    open_table,
+    refuse_shapes,
+    take_columns,
+    values_of,
+)
+from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.measures.recovery import Roles
+from featly.problem import read_target
+from featly.reading import read
+from featly.schema import Columns, Schema
+from featly.study.splits import suspect_identifier
+
+__all__ = ["Dataset", "open_shared", "take_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A table and its target, as a study sees it.
+
+    Make one with :meth:`of`. Numbers lie in one array, mixed columns in a polars frame whose
+    dtypes tell the kinds.
+
+    Attributes
+    ----------
+    name : str
+    X : float array, sparse matrix or polars frame
+    y : array
+        The label of every row.
+    codes : int64 array
+        The class of every row as a position in `classes`.
+    classes : array
+        The labels, sorted.
+    names : sequence of str
+        Of the columns.
+    kinds : uint8 array
+        See :mod:`featly.kinds`.
+    schema : Schema or None
+        What is known about the columns beside their kinds, by position.
+    row_groups : int64 array or None
+        Which rows belong together, such as those of one patient.
+    official : array of str or None
+        "train" or "test", where somebody else has split the table.
+    roles : Roles or None
+        Which columns are relevant, where that is known.
+    """
+
+    name: str
+    X: Any
+    y: npt.NDArray[Any]
+    codes: npt.NDArray[np.int64]
+    classes: npt.NDArray[Any]
+    names: list[str] | DefaultNames
+    kinds: npt.NDArray[np.uint8]
+    schema: Schema | None = None
+    row_groups: npt.NDArray[np.int64] | None = None
+    official: npt.NDArray[Any] | None = None
+    roles: Roles | None = None
+    gappy: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Any = None,
+        *,
+        name: str = "data",
+        schema: Schema | dict[str, Any] | None = None,
+        row_groups: Any = None,
+        official: Any = None,
+        roles: Roles | None = None,
+    ) -> "Dataset":
+        """Read and check a table.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix; or an object with `X` and `y`
+            Such as what the makers of :mod:`featly.datasets` return; their schema and roles are
+            taken over.
+        y : sequence or str, optional
+            The class of every row, or the name of the column of X that holds it.
+        name : str, default="data"
+        schema : Schema, dict or None
+        row_groups : sequence or str, optional
+            What tells rows that belong together, such as the patient: an entry a row, or the name
+            of a column of X, which is then no feature any more.
+        official : sequence or str, optional
+            "train" or "test" for every row, or the name of the column that says so.
+        roles : Roles, optional
+
+        Returns
+        -------
+        Dataset
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from featly.study import Dataset
+        >>> frame = pl.DataFrame({"who": [1, 1, 2], "age": [50, 51, 60], "ill": [0, 1, 1]})
+        >>> data = Dataset.of(frame, "ill", row_groups="who", name="visits")
+        >>> data
+        Dataset('visits', 3 rows, 1 columns, 2 classes, 2 row groups)
+        """
+        if isinstance(X, Dataset):
+            return replace(X, name=name) if name != "data" else X
+        if y is None and hasattr(X, "X") and hasattr(X, "y"):
+            roles = getattr(X, "roles", None) if roles is None else roles
+            schema = getattr(X, "schema", None) if schema is None else schema
+            X, y = X.X, X.y
+        if y is None:
+            raise DataError(f"dataset {name!r} has no target: pass y, or the name of its column")
+        refuse_shapes(X)
+        X, taken = _without_columns(X, {"y": y, "row_groups": row_groups, "official": official})
+        y, row_groups, official = taken["y"], taken["row_groups"], taken["official"]
+        if is_frame(X) and row_groups is None:
+            _warn_of_repeats(X, name)
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        codes, classes = read_target(y, n_rows, f"dataset {name!r}", many_classes=True)
+        X, columns = _normal_form(X, Schema.of(schema))
+        if roles is not None and roles.n_features != len(columns.kinds):
+            raise DataError(
+                f"dataset {name!r} has {len(columns.kinds)} columns, its roles speak of "
+                f"{roles.n_features}"
+            )
+        return cls(
+            name=name,
+            X=X,
+            y=classes[codes],
+            codes=codes,
+            classes=classes,
+            names=columns.names,
+            kinds=columns.kinds,
+            schema=_by_position(columns),
+            row_groups=_group_codes(row_groups, n_rows, name),
+            official=_checked_length(official, n_rows, "official", name),
+            roles=roles,
+            gappy=tuple(_gappy(X)),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.kinds)
+
+    def __repr__(self) -> str:
+        groups = "" if self.row_groups is None else f", {self.row_groups.max() + 1} row groups"
+        return (
+            f"Dataset({self.name!r}, {self.n_rows} rows, {self.n_features} columns, "
+            f"{len(self.classes)} classes{groups})"
+        )
+
+    def shuffled(self, draw: int, random_state: int) -> "Dataset":
+        """The same table with its labels shuffled: nothing in it can be learnt any more.
+
+        Rows that belong together and share a label keep sharing one.
+        """
+        rng = np.random.default_rng(np.random.SeedSequence([random_state, 0x5EED, draw]))
+        if self.row_groups is None:
+            codes = self.codes[rng.permutation(self.n_rows)]
+        else:
+            codes = _shuffled_groups(self.codes, self.row_groups, rng)
+        return replace(self, codes=codes, y=self.classes[codes])
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that a study uses: the same table gives the same text."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(repr((self.n_rows, self.names[:], self.kinds.tolist())).encode())
+        digest.update(repr((self.classes.tolist(), self.schema)).encode())
+        digest.update(self.codes.tobytes())
+        for part in (self.row_groups, self.official):
+            digest.update(b"-" if part is None else repr(part.tolist()).encode())
+        for block in _blocks(self.X):
+            digest.update(block)
+        return digest.hexdigest()
+
+    def share(self, folder: Path) -> str:
+        """Write the table so that other processes can map it instead of copying it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        small = replace(self, X=None)
+        if is_frame(self.X):
+            numeric = [c for c, kind in enumerate(self.X.dtypes) if kind.is_numeric()]
+            if numeric:
+                numbers = open_table(self.X).numbers(numeric)
+                np.save(folder / "numbers.npy", np.asfortranarray(numbers))
+            labels = [c for c in range(self.n_features) if c not in set(numeric)]
+            self.X[:, labels].write_ipc(folder / "labels.arrow", compression="uncompressed")
+        elif scipy.sparse.issparse(self.X):
+            for part in ("data", "indices", "indptr"):
+                np.save(folder / f"{part}.npy", getattr(self.X, part))
+        else:
+            np.save(folder / "X.npy", self.X)
+        (folder / "dataset.pickle").write_bytes(pickle.dumps(small))
+        return str(folder)
+
+
+@functools.lru_cache(maxsize=64)
+def open_shared(folder: str) -> Dataset:
+    """A dataset that another process has shared: its numbers are mapped, not copied."""
+    place = Path(folder)
+    small: Dataset = pickle.loads((place / "dataset.pickle").read_bytes())
+    if (place / "X.npy").exists():
+        return replace(small, X=np.load(place / "X.npy", mmap_mode="r"))
+    if (place / "labels.arrow").exists():
+        return replace(small, X=_mapped_frame(place, small))
+    parts = [
+        np.load(place / f"{part}.npy", mmap_mode="r") for part in ("data", "indices", "indptr")
+    ]
+    shape = (small.n_rows, small.n_features)
+    return replace(small, X=scipy.sparse.csr_array(tuple(parts), shape=shape))
+
+
+def _mapped_frame(place: Path, small: Dataset) -> Any:
+    """A frame whose columns of numbers lie in a mapped file; labels are this process's own."""
+    import polars as pl
+
+    labels = {column.name: column for column in pl.read_ipc(place / "labels.arrow").get_columns()}
+    path, series = place / "numbers.npy", []
+    numbers = iter(np.load(path, mmap_mode="r").T if path.exists() else ())
+    for column in range(small.n_features):
+        name = small.names[column]
+        series.append(labels[name] if name in labels else pl.Series(name, next(numbers)))
+    return pl.DataFrame(series)
+
+
+def take_rows(X: Any, rows: npt.NDArray[Any]) -> Any:
+    """Some rows of a table, in the given order."""
+    return X[rows]
+
+
+# ---- reading -------------------------------------------------------------------------------------
+def _without_columns(X: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Take the target and other columns that are given by name out of a frame."""
+    if not is_frame(X):
+        for part, value in named.items():
+            if isinstance(value, str):
+                raise DataError(f"{part}={value!r} names a column, but X is no data frame")
+        return X, named
+    names = open_table(X).names
+    found = dict(named)
+    gone: set[int] = set()
+    for part, value in named.items():
+        if not isinstance(value, str):
+            continue
+        if value not in names:
+            raise DataError(f"{part}={value!r} is no column of the table")
+        gone.add(names.index(value))
+        found[part] = _column(X, names.index(value))
+    if not gone:
+        return X, found
+    return take_columns(X, [j for j in range(len(names)) if j not in gone]), found
+
+
+def _column(frame: Any, position: int) -> Any:
+    library = library_of(frame)
+    if library == "pandas":
+        return frame.iloc[:, position].to_numpy()
+    if library == "polars":
+        column = frame.to_series(position)
+        if not column.dtype.is_numeric():
+            return np.array(column.cast(str).to_list(), dtype=object)
+        return column.to_numpy()
+    import narwhals as nw
+
+    whole = nw.from_native(frame, eager_only=True)
+    return np.array(whole[whole.columns[position]].to_list(), dtype=object)
+
+
+def _warn_of_repeats(X: Any, name: str) -> None:
+    table = open_table(X)
+    suspect = suspect_identifier(X) if library_of(X) == "polars" else _suspect_in(X, table)
+    if suspect is not None:
+        warnings.warn(
+            f"dataset {name!r}: column {suspect!r} looks like an identifier that repeats, so rows "
+            "of one individual may be on both sides of a split, and results too good: pass "
+            f"row_groups={suspect!r}, or leave the column out",
+            LeakWarning,
+            stacklevel=4,
+        )
+
+
+def _suspect_in(X: Any, table: Table) -> str | None:
+    """The same for a frame of another library: its columns of text and whole numbers."""
+    import polars as pl
+
+    series = []
+    for position, column_name in enumerate(table.names):
+        values = pl.Series(column_name, list(_column(X, position)), strict=False)
+        series.append(values)
+    return suspect_identifier(pl.DataFrame(series))
+
+
+def _normal_form(X: Any, schema: Schema) -> tuple[Any, Columns]:
+    """Numbers as one array, mixed columns as a polars frame whose dtypes tell the kinds."""
+    if scipy.sparse.issparse(X):
+        names: Any = DefaultNames(X.shape[1])
+        columns = schema.resolve(names, np.full(X.shape[1], CONTINUOUS))
+        if (columns.kinds == CATEGORICAL).any():
+            read(X, schema)  # says why not
+        matrix = scipy.sparse.csr_array(X)
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+        return matrix, columns
+    if not is_frame(X):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise DataError(f"X has {X.ndim} dimensions, where a table has 2")
+        if X.dtype.kind in "OUST":
+            table: Table = open_table(X)
+        else:
+            table = ArrayTable(X)
+            columns = schema.resolve(table.names, np.full(X.shape[1], CONTINUOUS))
+            if (columns.kinds == CONTINUOUS).all():
+                return as_floats(X), columns
+    else:
+        table = open_table(X)
+    columns = schema.resolve(table.names, table.kinds())
+    categorical = columns.kinds == CATEGORICAL
+    told = columns.kinds == columns.inferred  # by the dtypes alone
+    if library_of(X) == "polars" and categorical.any() and told.all():
+        return X, columns
+    values = _numbers(table, schema)
+    if not categorical.any():
+        return values, columns
+    return _frame(table, columns, values), columns
+
+
+def _numbers(table: Table, schema: Schema) -> Any:
+    source: Any = read(table, schema).source
+    return source.values
+
+
+def _frame(table: Table, columns: Columns, values: Any) -> Any:
+    import polars as pl
+
+    series, number = [], 0
+    for position, kind in enumerate(columns.kinds):
+        name = columns.names[position]
+        if kind == CATEGORICAL:
+            codes, levels = table.texts(position)
+            texts = np.array([None, *(str(level) for level in levels)], dtype=object)[codes]
+            series.append(pl.Series(name, texts.tolist(), dtype=pl.Categorical))
+        else:
+            series.append(pl.Series(name, np.ascontiguousarray(values[:, number])).fill_nan(None))
+            number += 1
+    return pl.DataFrame(series)
+
+
+def _by_position(columns: Columns) -> Schema | None:
+    """What a schema says beside the kinds that dtypes tell, by position; None where nothing."""
+    ordinal = np.flatnonzero((columns.kinds == ORDINAL) & (columns.kinds != CATEGORICAL)).tolist()
+    if not ordinal and not columns.given():
+        return None
+    prior, costs = columns.prior, columns.costs
+    return Schema(
+        ordinal=ordinal,
+        keep=columns.keep.tolist(),
+        prior={} if prior is None else {int(j): float(prior[j]) for j in np.flatnonzero(prior > 1)},
+        costs={} if costs is None else {int(j): float(costs[j]) for j in np.flatnonzero(costs > 0)},
+        column_groups={group: members.tolist() for group, members in columns.groups.items()},
+    )
+
+
+def _group_codes(groups: Any, n_rows: int, name: str) -> npt.NDArray[np.int64] | None:
+    values = _checked_length(groups, n_rows, "row_groups", name)
+    if values is None:
+        return None
+    missing = [v is None or v != v for v in values.tolist()]
+    if any(missing):
+        raise DataError(
+            f"row_groups of {name!r} is missing in row {missing.index(True)}: give every row a "
+            "group, a row of its own if need be"
+        )
+    return np.unique([str(v) for v in values.tolist()], return_inverse=True)[1].astype(np.int64)
+
+
+def _checked_length(values: Any, n_rows: int, what: str, name: str) -> npt.NDArray[Any] | None:
+    if values is None:
+        return None
+    values = np.asarray(values_of(values))
+    if values.ndim != 1 or len(values) != n_rows:
+        raise DataError(f"{what} of {name!r} must have an entry for each of the {n_rows} rows")
+    return values
+
+
+def _gappy(X: Any) -> list[int]:
+    """Columns with a missing value somewhere."""
+    if scipy.sparse.issparse(X):
+        return np.unique(X.indices[np.isnan(X.data)]).tolist()
+    if not is_frame(X):
+        return np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
+    return [
+        position
+        for position, column in enumerate(X.get_columns())
+        if column.null_count() or (column.dtype.is_float() and column.alias("").is_nan().any())
+    ]
+
+
+def _shuffled_groups(
+    codes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64], rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Labels shuffled between groups where each has one label, else between rows."""
+    first = np.unique(groups, return_index=True)[1]
+    by_group = codes[first]
+    if (by_group[groups] != codes).any():
+        return codes[rng.permutation(len(codes))]
+    return by_group[rng.permutation(len(by_group))][groups]
+
+
+def _blocks(X: Any) -> Any:
+    if scipy.sparse.issparse(X):
+        yield from (X.data.tobytes(), X.indices.tobytes(), X.indptr.tobytes())
+    elif is_frame(X):
+        for column in X.get_columns():
+            if column.dtype.is_numeric():
+                yield column.to_numpy().tobytes()
+            else:
+                yield repr(column.cast(str).to_list()).encode()
+    else:
+        step = max(1, (1 << 24) // max(1, X.shape[1] * X.itemsize))
+        for low in range(0, len(X), step):
+            yield np.ascontiguousarray(X[low : low + step]).tobytes()

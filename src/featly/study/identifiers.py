@@ -1,0 +1,110 @@
+"""Columns that tell which rows belong to one patient, found by their names and their repeats."""
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["suspect_identifier"]
+
+# one of these must be there; plurals are not, "persons" is a count
+WHO = (
+    "animal",
+    "case",
+    "donor",
+    "individual",
+    "mouse",
+    "mrn",
+    "participant",
+    "patient",
+    "person",
+    "pid",
+    "proband",
+    "pt",
+    "ptid",
+    "respondent",
+    "sample",
+    "specimen",
+    "subj",
+    "subject",
+    "usubjid",
+    "volunteer",
+)
+LABEL = (
+    "barcode",
+    "code",
+    "id",
+    "identifier",
+    "key",
+    "label",
+    "name",
+    "no",
+    "nr",
+    "num",
+    "number",
+    "uid",
+    "uuid",
+)
+ALONE = ("id", "identifier", "uid", "uuid")  # these also say it without a WHO
+MOST_REPEATS = 20  # rows a value on average; beyond, it is more likely a site or a batch
+FEWEST_VALUES = 3  # a "case" of two values is an outcome
+PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def suspect_identifier(frame: "pl.DataFrame") -> str | None:
+    """Find a column that looks like the identifier of a patient with several rows.
+
+    Its name consists of words such as patient, subject, donor, sample, id, number; it holds text
+    or whole numbers; it has at least 3 values, some of them repeated, and no more than 20 rows a
+    value on average. Of several, the one with the fewest values: a patient has several samples.
+
+    Parameters
+    ----------
+    frame : polars frame
+
+    Returns
+    -------
+    str or None
+        The name of the column.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly.study.splits import suspect_identifier
+    >>> ages = [50, 51, 60, 61, 70, 44]
+    >>> suspect_identifier(pl.DataFrame({"PatientID": [1, 1, 2, 2, 3, 4], "age": ages}))
+    'PatientID'
+
+    One row a patient is no danger:
+
+    >>> suspect_identifier(pl.DataFrame({"PatientID": [1, 2, 3, 4, 5, 6], "age": ages}))
+    """
+    import polars as pl
+
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    found = []
+    for name, dtype in frame.schema.items():
+        if not _sounds_like_one(name) or not (dtype.is_integer() or dtype in texts):
+            continue
+        values = frame.get_column(name).drop_nulls()
+        n_values = values.n_unique()
+        repeats = n_values < len(values) <= MOST_REPEATS * n_values
+        if repeats and n_values >= FEWEST_VALUES:
+            found.append((n_values, name))
+    return min(found)[1] if found else None
+
+
+def _sounds_like_one(name: str) -> bool:
+    words = [word.lower() for word in PARTS.findall(name)]
+    words = [part for word in words for part in _apart(word)]
+    known = all(word in WHO + LABEL for word in words)
+    return known and any(word in WHO + ALONE for word in words)
+
+
+def _apart(word: str) -> list[str]:
+    """Written together: patientid is patient and id."""
+    for who in WHO:
+        if word.startswith(who) and word[len(who) :] in LABEL:
+            return [who, word[len(who) :]]
+    return [word]

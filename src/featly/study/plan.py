@@ -1,0 +1,393 @@
+"""A study: methods x datasets x splits x sizes, written down before it is run."""
+
+import platform
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from featly.errors import DataError, ParameterError, StudyError
+from featly.learners import make_learner
+from featly.measures.classification import METRICS
+from featly.registry import METHODS, method_class
+from featly.study.dataset import Dataset
+from featly.study.fold import Protocol, Sizes, sizes_for
+from featly.study.results import SELECTION_METRICS, Results
+from featly.study.splits import Subsampling, as_splitter
+from featly.study.verdicts import Claim, Verdicts
+
+__all__ = ["Study"]
+
+QUIET = ("n_jobs", "verbose")  # parameters that do not change a result
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
+MOST_NAMES = 100_000  # columns whose names are written beside the results
+
+
+class Study:
+    """Evaluate selection methods on rows that the selection never saw.
+
+    At every split each method ranks the columns on the training part alone, a learner is trained
+    on the best 1, 2, 4, ... of them, and predicts the test part. What comes out says how well each
+    method predicts, how stable its choice is, how many columns to take and whether differences
+    are more than chance.
+
+    Parameters
+    ----------
+    methods : str, estimator, list or dict
+        Names (``featly methods`` lists them), estimators that leave ``order_``, ``ranking_`` or
+        ``get_support()``, or a dict of either under names of your own. ``"none"`` is no selection
+        at all: all columns.
+    datasets : (X, y), Dataset, path, object with X and y, list or dict of those
+    splits : splitter, int or scikit-learn splitter, default=Subsampling(200, test_size=0.1)
+        See :mod:`featly.study.splits`. A number is that many folds.
+    sizes : "powers", "all", "rule-of-thumb", int, list of int or callable, default="powers"
+        At how many columns rankings are evaluated; powers go from 1 to 512.
+    learner : str, classifier, list or dict, default="linear-svm"
+        What is trained on the selected columns: a name (see :data:`featly.learners.LEARNERS`) or
+        any scikit-learn classifier. Tuning inside it, as by ``GridSearchCV``, sees the training
+        part alone.
+    metrics : sequence of str, default=("bcr", "accuracy")
+        What is told first; others can be asked for afterwards.
+    selection : {"inside", "outside"}, default="inside"
+        "outside" selects once on all rows, as some papers did. Test rows then have a say in the
+        selection: every result is labelled as biased.
+    fill : bool, default=False
+        Fill gaps with medians and a level "missing", learnt on the training part, for methods
+        that need complete columns.
+    resample : imbalanced-learn sampler or None, default=None
+        Balances the training part, never the test part.
+    null : int, default=0
+        How often everything is done again with shuffled labels: how well does nothing do?
+    claims : sequence of Claim
+        What was published, to be held against what comes out; see :meth:`verdicts`.
+    title : str
+    random_state : int, default=0
+        Of the shuffled labels. Splitters and methods have their own.
+
+    Attributes
+    ----------
+    results : Results or None
+        What the last run found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.study import Study, Subsampling
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(60, 30)), np.repeat(["ill", "well"], 30)
+    >>> X[:, 4] += 2 * (y == "ill")
+    >>> study = Study(["f-test", "svm-rfe"], (X, y), splits=Subsampling(20))
+    >>> found = study.run().summary()
+    >>> found.select("method", "size").rows()
+    [('f-test', 1), ('svm-rfe', 1)]
+    """
+
+    def __init__(
+        self,
+        methods: Any,
+        datasets: Any,
+        splits: Any = None,
+        *,
+        sizes: Sizes = "powers",
+        learner: Any = "linear-svm",
+        metrics: Sequence[str] = ("bcr", "accuracy"),
+        selection: str = "inside",
+        fill: bool = False,
+        resample: Any = None,
+        null: int = 0,
+        claims: Sequence[Claim] = (),
+        title: str = "",
+        random_state: int = 0,
+    ) -> None:
+        self.methods = _methods(methods)
+        self.datasets = _datasets(datasets)
+        self.splits = Subsampling(200, test_size=0.1) if splits is None else as_splitter(splits)
+        self.sizes = sizes
+        self.learners = _learners(learner)
+        self.metrics = tuple([metrics] if isinstance(metrics, str) else metrics)
+        self.selection = selection
+        self.fill = fill
+        self.resample = resample
+        self.null = null
+        self.claims = tuple(claims)
+        self.title = title
+        self.random_state = random_state
+        self.results: Results | None = None
+        self._check()
+
+    def _check(self) -> None:
+        if self.selection not in ("inside", "outside"):
+            raise ParameterError(f"selection={self.selection!r}: give 'inside' or 'outside'")
+        whole = isinstance(self.null, int | np.integer) and not isinstance(self.null, bool)
+        if not whole or self.null < 0:
+            raise ParameterError(f"null={self.null!r}: give how often to shuffle, 0 for never")
+        known = [*METRICS, *SELECTION_METRICS]
+        for metric in self.metrics:
+            if metric not in known:
+                raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(known)}")
+        if self.resample is not None and not hasattr(self.resample, "fit_resample"):
+            raise ParameterError(
+                f"resample={self.resample!r}: give a sampler of imbalanced-learn's, an object "
+                "with fit_resample"
+            )
+        for dataset in self.datasets.values():
+            if not sizes_for(self.sizes, dataset.n_features):
+                raise ParameterError(
+                    f"sizes={self.sizes!r}: dataset {dataset.name!r} has "
+                    f"{dataset.n_features} columns only"
+                )
+
+    def __repr__(self) -> str:
+        return (
+            f"Study({len(self.methods)} methods, {len(self.datasets)} datasets, {self.splits!r}, "
+            f"{', '.join(self.learners)})"
+        )
+
+    # ---- running ----------------------------------------------------------------------------
+    def run(
+        self,
+        directory: str | Path | None = None,
+        *,
+        n_jobs: int | None = None,
+        verbose: Any = False,
+    ) -> Results:
+        """Do all fits that are not done yet, and give the results.
+
+        Parameters
+        ----------
+        directory : path or None
+            Where the results are kept. A study that was stopped or killed goes on where it was;
+            one that is finished is read. None keeps nothing but the returned results.
+        n_jobs : int or None, default=None
+            Processes; None and -1 are all cores. Results do not depend on it.
+        verbose : bool or callable, default=False
+            True shows a progress bar with the time left; a function is called with (fits done,
+            fits in all, seconds left or None).
+
+        Returns
+        -------
+        Results
+        """
+        from featly.study.run import run
+
+        if directory is None:
+            with tempfile.TemporaryDirectory(prefix="featly-study-") as folder:
+                self.results = run(self, Path(folder), n_jobs=n_jobs, verbose=verbose)
+        else:
+            self.results = run(self, Path(directory), n_jobs=n_jobs, verbose=verbose)
+        self.results.claims = self.claims
+        return self.results
+
+    def protocol(self, *, one_thread: bool = False) -> Protocol:
+        """What is done at every split."""
+        return Protocol(
+            learners=self.learners,
+            sizes=self.sizes,
+            selection=self.selection,
+            fill=self.fill,
+            resample=self.resample,
+            one_thread=one_thread,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """The plan in words and numbers, as it is written beside the results."""
+        return {
+            "title": self.title,
+            "methods": {name: _text(method) for name, method in self.methods.items()},
+            "datasets": {name: _about(dataset) for name, dataset in self.datasets.items()},
+            "splits": repr(self.splits),
+            "splitter": type(self.splits).__name__,
+            "estimator": getattr(self.splits, "estimator", None),
+            "sizes": _text(self.sizes),
+            "learners": {name: _text(learner) for name, learner in self.learners.items()},
+            "metrics": list(self.metrics),
+            "selection": self.selection,
+            "fill": self.fill,
+            "resample": _text(self.resample),
+            "null": int(self.null),
+            "random_state": int(self.random_state),
+            "versions": _versions(),
+        }
+
+    # ---- what came out ----------------------------------------------------------------------
+    def _found(self) -> Results:
+        if self.results is None:
+            raise StudyError("the study has not been run yet: call run() first")
+        return self.results
+
+    def summary(self, *args: Any, **options: Any) -> Any:
+        """See :meth:`Results.summary`."""
+        return self._found().summary(*args, **options)
+
+    def curves(self, *args: Any, **options: Any) -> Any:
+        """See :meth:`Results.curves`."""
+        return self._found().curves(*args, **options)
+
+    def compare(self, *args: Any, **options: Any) -> Any:
+        """See :meth:`Results.compare`."""
+        return self._found().compare(*args, **options)
+
+    def verdicts(self) -> Verdicts:
+        """See :meth:`Results.verdicts`."""
+        return self._found().verdicts()
+
+
+# ---- what users may pass -------------------------------------------------------------------------
+def _methods(methods: Any) -> dict[str, Any]:
+    """Estimators by name; None is no selection."""
+    if isinstance(methods, Mapping):
+        named = dict(methods)
+    else:
+        listed = [methods] if isinstance(methods, str) or not _is_list(methods) else list(methods)
+        named = {}
+        for method in listed:
+            name = method if isinstance(method, str) else _short_name(method)
+            if name in named:
+                raise ParameterError(
+                    f"two methods are called {name!r}: pass a dict with names of your own"
+                )
+            named[name] = method
+    if not named:
+        raise ParameterError("a study needs at least one method")
+    return {str(name): _method(method) for name, method in named.items()}
+
+
+def _method(method: Any) -> Any:
+    if method is None or method == "none":
+        return None
+    if isinstance(method, str):
+        if method not in METHODS and method not in {m.class_name for m in METHODS.values()}:
+            raise ParameterError(
+                f"there is no method {method!r}: there are none, {', '.join(METHODS)}"
+            )
+        return method_class(method)()
+    if not hasattr(method, "fit") or not hasattr(method, "get_params"):
+        raise ParameterError(f"{method!r} is no method: give a name or a scikit-learn selector")
+    return method
+
+
+def _short_name(method: Any) -> str:
+    if method is None:
+        return "none"
+    kind = type(method).__name__
+    return next((name for name, m in METHODS.items() if m.class_name == kind), kind)
+
+
+def _datasets(datasets: Any) -> dict[str, Dataset]:
+    if isinstance(datasets, Mapping):
+        found = {str(name): _dataset(data, str(name)) for name, data in datasets.items()}
+    else:
+        several = isinstance(datasets, list)
+        listed = list(datasets) if several else [datasets]
+        found = {}
+        for data in listed:
+            one = _dataset(data, getattr(data, "name", None) or "data")
+            if one.name in found:
+                raise ParameterError(
+                    f"two datasets are called {one.name!r}: pass a dict with names of your own"
+                )
+            found[one.name] = one
+    if not found:
+        raise ParameterError("a study needs at least one dataset")
+    return found
+
+
+def _dataset(data: Any, name: str) -> Dataset:
+    if isinstance(data, str | Path):
+        from featly.study.reading import read_dataset
+
+        return read_dataset(data, name=name if name != "data" else Path(data).name.split(".")[0])
+    if isinstance(data, tuple):
+        if len(data) != 2:
+            raise DataError(f"dataset {name!r}: give (X, y), a Dataset, or an object with X and y")
+        return Dataset.of(*data, name=name)
+    return Dataset.of(data, name=name)
+
+
+def _learners(learner: Any) -> dict[str, Any]:
+    if isinstance(learner, Mapping):
+        named = dict(learner)
+    else:
+        listed = [learner] if isinstance(learner, str) or not _is_list(learner) else list(learner)
+        named = {one if isinstance(one, str) else type(one).__name__: one for one in listed}
+        if len(named) != len(listed):
+            raise ParameterError("two learners have the same name: pass a dict")
+    found = {
+        str(name): make_learner(one) if isinstance(one, str) else one for name, one in named.items()
+    }
+    for name, one in found.items():
+        if not hasattr(one, "fit") or not hasattr(one, "predict"):
+            raise ParameterError(f"learner {name!r} has no fit and predict: give a classifier")
+    return found
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+# ---- in words ------------------------------------------------------------------------------------
+def _text(value: Any) -> str:
+    """A text that is the same for the same thing in every run."""
+    if value is None:
+        return "none"
+    if hasattr(value, "get_params") and hasattr(value, "fit"):
+        parameters = {k: v for k, v in value.get_params(deep=False).items() if k not in QUIET}
+        inside = ", ".join(f"{name}={_text(entry)}" for name, entry in sorted(parameters.items()))
+        return f"{type(value).__name__}({inside})"
+    if hasattr(value, "fit_resample"):
+        return repr(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_text(entry) for entry in value) + "]"
+    if callable(value):
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value)}"
+    if isinstance(value, np.ndarray):
+        return _text(value.tolist())
+    return repr(value)
+
+
+def _about(dataset: Dataset) -> dict[str, Any]:
+    from featly.kinds import KINDS
+
+    labels, counts = np.unique(dataset.codes, return_counts=True)
+    about: dict[str, Any] = {
+        "hash": dataset.fingerprint,
+        "rows": dataset.n_rows,
+        "columns": dataset.n_features,
+        "classes": {
+            str(dataset.classes[label]): int(n) for label, n in zip(labels, counts, strict=True)
+        },
+        "kinds": {
+            kind: np.flatnonzero(dataset.kinds == code).tolist()
+            for code, kind in enumerate(KINDS)
+            if kind != "continuous" and (dataset.kinds == code).any()
+        },
+        "columns_with_gaps": len(dataset.gappy),
+        "row_groups": None if dataset.row_groups is None else int(dataset.row_groups.max()) + 1,
+    }
+    if dataset.n_features <= MOST_NAMES:
+        about["names"] = [str(name) for name in dataset.names[:]]
+    if dataset.roles is not None:
+        about["roles"] = {
+            "relevant": [list(group) for group in dataset.roles.relevant],
+            "redundant": {name: list(c) for name, c in dataset.roles.redundant.items()},
+        }
+    return about
+
+
+def _versions() -> dict[str, str]:
+    from featly import __version__
+
+    found = {"featly": __version__, "python": platform.python_version()}
+    for library in LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,443 @@
+"""What a study found: performance, stability, sizes, differences, and what nothing would do."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.errors import DataError, ParameterError, StudyError
+from featly.measures.classification import METRICS
+from featly.measures.deciding import merge_selections
+from featly.measures.recovery import Roles, position_statistics
+from featly.measures.sizes import Curve, choose_size
+from featly.study.comparing import Comparison, compare
+from featly.study.curves import curve_frame
+from featly.study.recovering import SELECTION_METRICS, selection_values
+from featly.study.store import ALL_ROWS, Journal, read_compacted
+from featly.study.verdicts import Claim, Verdicts, judge
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["SELECTION_METRICS", "Results"]
+
+GREATER = {name: metric.greater_is_better for name, metric in METRICS.items()} | SELECTION_METRICS
+
+
+class Results:
+    """What a study found; what :meth:`featly.study.Study.run` returns.
+
+    Attributes
+    ----------
+    rows : polars.DataFrame
+        One row a fit at a size: dataset, method, split, null_draw, learner, size, the metrics of
+        the plan, confusion (row by row), seconds, error.
+    rankings : polars.DataFrame
+        One row a fit: dataset, method, split, null_draw, order (columns, best first),
+        select_seconds, error, notes.
+    about : dict
+        The plan: methods, data hashes, splits, seeds, versions.
+    claims : sequence of Claim
+        What was published.
+
+    See Also
+    --------
+    featly.study.Study : Makes them.
+    """
+
+    def __init__(
+        self, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: Mapping[str, Any]
+    ) -> None:
+        self.about = dict(about)
+        self.rankings = rankings
+        self.rows = rows
+        self.claims: Sequence[Claim] = ()
+        for metric in self.about["metrics"]:
+            if metric not in rows.columns:
+                self.rows = self.rows.with_columns(self.values(metric))
+
+    @classmethod
+    def open(cls, directory: str | Path) -> "Results":
+        """Read the results of a study from its folder, finished or not.
+
+        Parameters
+        ----------
+        directory : path
+
+        Returns
+        -------
+        Results
+        """
+        folder = Path(directory)
+        finished = read_compacted(folder)
+        if finished is not None:
+            return cls(*finished)
+        if not folder.is_dir() or not any(folder.glob("journal.sqlite")):
+            raise StudyError(f"{str(folder)!r} holds no study: run one there first")
+        with Journal(folder) as journal:
+            return cls(*journal.frames(), journal.about())
+
+    def of_plan(self, about: Mapping[str, Any]) -> "Results":
+        """Only what a plan speaks of, should the folder hold more."""
+        import polars as pl
+
+        wanted = (
+            pl.col("dataset").is_in(list(about["datasets"]))
+            & pl.col("method").is_in(list(about["methods"]))
+            & (pl.col("null_draw") <= about["null"])
+        )
+        found = Results(self.rows.filter(wanted), self.rankings.filter(wanted), about)
+        found.claims = self.claims
+        return found
+
+    def __repr__(self) -> str:
+        about = self.about
+        biased = ", BIASED: selected on all rows" if self.biased else ""
+        return (
+            f"Results({len(about['methods'])} methods, {len(about['datasets'])} datasets, "
+            f"{self.rankings.height:,} fits, {self.rows.height:,} rows{biased})"
+        )
+
+    @property
+    def biased(self) -> bool:
+        """Whether columns were selected with the test rows at hand."""
+        return bool(self.about["selection"] == "outside")
+
+    @property
+    def failures(self) -> "pl.DataFrame":
+        """Fits that failed, with their errors."""
+        import polars as pl
+
+        keys = ["dataset", "method", "split", "null_draw"]
+        failed = self.rankings.filter(pl.col("error").is_not_null()).select(*keys, "error")
+        later = self.rows.filter(pl.col("error").is_not_null()).select(*keys, "error")
+        return pl.concat([failed, later])
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Different warnings that methods and learners gave."""
+        texts = self.rankings["notes"].drop_nulls().unique(maintain_order=True).to_list()
+        return list(dict.fromkeys(note for text in texts for note in json.loads(text)))
+
+    # ---- values -----------------------------------------------------------------------------
+    def values(self, metric: str) -> "pl.Series":
+        """A metric for every row of `rows`, whether the plan had it or not.
+
+        Parameters
+        ----------
+        metric : str
+            "bcr", "accuracy", "error", "sensitivity", "specificity"; where the truth about the
+            columns is known "success", "relevant", "redundant", "irrelevant"; "categorical".
+
+        Returns
+        -------
+        polars.Series
+        """
+        import polars as pl
+
+        if metric in self.rows.columns:
+            return self.rows[metric]
+        if metric in SELECTION_METRICS:
+            return pl.Series(metric, selection_values(self, metric))
+        if metric not in METRICS:
+            raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(GREATER)}")
+        found = np.full(self.rows.height, np.nan)
+        for where, confusion in self._confusions():
+            found[where] = METRICS[metric].function(confusion)
+        return pl.Series(metric, found).fill_nan(None)
+
+    def _confusions(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]:
+        """Rows and their confusion matrices, stacked, a number of classes at a time."""
+        sizes = self.rows["confusion"].list.len().to_numpy()
+        for size in np.unique(sizes[np.isfinite(sizes)]).astype(int):
+            where = np.flatnonzero(sizes == size)
+            flat = self.rows["confusion"].gather(where).explode(empty_as_null=False).to_numpy()
+            side = round(size**0.5)
+            yield where, flat.reshape(-1, side, side)
+
+    def roles(self, dataset: str) -> Roles | None:
+        """What is known of a dataset's columns."""
+        about = self.about["datasets"][dataset]
+        if "roles" not in about:
+            return None
+        relevant = tuple(tuple(group) for group in about["roles"]["relevant"])
+        redundant = {name: tuple(c) for name, c in about["roles"]["redundant"].items()}
+        return Roles(about["columns"], relevant, redundant)
+
+    def _real(self) -> "pl.DataFrame":
+        """Rows with the true labels, of splits that have test rows of their own."""
+        import polars as pl
+
+        return self.rows.filter((pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS))
+
+    # ---- curves and sizes -------------------------------------------------------------------
+    def curves(self, metric: str = "bcr", *, level: float = 0.95) -> "pl.DataFrame":
+        """A metric and the stability at every size.
+
+        Parameters
+        ----------
+        metric : str, default="bcr"
+        level : float, default=0.95
+            Of the intervals. Those of the mean are corrected for splits that overlap (Nadeau and
+            Bengio, 2003); those of the stability are Nogueira's (2018).
+
+        Returns
+        -------
+        polars.DataFrame
+            dataset, method, learner, size, mean, sd, lower, upper, n (splits), kuncheva,
+            nogueira, nogueira_lower, nogueira_upper, categorical (mean number selected), biased.
+            For a method that says itself how many, size is the mean of its numbers.
+        """
+        return curve_frame(self, metric, level)
+
+    def curve(
+        self, metric: str = "bcr", *, dataset: str | None = None, method: str | None = None,
+        learner: str | None = None,
+    ) -> Curve:  # fmt: skip
+        """One method's metric, split by split: what ``choose_size`` takes.
+
+        Parameters
+        ----------
+        metric : str, default="bcr"
+        dataset, method, learner : str
+            May be left out where there is one only.
+
+        Returns
+        -------
+        Curve
+        """
+        import polars as pl
+
+        chosen = {
+            "dataset": self._one("datasets", dataset),
+            "method": self._one("methods", method),
+            "learner": self._one("learners", learner),
+        }
+        rows = self.rows.with_columns(self.values(metric)).filter(
+            (pl.col("null_draw") == 0)
+            & (pl.col("split") != ALL_ROWS)
+            & pl.all_horizontal(pl.col(part) == name for part, name in chosen.items())
+        )
+        return self._curve(rows, metric, chosen["dataset"], chosen["method"])
+
+    def _curve(self, rows: "pl.DataFrame", metric: str, dataset: str, method: str) -> Curve:
+        if rows.is_empty():
+            raise DataError(f"method {method!r} has no results on {dataset!r}: see failures")
+        splits, at = np.unique(rows["split"].to_numpy(), return_inverse=True)
+        sizes, where = np.unique(rows["size"].to_numpy(), return_inverse=True)
+        values = np.full((len(splits), len(sizes)), np.nan)
+        values[at, where] = rows[metric].cast(float).fill_null(np.nan).to_numpy()
+        n_train, n_test = self._parts(dataset)
+        return Curve(
+            sizes.astype(np.int64),
+            values,
+            greater_is_better=GREATER[metric],
+            n_train=n_train,
+            n_test=n_test,
+        )
+
+    def _parts(self, dataset: str) -> tuple[float, float]:
+        """Mean numbers of training and test rows."""
+        import polars as pl
+
+        fits = self.rankings.filter(
+            (pl.col("dataset") == dataset) & (pl.col("split") != ALL_ROWS) & (pl.col("n_train") > 0)
+        )
+        if fits.is_empty():
+            return 1.0, 1.0
+        return float(fits["n_train"].mean()), float(fits["n_test"].mean())  # type: ignore[arg-type]
+
+    def _one(self, part: str, name: str | None) -> str:
+        known = list(self.about[part])
+        if name is None:
+            if len(known) > 1:
+                raise ParameterError(f"say which of the {part}: {', '.join(known)}")
+            return str(known[0])
+        if name not in known:
+            raise ParameterError(f"{name!r} is none of the {part}: {', '.join(known)}")
+        return name
+
+    def choose_size(
+        self, rule: str | int = "within-interval", *, metric: str = "bcr", **which: Any
+    ) -> int:
+        """How many columns one method should select; another rule needs no other fit.
+
+        Parameters
+        ----------
+        rule : str or int, default="within-interval"
+            See :data:`featly.measures.sizes.SIZE_RULES`.
+        metric : str, default="bcr"
+        **which
+            dataset, method, learner, where there is more than one.
+
+        Returns
+        -------
+        int
+        """
+        dataset = self._one("datasets", which.get("dataset"))
+        n_features = self.about["datasets"][dataset]["columns"]
+        return choose_size(self.curve(metric, **which), rule, n_features=n_features)
+
+    # ---- tables -----------------------------------------------------------------------------
+    def summary(
+        self, metric: str = "bcr", *, rule: str | int = "within-interval", level: float = 0.95
+    ) -> "pl.DataFrame":
+        """One row a dataset, method and learner: at the size that a rule chooses, how well it does.
+
+        Parameters
+        ----------
+        metric : str, default="bcr"
+        rule : str or int, default="within-interval"
+            How the size is chosen, for every method by itself; a number is that size for all.
+        level : float, default=0.95
+
+        Returns
+        -------
+        polars.DataFrame
+            dataset, method, learner, size, the metric, lower, upper, kuncheva, geometric_mean of
+            the metric and Kuncheva's index, seconds (a fit), n_failed, biased.
+        """
+        import polars as pl
+
+        from featly.study.curves import chosen_rows
+
+        return chosen_rows(self, self.curves(metric, level=level), metric, rule).select(
+            "dataset",
+            "method",
+            "learner",
+            "size",
+            pl.col("mean").alias(metric),
+            "lower",
+            "upper",
+            "kuncheva",
+            "geometric_mean",
+            "seconds",
+            "n_failed",
+            "biased",
+        )
+
+    def compare(
+        self, metric: str = "bcr", *, size: int | str | None = None, alpha: float = 0.05
+    ) -> Comparison:
+        """Are the differences between methods more than chance?
+
+        Parameters
+        ----------
+        metric : str, default="bcr"
+            Or "kuncheva" for the stability.
+        size : int, "chosen", or None
+            None takes every dataset at every size as a block, as Paul and others (2015) did; a
+            number takes that size; "chosen" lets every method use the size that suits it.
+        alpha : float, default=0.05
+
+        Returns
+        -------
+        Comparison
+            Friedman's test and Nemenyi's critical difference over blocks; the corrected resampled
+            t-test of every pair on every dataset; who wins more often.
+        """
+        return compare(self, metric, size, alpha)
+
+    def null_test(self, metric: str = "bcr") -> "pl.DataFrame":
+        """How often shuffled labels do as well: the whole of the protocol, selection included.
+
+        Parameters
+        ----------
+        metric : str, default="bcr"
+
+        Returns
+        -------
+        polars.DataFrame
+            dataset, method, learner, observed, null_mean, null_best, n_null, p_value; for the mean
+            over splits at the best size, of the true labels and of every shuffle. So the choice
+            of the size is allowed for.
+        """
+        from featly.study.curves import null_frame
+
+        return null_frame(self, metric)
+
+    # ---- selections -------------------------------------------------------------------------
+    def orders(self, dataset: str | None = None, method: str | None = None) -> list[Any]:
+        """The rankings of one method, one a split: columns by position, best first."""
+        import polars as pl
+
+        fits = self.rankings.filter(
+            (pl.col("dataset") == self._one("datasets", dataset))
+            & (pl.col("method") == self._one("methods", method))
+            & (pl.col("null_draw") == 0)
+            & (pl.col("split") != ALL_ROWS)
+            & pl.col("order").is_not_null()
+        )
+        return [order.to_numpy() for order in fits["order"]]
+
+    def selection(
+        self,
+        size: int | None = None,
+        *,
+        dataset: str | None = None,
+        method: str | None = None,
+        learner: str | None = None,
+        rule: str = "union",
+        metric: str = "bcr",
+    ) -> list[str]:
+        """The selections of all splits merged into one.
+
+        Parameters
+        ----------
+        size : int or None
+            How many of each ranking; None is what :meth:`choose_size` says.
+        dataset, method, learner : str
+        rule : {"union", "intersection", "best"}, default="union"
+            "best" is the selection of the split with the best metric.
+        metric : str, default="bcr"
+
+        Returns
+        -------
+        list of str
+            Names of columns, in the order of the table.
+        """
+        which: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
+        if size is None:
+            size = self.choose_size(metric=metric, **which)
+        orders = [order[:size] for order in self.orders(dataset, method)]
+        scores = None
+        if rule == "best":
+            curve = self.curve(metric, **which)
+            if size not in curve.sizes:
+                raise ParameterError(f"size={size}: rankings were evaluated at {curve.sizes}")
+            scores = curve.values[:, list(curve.sizes).index(size)]
+            scores = scores if GREATER[metric] else -scores
+        about = self.about["datasets"][self._one("datasets", dataset)]
+        names = about.get("names") or [f"x{column}" for column in range(about["columns"])]
+        return [names[column] for column in merge_selections(orders, rule, scores)]
+
+    def positions(
+        self, groups: Mapping[str, Sequence[int]], *, dataset: str | None = None,
+        method: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Where groups of columns stand in the rankings of one method: best, quartiles, worst.
+
+        Parameters
+        ----------
+        groups : mapping of name to positions of columns
+        dataset, method : str
+
+        Returns
+        -------
+        dict of name to PositionStatistics
+        """
+        return position_statistics(np.array(self.orders(dataset, method)), groups)
+
+    # ---- claims -----------------------------------------------------------------------------
+    def verdicts(self) -> Verdicts:
+        """What was published, what we found, and whether it holds.
+
+        Returns
+        -------
+        Verdicts
+        """
+        return judge(self.claims, self)

@@ -1,0 +1,385 @@
+"""Doing the fits of a study: what is left of them, in this process and in others.
+
+Fits run in this process until it is clear that they will take longer than it takes to start other
+processes; then all cores take part. Every process maps the same tables. Only this process writes.
+"""
+
+import shutil
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.parallel import n_threads
+from featly.errors import StudyError
+from featly.study.dataset import Dataset, open_shared
+from featly.study.fold import Protocol, evaluate
+from featly.study.results import Results
+from featly.study.splits import Split
+from featly.study.store import ALL_ROWS, Fit, Journal, Key, read_compacted
+
+if TYPE_CHECKING:
+    from featly.study.plan import Study
+
+__all__ = ["run"]
+
+START_SECONDS = 4.0  # with less work than this left, other processes would start too late to help
+TRIAL_SECONDS = 0.4  # how long this process works alone before it judges that ...
+TRIAL_FITS = 3  # ... and how many fits it has seen; the very first loads what later ones use,
+LONG_TRIAL = 3.0  # ... unless they take long
+SAME = ("splits", "sizes", "learners", "selection", "fill", "resample", "random_state")
+
+Progress = Callable[[int, int, float | None], Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One fit to be done."""
+
+    dataset: str
+    method: str
+    split: Split
+    null_draw: int = 0
+    order: npt.NDArray[Any] | None = None
+    subset: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What tells it from other fits."""
+        return self.dataset, self.method, self.split.number, self.null_draw
+
+
+def run(study: "Study", folder: Path, *, n_jobs: int | None, verbose: Any) -> Results:
+    """Do what is left of a study, compact it and read it."""
+    about = study.describe()
+    finished = read_compacted(folder)
+    if finished is not None:
+        _check_same(finished[2], about, folder)
+        if _covers(finished[2], about):
+            return Results(*finished).of_plan(about)
+    with Journal(folder) as journal:
+        if finished is not None and not journal.done():
+            journal.restore(finished[0], finished[1])
+        begun = journal.about()
+        if begun:
+            _check_same(begun, about, folder)
+        journal.describe(about)
+        with _progress(verbose, study) as progress:
+            _Runner(study, journal, n_threads(n_jobs), progress).run()
+        rows, rankings = journal.frames()
+        results = Results(rows, rankings, about)
+        journal.compact(results.rows, results.rankings, about)
+    return results.of_plan(about)
+
+
+def _check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
+    """Refuse to mix two studies in one folder; methods, datasets and shuffles may be added."""
+    for part in SAME:
+        if before.get(part) != now[part]:
+            raise StudyError(
+                f"{str(folder)!r} holds a study with {part} = {before.get(part)}, this one has "
+                f"{part} = {now[part]}: use another folder"
+            )
+    for part, what in (("methods", "method"), ("datasets", "dataset")):
+        for name, value in now[part].items():
+            old = before[part].get(name)
+            if old is None:
+                continue
+            if part == "datasets":
+                old, value = old["hash"], value["hash"]
+            if old != value:
+                raise StudyError(
+                    f"{what} {name!r} is not what it was when the study in {str(folder)!r} began "
+                    f"({old} then, {value} now): use another folder or another name"
+                )
+
+
+def _covers(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether all that is asked for is done."""
+    return (
+        set(now["methods"]) <= set(before["methods"])
+        and set(now["datasets"]) <= set(before["datasets"])
+        and now["null"] <= before["null"]
+    )
+
+
+class _Runner:
+    """The fits of one study that are left."""
+
+    def __init__(
+        self, study: "Study", journal: Journal, workers: int, progress: Progress | None
+    ) -> None:
+        self.study, self.journal, self.workers = study, journal, workers
+        self.done = journal.done()
+        self.clock = Clock(progress)
+
+    def run(self) -> None:
+        study = self.study
+        draws = range(study.null + 1)
+        counts = {
+            name: study.splits.count(
+                data.X if study.splits.needs_table else None,
+                data.codes,
+                row_groups=data.row_groups,
+                official=data.official,
+            )
+            for name, data in study.datasets.items()
+        }
+        whole_first = study.selection == "outside" or study.splits.needs_apparent
+        for name, count in counts.items():
+            for method in study.methods:
+                self.clock.expect((name, method), (count + whole_first) * len(draws))
+        if whole_first:
+            self._do(self._whole())
+        self._do(self._by_split())
+
+    # ---- what is to be done -----------------------------------------------------------------
+    def _whole(self) -> Iterator[Task]:
+        """Every method on all rows."""
+        for name, data in self.study.datasets.items():
+            rows = np.arange(data.n_rows)
+            for method in self.study.methods:
+                for draw in range(self.study.null + 1):
+                    yield Task(name, method, Split(ALL_ROWS, rows, rows), draw)
+
+    def _by_split(self) -> Iterator[Task]:
+        """One split of everything before the next, so that the time left is soon known."""
+        study = self.study
+        splits = {
+            (name, draw): study.splits.split(
+                data.X if study.splits.needs_table else None,
+                data.codes if draw == 0 else data.shuffled(draw, study.random_state).codes,
+                row_groups=data.row_groups,
+                official=data.official,
+            )
+            for draw in range(study.null + 1)
+            for name, data in study.datasets.items()
+        }
+        while splits:
+            for (name, draw), source in list(splits.items()):
+                split = next(source, None)
+                if split is None:
+                    del splits[name, draw]
+                    continue
+                for method in study.methods:
+                    yield Task(name, method, split, draw)
+
+    def _left(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """Those that are not done, with the ranking of all rows where that is to be used."""
+        for task in tasks:
+            if task.key in self.done:
+                self.clock.skip((task.dataset, task.method))
+                continue
+            if self.study.selection == "outside" and task.split.number != ALL_ROWS:
+                whole = self.journal.ranking((task.dataset, task.method, ALL_ROWS, task.null_draw))
+                if whole is None:
+                    self._keep(Fit(*task.key, error="no selection: it failed on all rows"))
+                    continue
+                task = replace(task, order=whole[0].astype(np.int64), subset=whole[1])
+            yield task
+
+    # ---- doing it ---------------------------------------------------------------------------
+    def _do(self, tasks: Iterable[Task]) -> None:
+        left = self._left(tasks)
+        if self._alone(left):
+            return
+        with self._shared() as (folders, protocol):
+            from joblib import Parallel, delayed
+
+            pool = Parallel(n_jobs=self.workers, return_as="generator_unordered", batch_size="auto")
+            calls = (
+                delayed(_work)(
+                    folders[task.dataset],
+                    self.study.methods[task.method],
+                    protocol,
+                    task,
+                    self.study.random_state,
+                )
+                for task in left
+            )
+            found = pool(calls)
+            try:
+                for fit in found:
+                    self._keep(fit)
+            except BrokenProcessPool as problem:
+                raise StudyError(
+                    f"a process of the study died ({problem}): what is done is kept, run again to "
+                    "go on; n_jobs=1 needs the least memory"
+                ) from None
+            finally:
+                found.close()
+
+    def _alone(self, left: Iterator[Task]) -> bool:
+        """Work in this process; False once it is worth while to start others."""
+        protocol = self.study.protocol(one_thread=self.workers == 1)
+        began = time.perf_counter()
+        for task in left:
+            data = self.study.datasets[task.dataset]
+            if task.null_draw:
+                data = data.shuffled(task.null_draw, self.study.random_state)
+            self._keep(_evaluated(data, self.study.methods[task.method], protocol, task))
+            spent = time.perf_counter() - began
+            tried = spent > TRIAL_SECONDS and self.clock.seen >= TRIAL_FITS
+            if self.workers > 1 and (tried or spent > LONG_TRIAL):
+                seconds = self.clock.left()
+                if seconds is None or seconds > START_SECONDS:
+                    return False
+        return True
+
+    def _keep(self, fit: Fit) -> None:
+        self.journal.write(fit)
+        spent = fit.seconds + sum(outcome.seconds for outcome in fit.outcomes)
+        self.clock.finish((fit.dataset, fit.method), spent)
+
+    @contextmanager
+    def _shared(self) -> Iterator[tuple[dict[str, str], Protocol]]:
+        """The tables where all processes can map them."""
+        place = Path(tempfile.mkdtemp(prefix="shared-", dir=self.journal.folder))
+        self.clock.workers = self.workers
+        try:
+            folders = {
+                name: data.share(place / str(number))
+                for number, (name, data) in enumerate(self.study.datasets.items())
+            }
+            yield folders, self.study.protocol(one_thread=True)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _work(folder: str, method: Any, protocol: Protocol, task: Task, random_state: int) -> Fit:
+    """One fit in another process."""
+    data = open_shared(folder)
+    if task.null_draw:
+        data = _shuffled(folder, task.null_draw, random_state)
+    return _evaluated(data, method, protocol, task)
+
+
+def _shuffled(folder: str, draw: int, random_state: int) -> Dataset:
+    return open_shared(folder).shuffled(draw, random_state)
+
+
+def _evaluated(data: Dataset, method: Any, protocol: Protocol, task: Task) -> Fit:
+    return evaluate(
+        data,
+        task.method,
+        method,
+        task.split,
+        protocol,
+        null_draw=task.null_draw,
+        order=task.order,
+        subset=task.subset,
+    )
+
+
+# ---- how long it will take -----------------------------------------------------------------------
+class Clock:
+    """Counts fits and tells how long the others will take, from what each kind has taken so far.
+
+    Methods and datasets differ a thousandfold in cost, so the time left is the sum over kinds of
+    the fits left times the mean of those done; None as long as some kind has not been seen. The
+    first of a kind counts only until there is a second: it may have loaded or compiled something.
+
+    Examples
+    --------
+    >>> from featly.study.run import Clock
+    >>> clock = Clock()
+    >>> clock.expect("quick", 10)
+    >>> clock.expect("slow", 10)
+    >>> clock.finish("quick", 0.1)
+    >>> clock.left() is None
+    True
+    >>> clock.finish("slow", 5.0)
+    >>> clock.finish("slow", 4.0)
+    >>> round(clock.left(), 1)
+    32.9
+    """
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.progress = progress
+        self.workers = 1
+        self.done = self.total = self.seen = 0
+        self._expected: dict[Any, int] = defaultdict(int)
+        self._seconds: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self._warm: set[Any] = set()
+
+    def expect(self, kind: Any, count: int) -> None:
+        """So many fits of a kind will come."""
+        self._expected[kind] += count
+        self.total += count
+
+    def skip(self, kind: Any) -> None:
+        """One of them was done in an earlier run."""
+        self._expected[kind] -= 1
+        self.done += 1
+
+    def finish(self, kind: Any, seconds: float) -> None:
+        """One of them is done."""
+        first_two = self._seconds[kind][1] == 1 and kind not in self._warm
+        if first_two:
+            self._warm.add(kind)
+            self._seconds[kind] = [0.0, 0.0]
+        spent = self._seconds[kind]
+        spent[0] += seconds
+        spent[1] += 1
+        self.seen += 1
+        self.skip(kind)
+        if self.progress is not None:
+            self.progress(self.done, self.total, self.left())
+
+    def left(self) -> float | None:
+        """Seconds until all is done."""
+        total = 0.0
+        for kind, count in self._expected.items():
+            seconds, number = self._seconds[kind]
+            if count and not number:
+                return None
+            total += count * seconds / max(number, 1)
+        return total / self.workers
+
+
+@contextmanager
+def _progress(verbose: Any, study: "Study") -> Iterator[Progress | None]:
+    """What `verbose` asks for."""
+    if callable(verbose):
+        yield verbose
+        return
+    if not verbose:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    title = study.title or "study"
+    with Bar(
+        TextColumn(title),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} fits"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+        console=Console(stderr=True),
+    ) as bar:
+        task = bar.add_task(title, total=0, left="")
+
+        def show(done: int, total: int, seconds: float | None) -> None:
+            bar.update(task, completed=done, total=total, left=_in_words(seconds))
+
+        yield show
+
+
+def _in_words(seconds: float | None) -> str:
+    if seconds is None:
+        return "time left not known yet"
+    if seconds < 90:
+        return f"about {seconds:.0f} s left"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min left"
+    return f"about {seconds / 3600:.1f} h left"

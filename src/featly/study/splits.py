@@ -1,0 +1,391 @@
+r"""Ways to divide rows into a training and a test part.
+
+.. math::
+
+    \{1, \dots, n\} \supseteq \text{train}_k \cup \text{test}_k, \qquad
+    \text{train}_k \cap \text{test}_k = \emptyset, \qquad k = 0, 1, \dots
+
+Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature Selection for
+High-Dimensional Data*, section 4.4.1 and appendix A.3.
+
+Every splitter leaves at least two classes in the training part, keeps `row_groups` together, and
+makes split number k from its parameters, the rows and k alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.errors import DataError, ParameterError
+from featly.study.allotment import deal_groups, deal_rows, main_classes
+from featly.study.balanced import DistributionBalancedKFold
+from featly.study.drawing import REDRAWS, check_test_size, has_two, random_test
+from featly.study.given import FixedSplits, FromSklearn, official_split
+from featly.study.identifiers import suspect_identifier
+from featly.study.splitter import Folds, Rows, Split, Splitter, require_whole, trains_on_two
+
+__all__ = [
+    "Bootstrap",
+    "DistributionBalancedKFold",
+    "FixedSplits",
+    "FromSklearn",
+    "Holdout",
+    "KFold",
+    "LeaveOneOut",
+    "Split",
+    "Splitter",
+    "Subsampling",
+    "as_splitter",
+    "suspect_identifier",
+]
+
+IntArray = npt.NDArray[np.int64]
+
+ESTIMATORS = (".632+", ".632", "out-of-bag")
+
+
+@dataclass(frozen=True, repr=False)
+class Subsampling(Splitter):
+    r"""Random splits without replacement: 200 times 90% to train, 10% to test.
+
+    Stratified, class c of :math:`n_c` rows is due :math:`q_c = m \, n_c / n` of the m test rows.
+    It gets that number rounded up or down, up with a probability equal to the remainder, so that
+    the counts always add up to m, and every row is tested with the same probability: a class that
+    is due a third of a row is tested in a third of the splits. Every class keeps at least one
+    training row. So a class of one row is never tested, and where a share would be a whole class,
+    the class gives all rows but one and the others share the rest.
+
+    With `row_groups`, groups are drawn instead of rows. Each group has the same chance, that of
+    which m test rows come on average (at least one group is tested). Stratified, a group counts
+    for its most frequent class, and drawn groups are spread over the classes and over small and
+    large groups; a group with all rows of some class stays in training.
+
+    Parameters
+    ----------
+    n_splits : int, default=200
+    test_size : float or int, default=0.1
+        A fraction of the rows, with halves rounded up to at least one row, or their number.
+    stratify : bool, default=True
+        False draws rows (or the fraction of groups) without regard to classes, and again where the
+        training part has one class only.
+    random_state : int, default=0
+
+    References
+    ----------
+    Paul, J., D'Ambrosio, R. and Dupont, P. (2015), Kernel methods for heterogeneous feature
+    selection, *Neurocomputing* 169, 187-195, section 4.1; they do not say that they stratify.
+
+    Examples
+    --------
+    >>> from featly.study.splits import Subsampling
+    >>> Subsampling()
+    Subsampling(200, test_size=0.1)
+    >>> y = ["ill"] * 22 + ["well"] * 40
+    >>> Subsampling().split_at(7, None, y)
+    Split(7, 56 train, 6 test)
+    >>> [sum(y[row] == "ill" for row in split.test) for split in Subsampling(9).split(None, y)]
+    [2, 2, 3, 2, 2, 2, 2, 3, 2]
+    """
+
+    n_splits: int = 200
+    _: KW_ONLY
+    test_size: float | int = 0.1
+    stratify: bool = True
+    random_state: int = 0
+
+    _shown = ("n_splits", "test_size")
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for parameters that make no sense."""
+        super().check_parameters()
+        require_whole("n_splits", self.n_splits, 1)
+        check_test_size(self.test_size)
+
+    def _count(self, rows: Rows) -> int:
+        return int(self.n_splits)
+
+    def _drawer(self, rows: Rows) -> Callable[[int], Split]:
+        draw = random_test(rows, self.test_size, self.stratify)
+        return lambda number: Split.testing(number, draw(self._generator(number)), rows.n)
+
+
+@dataclass(frozen=True, repr=False)
+class KFold(Folds):
+    """Cross-validation: every row is tested once in each repeat.
+
+    Stratified, every class is spread over the folds as evenly as whole rows allow: folds differ
+    by at most one row in each class, and in total. A class with fewer rows than folds is absent
+    from some. Without `stratify`, only sizes are even, and rows are dealt again where a fold
+    leaves one class to train on.
+
+    With `row_groups`, groups are dealt instead of rows: those with the largest share of the rows
+    or of a class first, each to the fold that holds least of what it brings. A group may have
+    several classes. Folds are then as even as such groups allow, without a bound.
+
+    Parameters
+    ----------
+    n_folds : int, default=10
+    n_repeats : int, default=1
+        Partitions; split number k is fold ``k % n_folds`` of repeat ``k // n_folds``.
+    stratify : bool, default=True
+    random_state : int, default=0
+
+    References
+    ----------
+    Kohavi, R. (1995), A study of cross-validation and bootstrap for accuracy estimation and model
+    selection, *IJCAI*, 1137-1145.
+
+    Examples
+    --------
+    >>> from featly.study.splits import KFold
+    >>> for split in KFold(3).split(None, list("aaaaaabbb")):
+    ...     print(split.name, split.test)
+    fold 1 [3 4 6]
+    fold 2 [1 2 7]
+    fold 3 [0 5 8]
+    """
+
+    n_folds: int = 10
+    _: KW_ONLY
+    n_repeats: int = 1
+    stratify: bool = True
+    random_state: int = 0
+
+    _shown = ("n_folds",)
+
+    def _deal(self, rows: Rows, generator: np.random.Generator) -> IntArray:
+        if rows.groups is None:
+            classes = rows.y if self.stratify else np.zeros(rows.n, np.int64)
+            return deal_rows(classes, int(self.n_folds), generator)
+        table = rows.table if self.stratify else rows.group_sizes[:, None]
+        return deal_groups(table, int(self.n_folds), generator)[rows.groups]
+
+
+@dataclass(frozen=True, repr=False)
+class LeaveOneOut(Splitter):
+    """Every row is tested once, alone; with `row_groups`, every group.
+
+    References
+    ----------
+    Lachenbruch, P. A. and Mickey, M. R. (1968), Estimation of error rates in discriminant
+    analysis, *Technometrics* 10, 1-11.
+
+    Examples
+    --------
+    >>> from featly.study.splits import LeaveOneOut
+    >>> patients = ["ann", "ann", "bob", "cid"]
+    >>> for split in LeaveOneOut().split(None, [0, 1, 1, 0], row_groups=patients):
+    ...     print(split.name, split.train, split.test)
+    ann [2 3] [0 1]
+    bob [0 1 3] [2]
+    cid [0 1 2] [3]
+    """
+
+    def _count(self, rows: Rows) -> int:
+        return rows.n_units
+
+    def _drawer(self, rows: Rows) -> Callable[[int], Split]:
+        rows.refuse_lonely_class()
+        labels, groups = rows.group_labels, rows.groups
+        if labels is None or groups is None:
+            return lambda row: Split.testing(row, np.array([row]), rows.n, f"row {row}")
+        left = trains_on_two(rows.table)
+        if not left.all():
+            raise DataError(
+                f"leaving out {rows.unit_name(int(np.argmin(left)))} leaves one class to train "
+                "on: use KFold or Subsampling, or leave the group out"
+            )
+        return lambda group: Split.testing(group, groups == group, rows.n, str(labels[group]))
+
+
+@dataclass(frozen=True, repr=False)
+class Holdout(Splitter):
+    """One split: the official one where the data has one, else a random one.
+
+    Parameters
+    ----------
+    test_size : float or int, default=1/3
+        Of the random split, drawn as :class:`Subsampling` draws.
+    column : str or None, default=None
+        The column of the official split, which must then be there: the study takes it out of the
+        table and passes it on. ``official`` is text, "train" or "test" in upper or lower case; or
+        bools, where True is a test row, unless `column` has the word "train" in its name. Other
+        labels, such as "validation", are refused: say whether such rows are for training, or leave
+        them out.
+    stratify : bool, default=True
+        Of the random split.
+    random_state : int, default=0
+
+    References
+    ----------
+    Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature Selection for
+    High-Dimensional Data*, appendix A.3.4.
+
+    Examples
+    --------
+    >>> from featly.study.splits import Holdout
+    >>> Holdout()
+    Holdout(test_size=1/3)
+    >>> next(Holdout().split(None, [0, 1, 0, 1, 0, 1]))
+    Split(0, 'random', 4 train, 2 test)
+    >>> official = ["Train", "Train", "Train", "Test", "Test", "Test"]
+    >>> next(Holdout(column="split").split(None, [0, 1, 0, 1, 0, 1], official=official)).test
+    array([3, 4, 5])
+    """
+
+    _: KW_ONLY
+    test_size: float | int = 1 / 3
+    column: str | None = None
+    stratify: bool = True
+    random_state: int = 0
+
+    @property
+    def _shown(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("test_size",) if self.column is None else ()
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for parameters that make no sense."""
+        super().check_parameters()
+        check_test_size(self.test_size)
+        if self.column is not None and not isinstance(self.column, str):
+            raise ParameterError(f"column={self.column!r}: give the name of a column, or None")
+        if self.column is not None and self.test_size != 1 / 3:
+            raise ParameterError(
+                f"column={self.column!r} and test_size={self.test_size!r}: an official split has "
+                "its own size, give one of the two"
+            )
+
+    def _count(self, rows: Rows) -> int:
+        return 1
+
+    def _drawer(self, rows: Rows) -> Callable[[int], Split]:
+        if rows.official is not None:
+            return lambda number: official_split(rows, self.column)
+        if self.column is not None:
+            raise DataError(f"{self!r}: the table came without its official split, pass official=")
+        draw = random_test(rows, self.test_size, self.stratify)
+        return lambda number: Split.testing(number, draw(self._generator(number)), rows.n, "random")
+
+
+@dataclass(frozen=True, repr=False)
+class Bootstrap(Splitter):
+    r"""Train on n rows drawn with replacement, test on those never drawn (about 36.8%).
+
+    Drawn again where no row is left to test, or one class to train on. With `row_groups`, as many
+    groups as there are are drawn with replacement, and come with all their rows.
+
+    Parameters
+    ----------
+    n_splits : int, default=100
+    estimator : {".632+", ".632", "out-of-bag"}, default=".632+"
+        How a study makes one error of the replicates: with :math:`\bar e` the error on the rows
+        that the fit has seen and :math:`e_0` that on the others,
+        :math:`.368 \bar e + .632 e_0` (".632"), a weight of :math:`e_0` that grows with the
+        overfitting (".632+"), or :math:`e_0` alone ("out-of-bag").
+    stratify : bool, default=False
+        Whether each class (for groups: each most frequent class) is drawn from separately.
+    random_state : int, default=0
+
+    References
+    ----------
+    Efron, B. and Tibshirani, R. (1997), Improvements on cross-validation: the .632+ bootstrap
+    method, *J. Am. Statist. Assoc.* 92, 548-560.
+
+    Examples
+    --------
+    >>> from featly.study.splits import Bootstrap
+    >>> Bootstrap(50, estimator="out-of-bag")
+    Bootstrap(50, estimator='out-of-bag')
+    >>> split = Bootstrap().split_at(0, None, [0, 1, 0, 1, 0, 1])
+    >>> split.train, split.test
+    (array([0, 1, 1, 3, 3, 5]), array([2, 4]))
+    """
+
+    n_splits: int = 100
+    _: KW_ONLY
+    estimator: str = ".632+"
+    stratify: bool = False
+    random_state: int = 0
+
+    _shown = ("n_splits", "estimator")
+
+    @property
+    def needs_apparent(self) -> bool:
+        """Whether `estimator` also wants the error on the rows that a fit has seen."""
+        return self.estimator != "out-of-bag"
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for parameters that make no sense."""
+        super().check_parameters()
+        require_whole("n_splits", self.n_splits, 1)
+        if self.estimator not in ESTIMATORS:
+            raise ParameterError(
+                f"estimator={self.estimator!r}: give one of {', '.join(map(repr, ESTIMATORS))}"
+            )
+
+    def _count(self, rows: Rows) -> int:
+        return int(self.n_splits)
+
+    def _drawer(self, rows: Rows) -> Callable[[int], Split]:
+        strata = [np.arange(rows.n_units)]
+        if self.stratify and rows.groups is None:
+            strata = rows.members
+        elif self.stratify:
+            main = main_classes(rows.table)
+            strata = [np.flatnonzero(main == label) for label in np.unique(main)]
+
+        def draw(number: int) -> Split:
+            generator = self._generator(number)
+            for _ in range(REDRAWS):
+                drawn = [m[generator.integers(len(m), size=len(m))] for m in strata]
+                times = np.bincount(np.concatenate(drawn), minlength=rows.n_units)[rows.units]
+                train, test = np.repeat(np.arange(rows.n), times), np.flatnonzero(times == 0)
+                if len(test) and has_two(rows.y[train]):
+                    return Split(number, train, test)
+            raise DataError(
+                f"{self!r}: {REDRAWS} draws left no row to test, or one class to train on. "
+                "There are too few rows or groups: use LeaveOneOut"
+            )
+
+        return draw
+
+
+def as_splitter(value: Any) -> Splitter:
+    """What a user means by ``splits=``.
+
+    Parameters
+    ----------
+    value : Splitter, int, scikit-learn splitter, or list of (train, test) pairs
+        An int is the number of folds of :class:`KFold`.
+
+    Returns
+    -------
+    Splitter
+        With parameters that make sense.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GroupKFold
+    >>> as_splitter(5), as_splitter(GroupKFold(3)), as_splitter([([0, 1], [2]), ([1, 2], [0])])
+    (KFold(5), FromSklearn(GroupKFold(...n_splits=3...)), FixedSplits(2 pairs, ...))
+    """
+    if isinstance(value, Splitter):
+        splitter = value
+    elif isinstance(value, type):
+        raise ParameterError(f"splits={value.__name__} is a class: write {value.__name__}()")
+    elif isinstance(value, int | np.integer) and not isinstance(value, bool):
+        splitter = KFold(int(value))
+    elif hasattr(value, "split") and not isinstance(value, str | bytes):
+        splitter = FromSklearn(value)
+    elif hasattr(value, "__iter__") and not isinstance(value, str | bytes | dict):
+        splitter = FixedSplits(tuple(value))
+    else:
+        raise ParameterError(
+            f"splits={value!r}: give a splitter such as Subsampling(200, test_size=0.1), a number "
+            "of folds, a scikit-learn splitter, or a list of (train, test) pairs"
+        )
+    splitter.check_parameters()
+    return splitter

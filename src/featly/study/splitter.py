@@ -1,0 +1,385 @@
+"""What every splitter is: a small object that divides rows into a training and a test part.
+
+Split number k of a splitter depends on its parameters, the rows and k alone: it is the same
+whether 10 or 200 are asked for, and can be made without the others.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.errors import DataError, ParameterError
+from featly.frames import values_of
+from featly.problem import read_target
+
+__all__ = ["Folds", "Rows", "Split", "Splitter", "require_flag", "require_whole", "trains_on_two"]
+
+IntArray = npt.NDArray[np.int64]
+
+DEALS = 100  # of a whole partition, before giving up
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Split:
+    """One division of the rows.
+
+    Attributes
+    ----------
+    number : int
+        From 0.
+    train, test : int64 arrays
+        Positions of rows, rising; only in a bootstrap sample does `train` repeat rows.
+    name : str
+        Which fold, or which row or group is left out; may be empty.
+
+    Examples
+    --------
+    >>> from featly.study.splits import KFold
+    >>> next(KFold(3).split(None, [0, 1, 0, 1, 0, 1, 0]))
+    Split(0, 'fold 1', 5 train, 2 test)
+    """
+
+    number: int
+    train: IntArray
+    test: IntArray
+    name: str = ""
+
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        return f"Split({self.number}, {name}{len(self.train)} train, {len(self.test)} test)"
+
+    @classmethod
+    def testing(cls, number: int, test: npt.NDArray[Any], n_rows: int, name: str = "") -> "Split":
+        """Test the given rows (positions or a mask), train on all others."""
+        tested = np.zeros(n_rows, bool)
+        tested[test] = True
+        return cls(number, np.flatnonzero(~tested), np.flatnonzero(tested), name)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What is to be divided, read and checked.
+
+    Attributes
+    ----------
+    y : int64 array
+        Class of every row, as a position in `classes`.
+    classes : array
+    groups : int64 array or None
+        Group of every row, as a position in `group_labels`.
+    group_labels : array
+    X, official
+        As given.
+    """
+
+    y: IntArray
+    classes: npt.NDArray[Any]
+    groups: IntArray | None = None
+    group_labels: npt.NDArray[Any] | None = None
+    X: Any = None
+    official: Any = None
+
+    @classmethod
+    def read(cls, X: Any, y: Any, row_groups: Any = None, official: Any = None) -> "Rows":
+        """Check what was passed to a splitter; DataError for what cannot be."""
+        values = values_of(y)
+        n_rows = len(values)
+        if X is not None:
+            n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        labels, classes = read_target(values, n_rows, "a study", many_classes=True)
+        if row_groups is None:
+            return cls(labels, classes, X=X, official=official)
+        groups, group_labels = _read_groups(row_groups, n_rows)
+        return cls(labels, classes, groups, group_labels, X, official)
+
+    @property
+    def n(self) -> int:
+        """How many rows."""
+        return len(self.y)
+
+    @property
+    def n_units(self) -> int:
+        """How many things can be divided: groups, or rows where there are none."""
+        return self.n if self.group_labels is None else len(self.group_labels)
+
+    @property
+    def units(self) -> IntArray:
+        """The group of every row, or the row itself where there are none."""
+        return np.arange(self.n) if self.groups is None else self.groups
+
+    @cached_property
+    def class_sizes(self) -> IntArray:
+        """Rows of each class."""
+        return np.bincount(self.y, minlength=len(self.classes))
+
+    @cached_property
+    def members(self) -> list[IntArray]:
+        """The rows of each class."""
+        return np.split(np.argsort(self.y, kind="stable"), np.cumsum(self.class_sizes)[:-1])
+
+    @cached_property
+    def table(self) -> IntArray:
+        """Rows of each class in each group: of shape (groups, classes)."""
+        return counts_of(self.units, self.y, self.n_units, len(self.classes))
+
+    @cached_property
+    def group_sizes(self) -> IntArray:
+        """Rows of each group."""
+        return np.bincount(self.units, minlength=self.n_units)
+
+    def unit_name(self, unit: int) -> str:
+        """A group or a row, for people."""
+        if self.group_labels is None:
+            return f"row {unit}"
+        return f"group {self.group_labels.tolist()[unit]!r}"
+
+    def refuse_lonely_class(self) -> None:
+        """Refuse two classes of which one lies in a single row or group.
+
+        The part that tests it would have to be learnt from the other class alone.
+        """
+        if len(self.classes) > 2:
+            return
+        spread = np.count_nonzero(self.table, axis=0)
+        for code in np.flatnonzero(spread == 1):
+            unit = int(np.flatnonzero(self.table[:, code])[0])
+            raise DataError(
+                f"class {self.classes.tolist()[code]!r} lies in {self.unit_name(unit)} alone: "
+                "testing it leaves one class to train on. Leave the class out, or use "
+                "Subsampling, which keeps it in training where the other class can be tested"
+            )
+
+    def straddling(self, split: Split) -> str | None:
+        """A group with rows on both sides, for people, or None."""
+        if self.groups is None:
+            return None
+        both = np.intersect1d(self.groups[split.train], self.groups[split.test])
+        return self.unit_name(int(both[0])) if len(both) else None
+
+
+def _read_groups(row_groups: Any, n_rows: int) -> tuple[IntArray, npt.NDArray[Any]]:
+    """The group of every row as a number, and the labels."""
+    if isinstance(row_groups, str):
+        raise ParameterError(
+            f"row_groups={row_groups!r}: a splitter takes the labels themselves, one a row"
+        )
+    labels = np.asarray(values_of(row_groups))
+    if labels.shape != (n_rows,):
+        raise DataError(
+            f"row_groups has shape {labels.shape}, the table has {n_rows} rows: give one label a "
+            "row"
+        )
+    if labels.dtype.kind == "O":
+        absent = [v is None or type(v).__name__ == "NAType" or v != v for v in labels]
+    else:
+        absent = (labels != labels).tolist()
+    if any(absent):
+        raise DataError(
+            f"row_groups is missing in row {absent.index(True)}: give every row a group, one of "
+            "its own where it belongs to none"
+        )
+    try:
+        found, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise DataError(
+            "row_groups mixes types that cannot be compared: make all labels text, or all numbers"
+        ) from None
+    if len(found) < 2:
+        raise DataError(
+            f"row_groups has one group only ({found.tolist()[0]!r}): rows of one group never "
+            "straddle a split, so nothing can be divided"
+        )
+    return codes.astype(np.int64), found
+
+
+def counts_of(a: IntArray, b: IntArray, n_a: int, n_b: int) -> IntArray:
+    """How often each pair of codes occurs: of shape (n_a, n_b)."""
+    return np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
+
+
+def trains_on_two(table: IntArray) -> npt.NDArray[np.bool_]:
+    """For rows of each class in each test part: whether two classes are left to train on."""
+    return np.count_nonzero(table.sum(axis=0) - table, axis=1) >= 2
+
+
+class Splitter(ABC):
+    """Base of the splitters: parameters are assigned as given and checked at use.
+
+    A subclass is a frozen dataclass, has ``check_parameters``, ``_count(rows)`` and
+    ``_drawer(rows)``, which returns the function that makes split number k.
+
+    Attributes
+    ----------
+    needs_table : bool
+        Whether the splitter looks at X. Others take None.
+    needs_apparent : bool
+        Whether the estimate also wants the error on the training rows themselves.
+    """
+
+    needs_table: ClassVar[bool] = False
+    _shown: ClassVar[tuple[str, ...]] = ()  # parameters in the repr even at their default
+
+    @property
+    def needs_apparent(self) -> bool:
+        """Whether the estimate also wants the error on the training rows themselves."""
+        return False
+
+    def split(
+        self, X: Any, y: Any, *, row_groups: Any = None, official: Any = None
+    ) -> Iterator[Split]:
+        """Divide the rows, again and again.
+
+        Parameters
+        ----------
+        X : table or None
+            Only splitters with `needs_table` look at it.
+        y : sequence of shape (n_rows,)
+            The class of every row, as labels or numbers.
+        row_groups : sequence of shape (n_rows,), optional
+            Labels. Rows of one group, such as one patient, are never on both sides.
+        official : sequence of shape (n_rows,), optional
+            The division that came with the data, for :class:`Holdout`. Other splitters make
+            their own.
+
+        Yields
+        ------
+        Split
+        """
+        return self._splits(self._read(X, y, row_groups, official))
+
+    def split_at(
+        self, number: int, X: Any, y: Any, *, row_groups: Any = None, official: Any = None
+    ) -> Split:
+        """Make one split alone: the same as ``split`` makes at this number."""
+        rows = self._read(X, y, row_groups, official)
+        count = self._count(rows)
+        require_whole("number", number, 0)
+        if number >= count:
+            raise ParameterError(f"number={number}: {self!r} has {count} splits, 0 to {count - 1}")
+        return self._drawer(rows)(int(number))
+
+    def count(self, X: Any, y: Any, *, row_groups: Any = None, official: Any = None) -> int:
+        """How many splits there are, without making them."""
+        return self._count(self._read(X, y, row_groups, official))
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for parameters that make no sense."""
+        if hasattr(self, "random_state"):
+            require_whole("random_state", self.random_state, 0)
+        if hasattr(self, "stratify"):
+            require_flag("stratify", self.stratify)
+
+    def _read(self, X: Any, y: Any, row_groups: Any, official: Any) -> Rows:
+        self.check_parameters()
+        return Rows.read(X, y, row_groups, official)
+
+    def _splits(self, rows: Rows) -> Iterator[Split]:
+        draw = self._drawer(rows)
+        return (draw(number) for number in range(self._count(rows)))
+
+    @abstractmethod
+    def _count(self, rows: Rows) -> int:
+        """How many splits."""
+
+    @abstractmethod
+    def _drawer(self, rows: Rows) -> Callable[[int], Split]:
+        """A function that makes split number k; what all splits share is computed here."""
+
+    def _generator(self, number: int) -> np.random.Generator:
+        """The random numbers of one split, whatever was drawn for others."""
+        state = getattr(self, "random_state", 0)
+        return np.random.default_rng(np.random.SeedSequence([int(state), number]))
+
+    def __repr__(self) -> str:
+        given = []
+        for position, field in enumerate(fields(self)):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name in self._shown or field.default is MISSING or value != field.default:
+                text = _short(value)
+                given.append(
+                    text if position == 0 and not field.kw_only else f"{field.name}={text}"
+                )
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+class Folds(Splitter):
+    """Base of the splitters whose test parts are the folds of a partition, maybe of several.
+
+    A subclass has the parameters `n_folds`, `n_repeats` and `random_state`, and ``_deal``.
+    """
+
+    n_folds: int
+    n_repeats: int
+
+    @abstractmethod
+    def _deal(self, rows: Rows, generator: np.random.Generator) -> IntArray:
+        """The fold of every row."""
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for parameters that make no sense."""
+        super().check_parameters()
+        require_whole("n_folds", self.n_folds, 2)
+        require_whole("n_repeats", self.n_repeats, 1)
+
+    def _count(self, rows: Rows) -> int:
+        return int(self.n_folds) * int(self.n_repeats)
+
+    def _drawer(self, rows: Rows) -> Callable[[int], Split]:
+        if self.n_folds > rows.n_units:
+            what = "rows" if rows.groups is None else "row groups"
+            raise ParameterError(
+                f"n_folds={self.n_folds}, but there are {rows.n_units} {what}: take fewer folds"
+            )
+        rows.refuse_lonely_class()
+
+        @lru_cache(maxsize=1)
+        def folds_of(repeat: int) -> IntArray:
+            return self._deal_well(rows, self._generator(repeat))
+
+        def draw(number: int) -> Split:
+            repeat, fold = divmod(number, int(self.n_folds))
+            name = f"fold {fold + 1}"
+            if self.n_repeats > 1:
+                name = f"repeat {repeat + 1}, {name}"
+            return Split.testing(number, folds_of(repeat) == fold, rows.n, name)
+
+        return draw
+
+    def _deal_well(self, rows: Rows, generator: np.random.Generator) -> IntArray:
+        """Deal until every fold leaves two classes to train on."""
+        for _ in range(DEALS):
+            folds = self._deal(rows, generator)
+            if trains_on_two(counts_of(folds, rows.y, int(self.n_folds), len(rows.classes))).all():
+                return folds
+        raise DataError(
+            f"{self!r} found no {self.n_folds} folds of which each leaves two classes to train "
+            "on: take more folds, or leave out classes with few rows or groups"
+        )
+
+
+def _short(value: Any) -> str:
+    """A parameter as one would write it: a third is 1/3."""
+    if isinstance(value, float) and len(repr(value)) > 8:
+        simple = Fraction(value).limit_denominator(30)
+        if float(simple) == value:
+            return str(simple)
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def require_whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ParameterError(f"{name}={value!r}: give a whole number of at least {least}")
+
+
+def require_flag(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name}={value!r}: give True or False")

@@ -1,0 +1,323 @@
+"""Where a study keeps what it has done: a journal while it runs, parquet when it is done.
+
+Every fit is one transaction of a SQLite journal, so a study that is killed at any instant loses
+at most the fits it was at. When all are done, the journal is compacted into two parquet files and
+a description, each written whole or not at all, and removed.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.errors import StudyError
+from featly.io.writing import whole_file
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ALL_ROWS", "Fit", "Journal", "Key", "Outcome", "read_compacted"]
+
+JOURNAL, ROWS, RANKINGS, ABOUT = "journal.sqlite", "rows.parquet", "rankings.parquet", "study.json"
+ALL_ROWS = -1  # the number of the split whose training and test part are all rows
+MOST_POSITIONS = 1 << 16  # of a ranking that is kept, unless more are evaluated
+
+Key = tuple[str, str, int, int]  # dataset, method, split, null draw
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one learner did with the first `size` columns: a confusion matrix, or an error."""
+
+    learner: str
+    size: int
+    confusion: npt.NDArray[np.int64] | None
+    seconds: float
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What one method did on one split: its ranking and an outcome for every size."""
+
+    dataset: str
+    method: str
+    split: int
+    null_draw: int = 0
+    n_train: int = 0
+    n_test: int = 0
+    order: npt.NDArray[Any] | None = None
+    subset: bool = False
+    seconds: float = 0.0
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        """What tells it from other fits."""
+        return self.dataset, self.method, self.split, self.null_draw
+
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (part TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS fits (
+    dataset TEXT, method TEXT, split INTEGER, null_draw INTEGER, n_train INTEGER, n_test INTEGER,
+    subset INTEGER, seconds REAL, error TEXT, notes TEXT, ranking BLOB,
+    PRIMARY KEY (dataset, method, split, null_draw));
+CREATE TABLE IF NOT EXISTS outcomes (
+    dataset TEXT, method TEXT, split INTEGER, null_draw INTEGER, learner TEXT, size INTEGER,
+    confusion BLOB, seconds REAL, error TEXT);
+"""
+
+
+class Journal:
+    """Fits as they are done, in a file that survives whatever kills the process.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._base = sqlite3.connect(folder / JOURNAL, isolation_level=None, timeout=0.2)
+        try:
+            # the system writes what a killed process has handed over; only a power cut could take
+            # the last fits with it, and it leaves the file sound
+            self._base.execute("PRAGMA locking_mode=EXCLUSIVE")
+            self._base.execute("PRAGMA journal_mode=WAL")
+            self._base.execute("PRAGMA synchronous=NORMAL")
+            self._base.executescript(_TABLES)
+        except sqlite3.OperationalError as problem:
+            self._base.close()
+            if "locked" not in str(problem):
+                raise
+            raise StudyError(
+                f"another run is at work in {str(folder)!r}: wait for it, or use another folder"
+            ) from None
+        except sqlite3.DatabaseError:
+            self._base.close()
+            raise StudyError(
+                f"{str(folder / JOURNAL)!r} is no journal of a study: use another folder"
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others use the folder."""
+        self._base.close()
+
+    def about(self) -> dict[str, Any]:
+        """What was said about the study when it began; empty if it has not."""
+        rows = self._base.execute("SELECT part, value FROM about")
+        return {part: json.loads(value) for part, value in rows}
+
+    def describe(self, about: dict[str, Any]) -> None:
+        """Say what the study is."""
+        with _transaction(self._base):
+            self._base.executemany(
+                "INSERT OR REPLACE INTO about VALUES (?, ?)",
+                [(part, json.dumps(value)) for part, value in about.items()],
+            )
+
+    def done(self) -> set[Key]:
+        """The fits that are in."""
+        found = self._base.execute("SELECT dataset, method, split, null_draw FROM fits")
+        return set(found)
+
+    def write(self, fit: Fit) -> None:
+        """Put one fit in, whole."""
+        with _transaction(self._base):
+            self._base.execute(
+                "INSERT OR REPLACE INTO fits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *fit.key,
+                    fit.n_train,
+                    fit.n_test,
+                    fit.subset,
+                    fit.seconds,
+                    fit.error,
+                    json.dumps(fit.notes) if fit.notes else None,
+                    None if fit.order is None else _packed(fit.order, fit.outcomes),
+                ),
+            )
+            self._base.executemany(
+                "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        *fit.key,
+                        outcome.learner,
+                        outcome.size,
+                        None if outcome.confusion is None else _bytes(outcome.confusion),
+                        outcome.seconds,
+                        outcome.error,
+                    )
+                    for outcome in fit.outcomes
+                ],
+            )
+
+    def ranking(self, key: Key) -> tuple[npt.NDArray[np.uint32], bool] | None:
+        """The ranking of one fit, and whether the method itself said how many to take."""
+        found = self._base.execute(
+            "SELECT ranking, subset FROM fits "
+            "WHERE dataset=? AND method=? AND split=? AND null_draw=?",
+            key,
+        ).fetchone()
+        if found is None or found[0] is None:
+            return None
+        return np.frombuffer(found[0], "<u4"), bool(found[1])
+
+    def frames(self) -> tuple["pl.DataFrame", "pl.DataFrame"]:
+        """All that is in: one row an outcome, and one row a fit."""
+        import polars as pl
+
+        keys = ["dataset", "method", "split", "null_draw"]
+        names = [*keys, "n_train", "n_test", "subset", "seconds", "error", "notes", "ranking"]
+        fits = list(
+            self._base.execute("SELECT * FROM fits ORDER BY dataset, method, null_draw, split")
+        )
+        rankings = pl.DataFrame(
+            fits, orient="row", schema={**_FIT_TYPES, "ranking": pl.Binary}
+        ).rename({"seconds": "select_seconds"})
+        assert rankings.columns == [n if n != "seconds" else "select_seconds" for n in names]
+        orders = pl.Series(
+            "order",
+            [None if r is None else np.frombuffer(r, "<u4") for r in rankings["ranking"]],
+            dtype=pl.List(pl.UInt32),
+        ).cast(pl.List(pl.UInt32))  # rankings of one length would be taken for arrays
+        rankings = rankings.drop("ranking").with_columns(orders, pl.col("subset").cast(pl.Boolean))
+        outcomes = list(
+            self._base.execute(
+                "SELECT * FROM outcomes ORDER BY dataset, method, null_draw, split, learner, size"
+            )
+        )
+        rows = pl.DataFrame(outcomes, orient="row", schema=_OUTCOME_TYPES)
+        confusion = pl.Series(
+            "confusion",
+            [None if c is None else np.frombuffer(c, "<i8") for c in rows["confusion"]],
+            dtype=pl.List(pl.Int64),
+        ).cast(pl.List(pl.Int64))
+        return rows.with_columns(confusion), rankings
+
+    def compact(
+        self, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: dict[str, Any]
+    ) -> None:
+        """Write everything as parquet, then remove the journal."""
+        write_compacted(self.folder, rows, rankings, about)
+        self.close()
+        for leftover in self.folder.glob(f"{JOURNAL}*"):
+            leftover.unlink()
+
+    def restore(self, rows: "pl.DataFrame", rankings: "pl.DataFrame") -> None:
+        """Take a compacted study back in, so that it can go on."""
+        keys = ["dataset", "method", "split", "null_draw"]
+        with _transaction(self._base):
+            columns = [*keys, "n_train", "n_test", "subset", "select_seconds", "error", "notes"]
+            orders = (None if o is None else _bytes(np.array(o), "<u4") for o in rankings["order"])
+            self._base.executemany(
+                "INSERT OR REPLACE INTO fits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (*row, order)
+                    for row, order in zip(rankings.select(columns).rows(), orders, strict=True)
+                ],
+            )
+            self._base.execute("DELETE FROM outcomes")
+            columns = [*keys, "learner", "size"]
+            matrices = (None if c is None else _bytes(np.array(c)) for c in rows["confusion"])
+            self._base.executemany(
+                "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (*row, matrix, *rest)
+                    for row, matrix, rest in zip(
+                        rows.select(columns).rows(),
+                        matrices,
+                        rows.select("seconds", "error").rows(),
+                        strict=True,
+                    )
+                ],
+            )
+
+
+_FIT_TYPES = {
+    "dataset": str,
+    "method": str,
+    "split": int,
+    "null_draw": int,
+    "n_train": int,
+    "n_test": int,
+    "subset": int,
+    "seconds": float,
+    "error": str,
+    "notes": str,
+}
+_OUTCOME_TYPES = {
+    "dataset": str,
+    "method": str,
+    "split": int,
+    "null_draw": int,
+    "learner": str,
+    "size": int,
+    "confusion": bytes,
+    "seconds": float,
+    "error": str,
+}
+
+
+def write_compacted(
+    folder: Path, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: dict[str, Any]
+) -> None:
+    """A finished study as files; the description comes last and says that it is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, frame in ((ROWS, rows), (RANKINGS, rankings)):
+        with whole_file(folder / name) as out:
+            frame.write_parquet(out)
+    with whole_file(folder / ABOUT) as out:
+        out.write((json.dumps(about, indent=2, sort_keys=True) + "\n").encode())
+
+
+def read_compacted(
+    folder: Path,
+) -> tuple["pl.DataFrame", "pl.DataFrame", dict[str, Any]] | None:
+    """Rows, rankings and description of a finished study; None where there is none."""
+    import polars as pl
+
+    if not (folder / ABOUT).is_file():
+        return None
+    about = json.loads((folder / ABOUT).read_text())
+    rows, rankings = (pl.read_parquet(folder / name, glob=False) for name in (ROWS, RANKINGS))
+    return rows, rankings, about
+
+
+class _transaction:  # noqa: N801  read as a word: with _transaction(base)
+    """All of it, or nothing."""
+
+    def __init__(self, base: sqlite3.Connection) -> None:
+        self.base = base
+
+    def __enter__(self) -> None:
+        self.base.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.base.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def _bytes(values: npt.NDArray[Any], dtype: str = "<i8") -> bytes:
+    return np.ascontiguousarray(values, dtype).tobytes()
+
+
+def _packed(order: npt.NDArray[Any], outcomes: Iterable[Outcome]) -> bytes:
+    """A ranking, cut where nobody will look: a million columns at each of 200 splits is much."""
+    most = max((outcome.size for outcome in outcomes), default=0)
+    return _bytes(order[: max(most, MOST_POSITIONS)], "<u4")
