@@ -1,5 +1,6 @@
 import signal
 import threading
+import warnings
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from featly import SVMRFE, ConvergenceWarning, DataError
+from featly.core.backward import eliminate_small
 from featly.core.sources import DenseSource
 from featly.elimination import svm_rfe
 from featly.elimination.backward import eliminate, schedule
@@ -301,8 +303,57 @@ def test_verbose_draws_on_standard_error_only(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@st.composite
+def small_tables(draw):
+    """Ties, copies, constant columns, unequal classes, fewer and more columns than rows."""
+    n, p = draw(st.integers(4, 40)), draw(st.integers(1, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.normal(size=(n, p)) if draw(st.booleans()) else rng.integers(-2, 3, (n, p)) * 1.0
+    if p > 3:
+        X[:, 1], X[:, 2] = X[:, 0], 1.0
+    y = (rng.random(n) < draw(st.sampled_from([0.2, 0.5]))).astype(int)
+    y[:2] = 0, 1
+    return X, y
+
+
+@given(
+    small_tables(),
+    st.sampled_from([0.2, 0.5, 1, 3, [20, 5, 1]]),
+    st.sampled_from([0.01, 1.0, 100.0]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_the_loop_for_small_tables_goes_the_general_way(table, step, C, standardize, keep):
+    X, y = table
+    schema = {"keep": [X.shape[1] - 1]} if keep else None
+    parameters = {"step": step, "C": C, "standardize": standardize, "schema": schema}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        small = SVMRFE(**parameters).fit(X, y)
+        general = SVMRFE(**parameters, verbose=lambda done, total: None).fit(X, y)
+    assert small.order_.tolist() == general.order_.tolist()
+    assert small.round_.tolist() == general.round_.tolist()
+    assert small.criterion_ == pytest.approx(general.criterion_, rel=1e-6, abs=1e-12)
+    assert small.scores_ == pytest.approx(general.scores_, rel=1e-6, abs=1e-9)
+    assert small.duality_gap_.max() < 1e-6 or general.duality_gap_.max() > 1e-9
+
+
+def test_small_tables_take_the_loop(monkeypatch):
+    X, y = expression(p=40)
+    taken = []
+
+    def watched(*arguments):
+        taken.append(eliminate_small(*arguments))
+        return taken[-1]
+
+    monkeypatch.setattr(svm_rfe, "eliminate_small", watched)
+    SVMRFE().fit(X, y)
+    assert taken[0] is not None
+
+
 def test_a_poor_solution_warns(monkeypatch):
     X, y = expression(p=20)
+    monkeypatch.setattr(svm_rfe, "MOST_ROWS", 0)  # the loop for small tables does not come here
     monkeypatch.setattr(svm_rfe.SVMDual, "solve", _poor(svm_rfe.SVMDual.solve))
     with pytest.warns(ConvergenceWarning, match="round 0") as caught:
         SVMRFE(step=10).fit(X, y)

@@ -13,7 +13,7 @@ import numpy as np
 from featly.core.ordering import worst
 from featly.errors import ParameterError
 
-__all__ = ["Elimination", "Machine", "check_schedule", "eliminate", "schedule"]
+__all__ = ["Elimination", "Machine", "check_schedule", "drops", "eliminate", "schedule"]
 
 Step = int | float | Sequence[int] | Callable[[int], int]
 
@@ -111,6 +111,22 @@ def schedule(n_remaining: int, step: Step, fine_below: int | None = None) -> int
     else:
         count = int(step)
     return min(max(1, count), n_remaining)
+
+
+def drops(n_features: int, n_kept: int, step: Step, fine_below: int | None = None) -> np.ndarray:
+    """How many columns every round drops, those to keep last.
+
+    Examples
+    --------
+    >>> drops(10, 2, 0.5).tolist()
+    [5, 3, 1, 1]
+    """
+    counts, left = [], n_features
+    while left:
+        count = schedule(left, step, fine_below)
+        counts.append(min(count, left - n_kept) if left > n_kept else count)
+        left -= counts[-1]
+    return np.array(counts, np.int64)
 
 
 def eliminate(

@@ -18,11 +18,13 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
 from featly.base import Problem, Ranker, Ranking, interrupted
+from featly.core.backward import MOST_CELLS, MOST_ROWS, eliminate_small
 from featly.core.linear import downdate_gram
 from featly.core.sources import DenseSource, Source, centers_and_variances, unit_scale
 from featly.core.svm import SVMDual
-from featly.elimination.backward import check_schedule, eliminate
+from featly.elimination.backward import Elimination, check_schedule, drops, eliminate
 from featly.errors import ConvergenceWarning, ParameterError
+from featly.kinds import CATEGORICAL
 from featly.progress import progress_bar
 from featly.schema import Schema
 
@@ -156,23 +158,25 @@ class SVMRFE(Ranker):
         moments = problem.moments(complete_for=type(self).__name__)
         center, variance = centers_and_variances(problem.source, moments)
         scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
-        machine = _LinearMachine(
-            problem.source.scaled(center, scale),
-            np.where(problem.y == 1, 1.0, -1.0),
-            self.C * self._weights(problem),
-            variance=1.0 if self.standardize else variance,
-        )
+        source = problem.source.scaled(center, scale)
+        y, C = np.where(problem.y == 1, 1.0, -1.0), self.C * self._weights(problem)
+        spread: np.ndarray | float = 1.0 if self.standardize else variance
         del moments, center, scale, variance  # a number a column each, not needed any more
-        with progress_bar(self.verbose, "SVM-RFE", unit="columns") as progress:
-            found = eliminate(
-                machine,
-                problem.source.n_features,
-                step=self.step,
-                fine_below=self.fine_below,
-                keep=problem.columns.keep,
-                progress=progress,
-            )
-        gaps = np.array(machine.gaps)
+        found, gaps = None, np.empty(0)
+        if not self.verbose:
+            found, gaps = self._ranked_small(problem, source, y, C, spread)
+        if found is None:
+            machine = _LinearMachine(source, y, C, variance=spread)
+            with progress_bar(self.verbose, "SVM-RFE", unit="columns") as progress:
+                found = eliminate(
+                    machine,
+                    problem.source.n_features,
+                    step=self.step,
+                    fine_below=self.fine_below,
+                    keep=problem.columns.keep,
+                    progress=progress,
+                )
+            gaps = np.array(machine.gaps)
         if gaps.max(initial=0.0) > 1e-6:
             remedy = "try a smaller C" if self.standardize else "try standardize=True"
             warnings.warn(
@@ -190,6 +194,29 @@ class SVMRFE(Ranker):
         if found.interrupted:
             raise interrupted(ranking)
         return ranking
+
+    def _ranked_small(
+        self,
+        problem: Problem,
+        source: Source,
+        y: np.ndarray,
+        C: np.ndarray,
+        variance: np.ndarray | float,
+    ) -> tuple[Elimination | None, np.ndarray]:
+        """All rounds at once, where the table is small enough; None where it is not."""
+        n, p = source.n_rows, source.n_features
+        plain = isinstance(source, DenseSource) and source.n_atoms == p
+        if not plain or n > MOST_ROWS or n * p > MOST_CELLS or (source.kinds == CATEGORICAL).any():
+            return None, np.empty(0)
+        kept = np.zeros(p, bool)
+        kept[problem.columns.keep] = True
+        counts = drops(p, int(kept.sum()), self.step, self.fine_below)
+        noise = np.broadcast_to(ROUNDING**2 * n * np.asarray(variance), p)
+        done = eliminate_small(source.load(np.arange(p)), y, C, counts, kept, noise)
+        if done is None:
+            return None, np.empty(0)
+        order, rounds, criterion, totals, gaps = done
+        return Elimination(order, rounds, criterion, totals.tolist()), gaps
 
     def _weights(self, problem: Problem) -> np.ndarray:
         """The factor on C of every row."""

@@ -1,0 +1,211 @@
+"""Backward elimination by a linear support vector machine, all rounds in one compiled loop.
+
+For tables of few rows, as in every split of a study, a round takes some ten microseconds of
+arithmetic, and handing it back to Python between rounds would take several times that. The
+mathematics is that of :class:`featly.core.svm.SVMDual`, step by step; where it meets a case that
+wants more care (no variance left, a solver that does not converge), it gives up, and the caller
+goes the general way.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.active_set import CONVERGED, downdate_inverse, solve_active_set
+from featly.core.jit import kernel, lane_kernel
+from featly.core.linear import downdate_gram
+
+__all__ = ["MOST_CELLS", "MOST_ROWS", "eliminate_small"]
+
+# mypy: disable-error-code="no-untyped-def"
+
+MOST_ROWS = 128  # above, inverses are better left to LAPACK
+MOST_CELLS = 4 << 20  # of the float64 copy of the table that this way needs
+DROPPED_BITS = 52 - 33  # as in featly.core.ordering
+REBUILD_TRACE = 8  # rebuild the Gram matrix when its trace has fallen by this factor
+
+
+def eliminate_small(
+    Z: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    C: npt.NDArray[np.float64],
+    counts: npt.NDArray[np.int64],
+    kept: npt.NDArray[np.bool_],
+    noise: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.int64], ...] | None:
+    """Eliminate the rows of Z, features by rows; None where the general way must be gone.
+
+    Parameters
+    ----------
+    Z : float64 array of shape (n_features, n_rows)
+        Centred and scaled.
+    y : array of +1.0 and -1.0
+    C : array, one upper bound a row
+    counts : how many features each round drops; they add up to all
+    kept : features that go only when nothing else is left
+    noise : squared weights up to this times the squared norm of the dual solution are zero
+
+    Returns
+    -------
+    order, round, criterion, totals, gaps
+        See :class:`featly.elimination.backward.Elimination`.
+    """
+    p = len(Z)
+    order, rounds = np.empty(p, np.int64), np.zeros(p, np.int32)
+    criterion, totals, gaps = np.zeros(p), np.empty(len(counts)), np.empty(len(counts))
+    lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+    done = _eliminate(
+        Z, Z.T @ Z, y, lower, upper, counts, kept, noise, order, rounds, criterion, totals, gaps
+    )
+    return (order, rounds, criterion, totals, gaps) if done else None
+
+
+@lane_kernel
+def _weight(z, v):
+    total = 0.0
+    for i in range(len(v)):
+        total += z[i] * v[i]
+    return total
+
+
+@kernel
+def _eliminate(
+    Z, K, y, lower, upper, counts, kept, noise, order, rounds, criterion, totals, gaps
+):  # fmt: skip
+    p, n = Z.shape
+    remaining = np.arange(p)
+    m = p
+    v = np.zeros(n)
+    gradient = np.empty(n)
+    free = np.zeros(n + 1, np.int64)
+    position = np.full(n, -1)
+    inverse = np.empty((n, n))
+    factor = np.empty((0, 0))
+    n_free, n_ready = 0, 0
+    shift = 0.0
+    weights = np.empty(p)
+    trace = 0.0
+    for i in range(n):
+        trace += K[i, i]
+    built = trace
+    n_kept = 0
+    for f in range(p):
+        n_kept += kept[f]
+    for r in range(len(counts)):
+        count = counts[r]
+        # ---- the machine on what is left ----
+        if trace <= 0 or (r > 0 and shift <= 0):
+            return False
+        if r == 0 or not 1 / 16 < trace / n / shift < 16:
+            n_ready = 0
+        if n_ready == 0:
+            shift = trace / n
+        if r == 0 and m >= n:
+            positive = 0
+            for i in range(n):
+                positive += y[i] > 0
+            length = 1 / shift
+            for i in range(n):
+                bound = upper[i] if y[i] > 0 else -lower[i]
+                size = positive if y[i] > 0 else n - positive
+                length = min(length, bound * size / 2)
+            for i in range(n):
+                v[i] = length / positive if y[i] > 0 else -length / (n - positive)
+                free[i] = i
+                position[i] = i
+            n_free = n
+        status, n_free, _, _, primal, dual = solve_active_set(
+            K, factor, False, shift, y, lower, upper, v, gradient, free, position, inverse,
+            n_ready, n_free, 20 * n + 100, 1e-10,
+        )  # fmt: skip
+        n_ready = n_free
+        gaps[r] = (primal - dual) / max(abs(primal), 2.2e-308)
+        if status != CONVERGED or gaps[r] > 1e-6:
+            return False
+        # ---- the importance of every column that is left ----
+        norm, total = 0.0, 0.0
+        for i in range(n):
+            norm += v[i] * v[i]
+        for k in range(m):
+            w = _weight(Z[remaining[k]], v)
+            w *= w
+            if w <= noise[remaining[k]] * norm:
+                w = 0.0
+            weights[k] = w
+            total += w
+        totals[r] = total
+        # ---- the worst of them: rounded scores, ties to the later column ----
+        any_free = m > n_kept
+        candidates = np.empty(m, np.int64)
+        c = 0
+        for k in range(m):
+            if not any_free or not kept[remaining[k]]:
+                candidates[c] = k
+                c += 1
+        scores = weights[candidates[:c]]
+        bits = scores.view(np.int64)
+        for k in range(c):
+            bits[k] = (bits[k] + (1 << (DROPPED_BITS - 1))) & ~((1 << DROPPED_BITS) - 1)
+        if count < c:
+            limit = np.partition(scores, count - 1)[count - 1]
+            below = 0
+            for k in range(c):
+                below += scores[k] < limit
+            at_limit = count - below
+            chosen = np.empty(count, np.int64)
+            place = count - 1
+            for k in range(c - 1, -1, -1):
+                if scores[k] < limit:
+                    chosen[place] = k
+                    place -= 1
+                elif scores[k] == limit and at_limit > 0:
+                    at_limit -= 1
+                    chosen[place] = k
+                    place -= 1
+        else:
+            chosen = np.arange(c)
+        ranked = chosen[np.argsort(-scores[chosen], kind="mergesort")]
+        dropped = np.zeros(m, np.bool_)
+        for k in range(len(ranked)):
+            at = candidates[ranked[k]]
+            column = remaining[at]
+            dropped[at] = True
+            order[m - len(ranked) + k] = column
+            rounds[column] = r
+            criterion[column] = weights[at]
+        if len(ranked) == m:
+            return True
+        # ---- without them ----
+        if count == 1:
+            x = Z[order[m - 1]]
+            trace = downdate_gram(K, x)
+            if n_free > 0 and not downdate_inverse(inverse, n_free, x[free[:n_free]]):
+                n_ready = 0
+        else:
+            block = np.empty((count, n))
+            k = 0
+            for at in range(m):
+                if dropped[at]:
+                    block[k] = Z[remaining[at]]
+                    k += 1
+            K -= np.dot(block.T, block)
+            n_ready = 0
+            trace = 0.0
+            for i in range(n):
+                trace += K[i, i]
+        left = 0
+        for at in range(m):
+            if not dropped[at]:
+                remaining[left] = remaining[at]
+                left += 1
+        m = left
+        if trace * REBUILD_TRACE < built:
+            block = np.empty((m, n))
+            for k in range(m):
+                block[k] = Z[remaining[k]]
+            K[:] = np.dot(block.T, block)
+            n_ready = 0
+            trace = 0.0
+            for i in range(n):
+                trace += K[i, i]
+            built = trace
+    return True
