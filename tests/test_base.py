@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from featly import SVMRFE, FTest, SchemaWarning
 from featly.base import SubsetSelector, keep_first
 from featly.filters.f_test import f_statistic
+from featly.measures.sizes import choose_size
 from featly.testing import method_checks
 
 
@@ -119,3 +120,18 @@ def test_a_parameter_is_never_changed():
     clone(estimator).fit(frame, [0, 1, 0, 1])
     assert estimator.schema is schema
     assert schema == {"keep": ["a"]}
+
+
+@pytest.mark.parametrize("rule", ["rule-of-thumb", "largest-gap", "two-variances"])
+def test_the_count_may_be_a_rule_that_reads_the_ranking(rule):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 30)), np.arange(60) % 2
+    X[:, [4, 7]] += 3 * y[:, None]
+    ranker = FTest(n_features_to_select=rule).fit(X, y)
+    assert ranker.support_.sum() == choose_size(ranker, rule)
+    if rule == "largest-gap":
+        assert np.flatnonzero(ranker.support_).tolist() == [4, 7]
+    ranker.set_params(n_features_to_select=5)  # chosen anew without another fit
+    assert ranker.support_.sum() == 5
+    kept = FTest(n_features_to_select=rule, schema={"keep": list(range(20))}).fit(X, y)
+    assert kept.support_.sum() >= 20

@@ -17,6 +17,9 @@ _PLACES = {
     "ParameterError": "featly.errors",
     "SchemaWarning": "featly.errors",
     "ConvergenceWarning": "featly.errors",
+    "LeakWarning": "featly.errors",
+    "StudyError": "featly.errors",
+    "Study": "featly.study",
     **{method.class_name: method.path.partition(":")[0] for method in METHODS.values()},
 }
 

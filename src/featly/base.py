@@ -23,12 +23,15 @@ from featly.frames import (
     take_columns,
 )
 from featly.kinds import KINDS
+from featly.measures.sizes import choose_size
 from featly.problem import Problem, read_target
 from featly.reading import read
 from featly.registry import methods_that
 from featly.schema import Columns, Schema
 
 __all__ = ["Problem", "Ranker", "Ranking", "SubsetSelector"]
+
+RULES = ("rule-of-thumb", "largest-gap", "two-variances")  # that need nothing but a ranking
 
 
 @dataclass(frozen=True)
@@ -237,7 +240,9 @@ class Ranker(_Selector):
     Attributes
     ----------
     order_ : int array of shape (n_features,)
-        Columns from best to worst. It does not depend on `n_features_to_select`.
+        Columns from best to worst. It does not depend on `n_features_to_select`, which is a
+        count, a fraction, None for half, or a rule that reads the ranking: "rule-of-thumb",
+        "largest-gap", "two-variances" (see :func:`featly.measures.sizes.choose_size`).
     ranking_ : int array of shape (n_features,)
         Rank of every column, 1 is best.
     scores_ : float array of shape (n_features,)
@@ -252,7 +257,8 @@ class Ranker(_Selector):
     """
 
     def _learn(self, problem: Problem) -> None:
-        _count(self.n_features_to_select, self.n_features_in_, len(problem.columns.keep))
+        if self.n_features_to_select not in RULES:
+            _count(self.n_features_to_select, self.n_features_in_, len(problem.columns.keep))
         try:
             ranking = self._rank(problem)
         except _InterruptedError as stopped:
@@ -282,7 +288,12 @@ class Ranker(_Selector):
         It follows the parameter: after ``set_params(n_features_to_select=5)`` no refit is needed.
         """
         check_is_fitted(self)
-        count = _count(self.n_features_to_select, len(self.order_), len(self._columns.keep))
+        wanted = self.n_features_to_select
+        if wanted in RULES:
+            scores = self.scores_[self.order_]
+            wanted = choose_size(None, wanted, scores=scores, n_features=len(self.order_))
+            wanted = max(wanted, len(self._columns.keep))
+        count = _count(wanted, len(self.order_), len(self._columns.keep))
         mask = np.zeros(len(self.order_), bool)
         mask[self.order_[:count]] = True
         return mask
@@ -370,7 +381,7 @@ def keep_first(order: np.ndarray, keep: np.ndarray) -> np.ndarray:
 
 def _count(wanted: Any, n_features: int, n_keep: int) -> int:
     """How many columns `n_features_to_select` means."""
-    rule = "a whole number from 1, a fraction in (0, 1], or None for half"
+    rule = f"a whole number from 1, a fraction in (0, 1], None for half, or {', '.join(RULES)}"
     number = isinstance(wanted, int | float | np.integer | np.floating)
     if wanted is None:
         count = max(1, n_features // 2, n_keep)

@@ -106,6 +106,7 @@ def test_a_seed_makes_one_table(name):
     one, same, other = (small(name, random_state=seed) for seed in (3, 3, 4))
     assert_frame_equal(one.frame, same.frame)
     assert not one.frame.equals(other.frame)
+    assert one.y.tolist() != other.y.tolist()  # rows are in random order
     assert one.frame.columns == other.frame.columns
     assert (one.relevant, one.redundant) == (other.relevant, other.redundant)
     assert small(name).frame.equals(small(name, random_state=0).frame)
@@ -259,6 +260,8 @@ def test_problems_by_name():
     )
     with pytest.raises(ParameterError, match=r"no problem 'Monk_3': did you mean 'monk3'\?"):
         make_problem("Monk_3")
+    with pytest.raises(ParameterError, match=r"no problem 'MADELON': did you mean 'madelon'\?"):
+        make_problem("MADELON")
     with pytest.raises(ParameterError, match=r"no problem 'zzz': there are corral, corral-100,"):
         make_problem("zzz")
     with pytest.raises(ParameterError, match=r"'led-25' has no parameter 'noize': did you mean"):

@@ -143,6 +143,14 @@ def test_topsis_does_not_depend_on_units_or_on_how_weights_are_counted():
     assert moved.closeness == pytest.approx(first.closeness)
 
 
+def test_alternatives_that_differ_in_bits_only_keep_their_places():
+    matrix = [[0.69, 0.65, 0.98], [0.65, 0.98, 0.69], [0.98, 0.69, 0.65]]
+    found = topsis(matrix, [1, 1, 1], True)
+    assert found.closeness == pytest.approx([found.closeness[0]] * 3)
+    assert len(set(found.closeness)) > 1
+    assert found.order.tolist() == [0, 1, 2]
+
+
 def test_topsis_at_the_ends():
     matrix = [[3.0, 1.0, 5.0], [2.0, 2.0, 5.0], [1.0, 3.0, 5.0]]
     found = topsis(matrix, [1, 1, 1], [True, False, True])

@@ -210,6 +210,12 @@ def test_stratified_test_parts_have_their_share_of_every_class(y, test_size, see
         assert (counts < sizes).all()
 
 
+def test_classes_are_rounded_up_in_all_combinations():
+    y = np.arange(40) % 4  # each is due half a row
+    splits = Subsampling(200, test_size=2).split(None, y)
+    assert len({tuple(sorted(y[split.test])) for split in splits}) == 6
+
+
 def test_every_row_is_tested_equally_often():
     y = np.repeat([0, 1, 2, 3], [31, 20, 7, 3])  # the last is due 0.3 rows
     for splitter in (Subsampling(4000), Subsampling(4000, stratify=False)):
@@ -262,19 +268,36 @@ def test_drawn_groups_are_the_expected_number_in_every_stratum(seed, chance):
     assert abs(chosen.sum() - chance * 40) < 1 + 1e-9
 
 
-def test_every_group_is_tested_equally_often_and_sizes_are_mixed():
+def test_every_group_is_tested_equally_often():
     rng = np.random.default_rng(0)
-    sizes = rng.integers(1, 12, size=30)
-    groups = np.repeat(np.arange(30), sizes)
+    sizes = rng.integers(1, 12, size=28)
+    groups = np.repeat(np.arange(28), sizes)
     y = groups % 3
-    times, rows = np.zeros(30), []
+    times, rows = np.zeros(28), []
     for split in Subsampling(4000, test_size=0.2).split(None, y, row_groups=groups):
         times[np.unique(groups[split.test])] += 1
         rows.append(len(split.test))
     assert np.abs(times - 800).max() < 4.5 * np.sqrt(4000 * 0.2 * 0.8)
     assert np.mean(rows) == pytest.approx(0.2 * len(y), rel=0.02)
-    alone = [sizes[rng.permutation(30)[:6]].sum() for _ in range(4000)]
-    assert np.std(rows) < 0.75 * np.std(alone)  # steadier than groups drawn without regard
+
+
+def test_drawn_groups_are_small_and_large():
+    rng = np.random.default_rng(0)
+    sizes, strata = rng.integers(1, 12, size=60), np.arange(60) % 2
+    rows = [sizes[draw_groups(strata, sizes, 0.2, rng)].sum() for _ in range(1000)]
+    alone = [sizes[rng.permutation(60)[:12]].sum() for _ in range(1000)]
+    assert np.std(rows) < np.std(alone) / 2  # steadier than groups drawn without regard
+
+
+def test_what_must_stay_in_training_makes_the_test_part_no_smaller():
+    groups = np.arange(48) // 2
+    y = np.where(groups < 10, 0, groups % 2 + 1)
+    groups[y == 0] = 0  # a class in one group
+    sizes = [len(s.test) for s in Subsampling(2000).split(None, y, row_groups=groups)]
+    assert np.mean(sizes) == pytest.approx(5, abs=0.1)
+    few = np.arange(48) % 6
+    for split in Subsampling(20, test_size=1).split(None, np.arange(48) // 8 % 2, row_groups=few):
+        assert len(set(few[split.test])) == 1
 
 
 def test_a_group_with_a_whole_class_stays_in_training():
@@ -344,6 +367,9 @@ def test_plain_folds_are_dealt_again_until_two_classes_are_left():
         splits = list(KFold(2, stratify=False, random_state=seed).split(None, y))
         check(splits, y)
         assert [len(split.test) for split in splits] == [5, 5]
+    y = np.arange(40) % 2
+    ones = [int(y[split.test].sum()) for split in KFold(4, stratify=False).split(None, y)]
+    assert set(ones) != {5}
 
 
 def test_rare_classes_are_absent_from_some_folds():

@@ -391,7 +391,7 @@ def make_monk(
     ours = {
         1: (f1 == f2) | (f5 == 1),
         2: (f == 1).sum(axis=0) == 2,
-        3: ((f5 == 3) & (f4 == 2)) | ((f5 != 4) & (f2 != 3)),
+        3: ((f5 == 3) & (f4 == 1)) | ((f5 != 4) & (f2 != 3)),
     }[problem]
     n_wrong = MONK_WRONG_LABELS[problem] if part == "train" else 0
     wrong = mistakes.permutation(f.shape[1]) < n_wrong

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from featly.errors import DataError, ParameterError
-from featly.measures.recovery import Roles
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from featly.measures.recovery import Roles
 
 __all__ = ["Synthetic"]
 
@@ -103,8 +104,10 @@ class Synthetic:
         return self.X.with_columns(pl.Series("class", self.y))
 
     @property
-    def roles(self) -> Roles:
+    def roles(self) -> "Roles":
         """The roles by position, as :mod:`featly.measures.recovery` wants them."""
+        from featly.measures.recovery import Roles  # loads scipy; to name problems takes none
+
         return Roles(
             self.X.width,
             tuple(self.positions(group) for group in self.relevant),

@@ -41,8 +41,9 @@ class SVMRFE(Ranker):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, or None for half. The ranking
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances". The ranking
         does not depend on it: elimination always goes to the end.
     step : float, int, list of int or callable, default=0.2
         How many columns a round drops: a fraction of those that *remain* (rounded, at least one;
@@ -122,7 +123,7 @@ class SVMRFE(Ranker):
     def __init__(
         self,
         *,
-        n_features_to_select: int | float | None = None,
+        n_features_to_select: int | float | str | None = None,
         step: float | int | Sequence[int] | Callable[[int], int] = 0.2,
         fine_below: int | None = None,
         C: float = 1.0,

@@ -33,8 +33,9 @@ class FTest(Ranker):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, or None for half.
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
         What is known about the columns; `keep` is used.
     n_jobs : int or None, default=None
@@ -88,7 +89,7 @@ class FTest(Ranker):
     def __init__(
         self,
         *,
-        n_features_to_select: int | float | None = None,
+        n_features_to_select: int | float | str | None = None,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:

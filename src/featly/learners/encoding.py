@@ -17,17 +17,25 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from featly.errors import DataError
-from featly.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes, take_columns
-from featly.kinds import CATEGORICAL
-from featly.reading import read
-from featly.schema import Schema
+from featly.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
+from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.reading import Reading, read
+from featly.schema import Columns, Schema
 
 __all__ = ["Encoder"]
 
 FloatArray = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+LARGEST = 1e150  # a number whose square still is one
 
 
 @dataclass(frozen=True)
@@ -35,9 +43,14 @@ class _Block:
     """What the training rows said of one categorical column."""
 
     column: int
-    levels: dict[Any, int]
+    levels: dict[str, int]
     frequency: FloatArray
     scale: float
+
+    @property
+    def width(self) -> int:
+        """Columns of the outcome; one of zeros where the training rows have no level at all."""
+        return max(1, len(self.levels))
 
 
 class Encoder(TransformerMixin, BaseEstimator):
@@ -46,8 +59,8 @@ class Encoder(TransformerMixin, BaseEstimator):
     A continuous or ordinal column is one number; a categorical one is an indicator for each level
     that the training rows have, and all of them share one scale. A missing value counts as the
     average of its column, and a level that the training rows do not have as none of the levels.
-    Means, variances and levels are those of the rows that ``fit`` has seen, so no test row has a
-    say in them.
+    A column that is constant or empty in the training rows is 0. Kinds, means, variances and
+    levels are those of the rows that ``fit`` has seen, so no test row has a say in them.
 
     Parameters
     ----------
@@ -92,7 +105,7 @@ class Encoder(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn levels, means and variances.
+        """Learn kinds, levels, means and variances.
 
         Parameters
         ----------
@@ -104,15 +117,29 @@ class Encoder(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        table, X = self._checked(X, reset=True)
-        numbers, self._numeric, categorical = self._numbers(X, table)
-        self.center_, variance = _moments(numbers)
-        self.scale_ = self._unit(variance)
-        self._blocks = [self._block(table, column) for column in categorical]
-        sizes = np.ones(self.n_features_in_, np.int64)
+        table, X = self._checked(X, self, reset=True)
+        self._schema: Schema | None = None
+        self._blocks: list[_Block] = []
+        if table is None:
+            self._numeric = np.arange(X.shape[1])
+            numbers = self._finite(X.astype(np.float64, copy=False))
+        else:
+            reading = read(table, Schema.of(self.schema))
+            numeric = np.flatnonzero(reading.columns.kinds != CATEGORICAL)
+            numbers = reading.source.load(numeric).T
+            empty = np.isnan(numbers).all(axis=0)
+            self._numeric = numeric[~empty]
+            numbers = self._finite(numbers[:, ~empty])
+            # an empty column has no kind yet: it may be text in other rows
+            codes = np.setdiff1d(np.arange(self.n_features_in_), self._numeric)
+            self._blocks = [self._block(table, reading.columns, int(column)) for column in codes]
+            self._schema = _as_read(table, reading.columns, codes)
+        self._first, self._mean, variance = _moments(numbers)
+        self.center_, self.scale_ = self._first + self._mean, self._unit(variance)
+        widths = np.ones(self.n_features_in_, np.int64)
         for block in self._blocks:
-            sizes[block.column] = len(block.levels)
-        self.starts_ = np.concatenate([[0], np.cumsum(sizes)])
+            widths[block.column] = block.width
+        self.starts_ = np.concatenate([[0], np.cumsum(widths)])
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -127,125 +154,191 @@ class Encoder(TransformerMixin, BaseEstimator):
         Z : float64 array of shape (n_rows, starts_[-1])
         """
         check_is_fitted(self)
-        table, X = self._checked(X, reset=False)
-        numbers, _, _ = self._numbers(X, table)
-        scaled = (numbers - self.center_) * self.scale_
-        if np.isnan(scaled).any():
-            scaled[np.isnan(scaled)] = 0.0
+        return self.transform_for(self, X)
+
+    def transform_for(self, owner: BaseEstimator, X: Any) -> FloatArray:
+        """The same for a learner that has an encoder inside: what is wrong with X is its matter.
+
+        Parameters
+        ----------
+        owner : estimator
+            Fitted on the same columns; errors and warnings speak of it.
+        X : data frame, array or sparse matrix
+
+        Returns
+        -------
+        Z : float64 array
+        """
+        table, X = self._checked(X, owner, reset=False)
+        if table is None and self._blocks:
+            table = ArrayTable(X)
+        if table is None:
+            return self._scaled(X.astype(np.float64, copy=False))
+        reading = self._read(table)
+        scaled = self._scaled(reading.source.load(self._numeric).T)
         if not self._blocks:
             return scaled
-        out = np.empty((len(numbers), self.starts_[-1]))
+        out = np.zeros((len(scaled), self.starts_[-1]))
         out[:, self.starts_[:-1][self._numeric]] = scaled
         for block in self._blocks:
-            low, high = self.starts_[block.column], self.starts_[block.column + 1]
-            out[:, low:high] = _indicators(table, block)
+            low = self.starts_[block.column]
+            codes, levels = _levels(table, reading.columns, block.column)
+            out[:, low : low + len(block.levels)] = _indicators(codes, levels, block)
         return out
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Any:
-        """Names of the outcome: the column's, or ``column=level``."""
+        """Names of the outcome: the column's, or ``column=level``.
+
+        Parameters
+        ----------
+        input_features : sequence of str or None
+            Names of the columns, where ``fit`` has seen none.
+
+        Returns
+        -------
+        names : object array
+        """
         check_is_fitted(self)
-        names = list(getattr(self, "feature_names_in_", ())) or [
-            f"x{column}" for column in range(self.n_features_in_)
-        ]
-        found = {block.column: block for block in self._blocks}
+        names = _check_feature_names_in(self, input_features)
+        levels: dict[int, list[str | None]] = {
+            block.column: list(block.levels) for block in self._blocks
+        }
         return np.array(
             [
                 name if level is None else f"{name}={level}"
                 for column, name in enumerate(names)
-                for level in (found[column].levels if column in found else (None,))
+                for level in levels.get(column) or [None]
             ],
             dtype=object,
         )
 
     # ---- reading ----------------------------------------------------------------------------
-    def _checked(self, X: Any, *, reset: bool) -> tuple[Table | None, Any]:
+    def _checked(self, X: Any, owner: BaseEstimator, *, reset: bool) -> tuple[Table | None, Any]:
         """A frame or an array of texts as a table, or an array of numbers."""
         refuse_shapes(X)
         if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return open_table(X), X
-        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "US":
-            X = np.array(X, dtype=object)
+            table = open_table(X)
+            validate_data(owner, X, reset=reset, skip_check_array=True)
+            for count, unit in ((X.shape[1], "feature"), (X.shape[0], "sample")):
+                if count == 0:
+                    raise DataError(f"X has 0 {unit}(s): a minimum of 1 is required")
+            return table, X
+        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
+            X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
         if scipy.sparse.issparse(X):
             X = X.toarray()
         textual = getattr(X, "dtype", np.dtype(float)).kind in "OUST"
         dtype = None if textual else "numeric"
-        X = check_array(X, dtype=dtype, ensure_all_finite=False, estimator=self, input_name="X")
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        X = check_array(X, dtype=dtype, ensure_all_finite=False, estimator=owner, input_name="X")
+        validate_data(owner, X, reset=reset, skip_check_array=True)
         if X.dtype.kind == "O" and not any(isinstance(v, str) for v in X.flat):
             X, textual = np.where(np.array(None) == X, np.nan, X).astype(np.float64), False
         if textual:
             return open_table(X), X
         return (None if self.schema is None else ArrayTable(X)), X
 
-    def _numbers(self, X: Any, table: Table | None) -> tuple[FloatArray, Any, list[int]]:
-        """Numeric columns (rows x columns), which they are, and the categorical ones."""
-        if table is None:
-            values = X.astype(np.float64, copy=False)
-            numeric: Any = slice(None)
-            categorical: list[int] = []
-        else:
-            reading = read(table, Schema.of(self.schema))
-            kinds = reading.columns.kinds
-            categorical = np.flatnonzero(kinds == CATEGORICAL).tolist()
-            numeric = np.flatnonzero(kinds != CATEGORICAL)
-            values = reading.source.load(numeric).T
-        if np.isinf(values).any():
-            row, column = np.argwhere(np.isinf(values))[0]
-            at = column if isinstance(numeric, slice) else numeric[column]
+    def _read(self, table: Table) -> Reading:
+        """Other rows, read as the training rows were: their own dtypes have no say."""
+        return read(table, self._schema or Schema(continuous=self._numeric.tolist()))
+
+    def _finite(self, numbers: FloatArray) -> FloatArray:
+        """The same numbers, or DataError for one that is too large."""
+        with np.errstate(invalid="ignore"):
+            huge = np.abs(numbers) > LARGEST
+        if huge.any():
+            row, column = np.argwhere(huge)[0]
+            self._blame(numbers[row, column], int(row), int(column))
+        return numbers
+
+    def _blame(self, value: float, row: int, column: int) -> None:
+        name = self._name(int(self._numeric[column]))
+        if np.isinf(value):
             raise DataError(
-                f"column {self._name(int(at))!r} has an infinite value (inf) in row {row}: "
-                "correct it, or make it missing"
+                f"column {name!r} has an infinite value (inf) in row {row}: correct it, or make "
+                "it missing"
             )
-        return values, numeric, categorical
+        raise DataError(
+            f"column {name!r} has a value as large as {value:.3g} in row {row}, whose square "
+            "overflows: correct it, or divide the column by a large number"
+        )
 
     def _name(self, column: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return f"x{column}" if names is None else str(names[column])
 
-    def _block(self, table: Table | None, column: int) -> _Block:
-        assert table is not None
-        codes, levels = table.texts(column)
-        counts = np.bincount(codes, minlength=len(levels) + 1)[1:].astype(np.float64)
-        used = np.flatnonzero(counts)
-        frequency = counts[used] / max(counts.sum(), 1.0)
-        variance = 1 - float(frequency @ frequency) if len(used) > 1 else 0.0
-        places = {str(levels[code]): place for place, code in enumerate(used)}
-        return _Block(column, places, frequency, float(self._unit(np.array([variance]))[0]))
+    # ---- learning ---------------------------------------------------------------------------
+    def _block(self, table: Table, columns: Columns, column: int) -> _Block:
+        codes, levels = _levels(table, columns, column)
+        counts: dict[str, int] = {}
+        for level, count in zip(
+            levels, np.bincount(codes, minlength=len(levels) + 1)[1:], strict=True
+        ):
+            if count:
+                counts[level] = counts.get(level, 0) + int(count)
+        frequency = np.array(list(counts.values()), np.float64) / max(sum(counts.values()), 1)
+        variance = 1 - float(frequency @ frequency) if len(counts) > 1 else 0.0
+        return _Block(
+            column,
+            {level: place for place, level in enumerate(counts)},
+            frequency,
+            float(self._unit(np.array([variance]))[0]),
+        )
 
     def _unit(self, variance: FloatArray) -> FloatArray:
+        """What to multiply by; columns that do not vary become 0."""
         varies = variance > 0
         if not self.standardize:
-            return np.ones(len(variance))
+            return varies.astype(np.float64)
         return np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
 
-
-def take(X: Any, columns: Any) -> Any:
-    """Some columns of a frame, an array or a sparse matrix, in the given order."""
-    return take_columns(X, columns) if is_frame(X) else X[:, columns]
-
-
-def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of columns, gaps left out; a constant one has variance 0 exactly."""
-    gaps = np.isnan(values)
-    if gaps.any():
-        count = np.maximum((~gaps).sum(axis=0), 1)
-        values = np.where(gaps, 0.0, values)
-        center = values.sum(axis=0) / count
-        deviation = np.where(gaps, 0.0, values - center)
-    else:
-        count = np.array(len(values))
-        center = values.mean(axis=0)
-        deviation = values - center
-    variance = np.einsum("ij,ij->j", deviation, deviation) / count
-    rounding = (4 * np.finfo(float).eps * np.abs(center)) ** 2
-    return center, np.where(variance > rounding, variance, 0.0)
+    def _scaled(self, numbers: FloatArray) -> FloatArray:
+        scaled = (self._finite(numbers) - self._first - self._mean) * self.scale_
+        scaled[np.isnan(scaled)] = 0.0
+        return scaled
 
 
-def _indicators(table: Table | None, block: _Block) -> FloatArray:
-    assert table is not None
-    codes, levels = table.texts(block.column)
-    place = np.array([-1, *(block.levels.get(str(level), -1) for level in levels)])[codes]
+def _moments(numbers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A first value of every column, mean and variance of the differences from it; no gaps.
+
+    Summed so, a constant column has variance 0 exactly, however many rows it has, and an offset
+    costs no digits.
+    """
+    gaps = np.isnan(numbers)
+    first = numbers[gaps.argmin(axis=0), np.arange(numbers.shape[1])]
+    first[np.isnan(first)] = 0.0
+    offset = np.where(gaps, 0.0, numbers - first)
+    count = np.maximum((~gaps).sum(axis=0), 1)
+    mean = offset.sum(axis=0) / count
+    offset = np.where(gaps, 0.0, offset - mean)
+    return first, mean, np.einsum("ij,ij->j", offset, offset) / count
+
+
+def _as_read(table: Table, columns: Columns, codes: Codes) -> Schema:
+    """The kinds that a table was read with, levels of ordinal columns spelt out, by position."""
+    given = columns.levels
+    ordinal: dict[str | int, Sequence[Any]] = {
+        column: given[column] if column in given else table.texts(column)[1]
+        for column in np.flatnonzero(columns.kinds == ORDINAL).tolist()
+        if column not in codes and (column in given or columns.inferred[column] != CONTINUOUS)
+    }
+    rest = np.setdiff1d(np.arange(len(columns.kinds)), [*codes, *ordinal])
+    return Schema(categorical=codes.tolist(), ordinal=ordinal, continuous=rest.tolist())
+
+
+def _levels(table: Table, columns: Columns, column: int) -> tuple[Codes, list[str]]:
+    """A column as codes from 1, 0 where missing, and the levels as text.
+
+    The number 1 is the level "1" in whole and in real numbers: a gap turns one into the other.
+    """
+    if columns.inferred[column] != CONTINUOUS:
+        codes, levels = table.texts(column)
+        return codes, [str(level) for level in levels]
+    codes, levels = ArrayTable(table.numbers([column])).texts(0)
+    return codes, [str(int(level) if level.is_integer() else level) for level in levels]
+
+
+def _indicators(codes: Codes, levels: list[str], block: _Block) -> FloatArray:
+    place = np.array([-1, *(block.levels.get(level, -1) for level in levels)])[codes]
     hot = place[:, None] == np.arange(len(block.levels))
     out = (hot - block.frequency) * block.scale
     out[codes == 0] = 0.0

@@ -8,8 +8,8 @@ r"""A linear support vector machine, solved exactly, along a list of columns.
 Cortes, C. and Vapnik, V. (1995), Support-vector networks, *Machine Learning* 20, 273-297.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Self
 
@@ -17,12 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from featly.core.parallel import single_threaded_blas
 from featly.core.svm import SVMDual
-from featly.errors import ParameterError
-from featly.frames import is_frame
+from featly.errors import ConvergenceWarning, ParameterError
 from featly.learners.encoding import Encoder
 from featly.problem import read_target
 from featly.schema import Schema
@@ -33,15 +32,18 @@ FloatArray = npt.NDArray[np.float64]
 
 MOST_DENSE_ROWS = 1024  # above this, and ...
 FACTOR_SHARE = 4  # ... this many times more rows than columns, nothing n x n is made
+NEAR = 1e-6  # a margin of this share of the largest one is none ...
+ROUNDING = 1e-12  # ... nor is one of this share of what was summed up to it
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
     r"""Soft-margin linear support vector machine for mixed columns.
 
     Columns are centred and scaled by :class:`Encoder`, from the training rows; gaps count as
-    averages. The machine is solved to machine precision (`duality_gap_`). More than two classes
-    are told apart pair by pair, and the class with most votes wins; on a tie the larger sum of
-    margins decides.
+    averages. The machine is solved to machine precision (`duality_gap_`); where several biases
+    are best, it takes the middle of them. More than two classes are told apart pair by pair, and
+    the class with most votes wins; on a tie the larger sum of margins decides. What lies on a
+    boundary is of the class that is sorted first.
 
     Parameters
     ----------
@@ -122,26 +124,28 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 "LinearSVM requires y to be passed, but the target y is None: give the class of "
                 "every row"
             )
-        self._encoder = Encoder(standardize=self.standardize, schema=self.schema)
-        Z = self._encoder.fit_transform(X)
-        self.n_features_in_ = self._encoder.n_features_in_
-        if hasattr(self._encoder, "feature_names_in_"):
-            self.feature_names_in_ = self._encoder.feature_names_in_
+        encoder = Encoder(standardize=self.standardize, schema=self.schema)
+        Z = encoder.fit_transform(X)
+        self._encoder = encoder
+        self.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
         codes, self.classes_ = read_target(y, len(Z), type(self).__name__, many_classes=True)
-        C = self._prices(codes)
+        machines = self._machines(codes, self.classes_)
         with single_threaded_blas():
-            machines = [_Machine.of(codes, pair, C) for pair in self._pairs()]
-            kernel = _Kernel(Z, Z)
+            kernel = _Kernel(Z, Z[:0])
             kernel.grow(Z.shape[1])
             for machine in machines:
                 machine.solve(kernel)
-        self.coef_ = np.array([m.dual.coef @ Z[m.rows] for m in machines])
-        self.intercept_ = np.array([m.dual.bias for m in machines])
-        self.duality_gap_ = np.array([m.dual.gap for m in machines])
+        self.coef_ = np.array([machine.coef @ Z[machine.rows] for machine in machines])
+        self.intercept_ = np.array([machine.bias for machine in machines])
+        self.duality_gap_ = np.array([machine.gap for machine in machines])
+        self._least = np.array([machine.least for machine in machines])
+        self._warn_of_gaps(self.duality_gap_)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Signed distance from the boundary: a column a pair of classes, or one for two classes.
+        """How far and on which side of the boundary rows lie.
 
         Parameters
         ----------
@@ -150,13 +154,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Returns
         -------
         values : float array of shape (n_rows,) or (n_rows, n_classes)
-            For more than two classes, votes plus margins in (-1/3, 1/3).
+            For two classes the margin, positive for the second one. For more, the votes of each
+            class plus its margins as a number in (-1/3, 1/3).
         """
         check_is_fitted(self)
-        if is_frame(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        values = self._encoder.transform(X) @ self.coef_.T + self.intercept_
-        return values[:, 0] if len(self.classes_) == 2 else self._votes(values)
+        Z = self._encoder.transform_for(self, X)
+        values = Z @ self.coef_.T + self.intercept_
+        return _decision(values, self._least, len(self.classes_))
 
     def predict(self, X: Any) -> Any:
         """The class of every row.
@@ -169,13 +173,15 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         -------
         labels : array of shape (n_rows,)
         """
-        return self.classes_[_decided(self.decision_function(X))]
+        values = self.decision_function(X)
+        return self.classes_[_decided(values)]
 
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]) -> Any:
         """Train on the first k columns for every k in `sizes`, and predict other rows.
 
         The same as a fit and a predict at every size, but one Gram matrix grows from size to size
         and each machine starts from the last solution: ten sizes cost little more than one.
+        Nothing is left behind: this object is as fitted or unfitted as before.
 
         Parameters
         ----------
@@ -200,25 +206,22 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         (2, 20)
         """
         self._check_parameters()
-        sizes = [int(size) for size in sizes]
-        if not sizes or sizes != sorted(set(sizes)) or sizes[0] < 1 or sizes[-1] > X.shape[1]:
-            raise ParameterError(
-                f"sizes={sizes!r}: give counts of columns from 1 to {X.shape[1]}, ascending"
-            )
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
-        Z = encoder.fit_transform(X)
+        Z, other = encoder.fit_transform(X), encoder.transform(X_test)
+        sizes = _checked_sizes(sizes, encoder.n_features_in_)
         codes, classes = read_target(y, len(Z), type(self).__name__, many_classes=True)
-        self.classes_ = classes
-        found = np.empty((len(sizes), X_test.shape[0]), np.int64)
+        machines = self._machines(codes, classes)
+        found = np.empty((len(sizes), len(other)), np.int64)
+        gaps = np.empty((len(sizes), len(machines)))
         with single_threaded_blas():
-            kernel = _Kernel(Z, encoder.transform(X_test))
-            C = self._prices(codes)
-            machines = [_Machine.of(codes, pair, C) for pair in self._pairs()]
+            kernel = _Kernel(Z, other)
             for k, size in enumerate(sizes):
                 kernel.grow(int(encoder.starts_[size]))
-                values = np.column_stack([m.solve(kernel) for m in machines])
-                one = values[:, 0] if len(classes) == 2 else self._votes(values)
-                found[k] = _decided(one)
+                values = np.column_stack([machine.solve(kernel) for machine in machines])
+                least = np.array([machine.least for machine in machines])
+                found[k] = _decided(_decision(values, least, len(classes)))
+                gaps[k] = [machine.gap for machine in machines]
+        self._warn_of_gaps(gaps)
         return classes[found]
 
     # ---- parts ------------------------------------------------------------------------------
@@ -227,32 +230,60 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         if isinstance(self.C, bool) or not number or not 0 < self.C < np.inf:
             raise ParameterError(f"C={self.C!r}: give a positive finite number")
 
-    def _pairs(self) -> Iterator[tuple[int, int]]:
-        return combinations(range(len(self.classes_)), 2)
+    def _machines(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any]) -> list["_Machine"]:
+        C = self._prices(codes, classes)
+        return [_Machine(codes, pair, C) for pair in combinations(range(len(classes)), 2)]
 
-    def _prices(self, codes: npt.NDArray[Any]) -> FloatArray:
+    def _prices(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:
         if self.class_weight is None:
             return np.full(len(codes), float(self.C))
         try:
-            weights = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=self.classes_[codes]
-            )
+            weights = compute_class_weight(self.class_weight, classes=classes, y=classes[codes])
         except ValueError as problem:
             raise ParameterError(f"class_weight={self.class_weight!r}: {problem}") from None
         if not (np.isfinite(weights).all() and (weights > 0).all()):
             raise ParameterError(f"class_weight={self.class_weight!r}: weights must be positive")
         return self.C * weights[codes]
 
-    def _votes(self, values: FloatArray) -> FloatArray:
-        """Votes of the pairs, with the margins as a fraction that never outweighs a vote."""
-        votes = np.zeros((len(values), len(self.classes_)))
-        margins = np.zeros_like(votes)
-        for (a, b), value in zip(self._pairs(), values.T, strict=True):
-            votes[:, a] += value <= 0
-            votes[:, b] += value > 0
-            margins[:, a] -= value
-            margins[:, b] += value
-        return votes + margins / (3 * (np.abs(margins) + 1))
+    def _warn_of_gaps(self, gaps: FloatArray) -> None:
+        if gaps.max() > 1e-6:
+            remedy = "try a smaller C" if self.standardize else "try standardize=True"
+            warnings.warn(
+                f"the machine was solved to a relative gap of {gaps.max():.1e} only: rows near the "
+                f"boundary may be on the wrong side; {remedy}",
+                ConvergenceWarning,
+                stacklevel=3,  # the caller of fit
+            )
+
+
+def _checked_sizes(sizes: Sequence[int], n_features: int) -> list[int]:
+    found = [int(size) for size in sizes]
+    rising = found == sorted(set(found)) and found == list(sizes)
+    if not found or not rising or found[0] < 1 or found[-1] > n_features:
+        raise ParameterError(
+            f"sizes={list(sizes)!r}: give counts of columns from 1 to {n_features}, ascending"
+        )
+    return found
+
+
+# ---- from margins to classes ---------------------------------------------------------------------
+def _decision(values: FloatArray, least: FloatArray, n_classes: int) -> FloatArray:
+    """Margins of every pair as one value a row, or for many classes one a class."""
+    values = np.where(np.abs(values) <= least, 0.0, values)
+    return values[:, 0] if n_classes == 2 else _votes(values, n_classes)
+
+
+def _votes(values: FloatArray, n_classes: int) -> FloatArray:
+    """Votes of the pairs, with the margins as a fraction that never outweighs a vote."""
+    votes = np.zeros((len(values), n_classes))
+    margins = np.zeros_like(votes)
+    for (a, b), value in zip(combinations(range(n_classes), 2), values.T, strict=True):
+        votes[:, a] += value <= 0
+        votes[:, b] += value > 0
+        margins[:, a] -= value
+        margins[:, b] += value
+    # equal sums of margins must tie, however they were rounded
+    return votes + np.round(margins / (3 * (np.abs(margins) + 1)), 9)
 
 
 def _decided(values: FloatArray) -> npt.NDArray[Any]:
@@ -260,57 +291,95 @@ def _decided(values: FloatArray) -> npt.NDArray[Any]:
     return (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
 
 
+# ---- machines along a list of columns ------------------------------------------------------------
 class _Kernel:
     """Gram matrices of the first so many columns: of the training rows, and to others."""
 
     def __init__(self, Z: FloatArray, other: FloatArray) -> None:
         self.Z, self.other = Z, other
         self.used = 0
-        n = len(Z)
-        # the machines of large tables work on the columns themselves
-        dense = n <= MOST_DENSE_ROWS or Z.shape[1] * FACTOR_SHARE > n
-        self.gram = np.zeros((n, n)) if dense else None
-        self.cross = np.zeros((len(other), n)) if dense else None
+        self._gram = self._cross = np.empty((0, 0))
+        if not self._is_tall(Z.shape[1]):
+            self._gram, self._cross = np.zeros((len(Z), len(Z))), np.zeros((len(other), len(Z)))
+
+    def _is_tall(self, n_columns: int) -> bool:
+        return len(self.Z) > MOST_DENSE_ROWS and n_columns * FACTOR_SHARE <= len(self.Z)
+
+    @property
+    def tall(self) -> bool:
+        """Whether rows are so many more than columns that machines work on the columns."""
+        return self._is_tall(self.used)
 
     def grow(self, count: int) -> None:
         """Add columns until `count` are in."""
-        if self.gram is not None and self.cross is not None:
+        if len(self._gram):
             new = self.Z[:, self.used : count]
-            self.gram += new @ new.T
-            self.cross += self.other[:, self.used : count] @ new.T
+            self._gram += new @ new.T
+            self._cross += self.other[:, self.used : count] @ new.T
         self.used = count
 
+    def of(self, rows: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+        """Gram matrices of some training rows, and from the other rows to them."""
+        if len(rows) == len(self._gram):
+            return self._gram, self._cross
+        return np.ascontiguousarray(self._gram[np.ix_(rows, rows)]), self._cross[:, rows]
 
-@dataclass
+
 class _Machine:
     """One pair of classes."""
 
-    rows: npt.NDArray[Any]
-    dual: SVMDual
-    all_rows: bool
+    def __init__(self, codes: npt.NDArray[Any], pair: tuple[int, int], C: FloatArray) -> None:
+        self.rows = np.flatnonzero(np.isin(codes, pair))
+        self.y = np.where(codes[self.rows] == pair[1], 1.0, -1.0)
+        self.C = C[self.rows]
+        self.dual = SVMDual(self.y, self.C)
+        self.bias = self.gap = self.least = 0.0
 
-    @classmethod
-    def of(cls, codes: npt.NDArray[Any], pair: tuple[int, int], C: FloatArray) -> "_Machine":
-        rows = np.flatnonzero(np.isin(codes, pair))
-        y = np.where(codes[rows] == pair[1], 1.0, -1.0)
-        return cls(rows, SVMDual(y, C[rows]), len(rows) == len(codes))
+    @property
+    def coef(self) -> FloatArray:
+        """alpha_i y_i, so that w = Z' coef."""
+        return self.dual.coef
 
     def solve(self, kernel: _Kernel) -> FloatArray:
         """Solve on the columns that the kernel has, and evaluate on its other rows."""
-        n = len(self.rows)
-        if (
-            kernel.gram is None
-            or kernel.cross is None
-            or (n > MOST_DENSE_ROWS and kernel.used * FACTOR_SHARE <= n)
-        ):
+        if kernel.tall:
             A = np.ascontiguousarray(kernel.Z[self.rows, : kernel.used].T)
             self.dual.solve_factor(A)
-            return kernel.other[:, : kernel.used] @ (A @ self.dual.coef) + self.dual.bias
-        self.dual.forget_inverse()
-        if self.all_rows:
-            self.dual.solve(kernel.gram, kernel.used)
-            return kernel.cross @ self.dual.coef + self.dual.bias
-        self.dual.solve(
-            np.ascontiguousarray(kernel.gram[np.ix_(self.rows, self.rows)]), kernel.used
-        )
-        return kernel.cross[:, self.rows] @ self.dual.coef + self.dual.bias
+            w = A @ self.coef
+            values, other = w @ A, kernel.other[:, : kernel.used] @ w
+            trace = float(np.vdot(A, A))
+        else:
+            K, cross = kernel.of(self.rows)
+            self.dual.forget_inverse()
+            self.dual.solve(K, kernel.used)
+            values, other = K @ self.coef, cross @ self.coef
+            trace = float(np.trace(K))
+        self._certify(values, trace)
+        return other + self.bias
+
+    def _certify(self, values: FloatArray, trace: float) -> None:
+        """Bias, duality gap and least margin of the solution, from w . z of the training rows."""
+        self.bias = _middle_bias(values, self.y, self.C)
+        quadratic = float(self.coef @ values) / 2
+        loss = float(self.C @ np.maximum(0.0, 1 - self.y * (values + self.bias)))
+        dual = float(np.abs(self.coef).sum()) - quadratic
+        self.gap = (quadratic + loss - dual) / (quadratic + loss)
+        # smaller margins are rounding errors: which side they fall on would be chance
+        summed = 0.01 + float(np.abs(self.coef).sum()) * trace / len(self.rows)
+        self.least = NEAR * float(np.abs(values).max()) + ROUNDING * summed
+
+
+def _middle_bias(values: FloatArray, y: FloatArray, C: FloatArray) -> float:
+    """The bias b of least loss sum_i C_i max(0, 1 - y_i (values_i + b)).
+
+    Where all of an interval is best, its middle: else the bias would depend on the way to the
+    solution. The loss bends at b = y_i - values_i, and its slope grows by C_i there.
+    """
+    bends = y - values
+    order = np.argsort(bends, kind="stable")
+    slope = np.cumsum(C[order]) - C[y > 0].sum()
+    flat = 1e-12 * C.sum()
+    best = int(np.argmax(slope >= -flat))
+    low = bends[order[best]]
+    high = bends[order[best + 1]] if slope[best] <= flat else low
+    return float(low + high) / 2

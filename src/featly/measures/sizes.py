@@ -270,7 +270,7 @@ def choose_size(
         if total is None:
             raise ParameterError(f"rule={rule!r}: give n_features")
         percent = next(percent for most, percent in PERCENT if total <= most)
-        return max(1, (total * percent + 50) // 100)
+        return (total * percent + 50) // 100
     if rule in CURVE_RULES:
         if known is None:
             raise ParameterError(f"rule={rule!r}: give a Curve of performance by size")
@@ -371,4 +371,4 @@ def _two_variances(scores: Floats) -> int:
         return above + len(finite)
     scaled = (finite - finite.min()) / (finite.max() - finite.min())
     limit = scaled.mean() - 2 * scaled.var()
-    return max(1, above + int((scaled >= limit - TOLERANCE).sum()))
+    return above + int((scaled >= limit - TOLERANCE).sum())

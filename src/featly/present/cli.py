@@ -285,7 +285,8 @@ def select(
     target: Target = None,
     count: Annotated[
         str | None,
-        typer.Option("--count", "-k", help="How many: 20, or a fraction such as 0.1; else half."),
+        typer.Option("--count", "-k", help="How many: 20, a fraction such as 0.1, or rule-of-thumb, "
+                     "largest-gap, two-variances; else half."),
     ] = None,
     output: Annotated[
         str | None,
@@ -347,11 +348,12 @@ def select(
             found.table.save_columns(in_order, "-")
 
 
-def _wanted(count: str | None) -> int | float | None:
+def _wanted(count: str | None) -> int | float | str | None:
+    from featly.base import RULES
     from featly.errors import ParameterError
 
-    if count is None:
-        return None
+    if count is None or count in RULES:
+        return count
     try:
         return int(count)
     except ValueError:
@@ -360,7 +362,7 @@ def _wanted(count: str | None) -> int | float | None:
         return float(count)
     except ValueError:
         raise ParameterError(
-            f"--count {count!r}: give a number of columns, or a fraction"
+            f"--count {count!r}: give a number of columns, a fraction, or {', '.join(RULES)}"
         ) from None
 
 

@@ -226,7 +226,7 @@ def _lines(results: Results, comparison: Any, metric: str) -> list[str]:
     failed = results.failures
     if failed.height:
         many = "fit" if failed.height == 1 else "fits"
-        lines.append(f"{failed.height:,} {many} failed, the first: {failed['error'][0]}")
+        lines.append(f"{failed.height:,} {many} failed, the first: {failed['failure'][0]}")
     lines += [f"note: {note}" for note in results.notes[:3]]
     verdicts = results.verdicts()
     if len(verdicts):

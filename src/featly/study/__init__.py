@@ -24,6 +24,7 @@ from featly.study.splits import (
     Split,
     Subsampling,
 )
+from featly.study.tuning import Tuned
 from featly.study.verdicts import Claim, Finding, Verdict, Verdicts
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Split",
     "Study",
     "Subsampling",
+    "Tuned",
     "Verdict",
     "Verdicts",
     "read_dataset",

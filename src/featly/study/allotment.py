@@ -55,7 +55,7 @@ def class_quotas(sizes: IntArray, n_test: int) -> Quotas:
     [3.87, 2.13]
     """
     whole = np.zeros(len(sizes), np.int64)
-    free = sizes > 1
+    free = np.ones(len(sizes), bool)
     while True:
         left = n_test - int(whole[~free].sum())
         unit = max(1, int(sizes[free].sum()))

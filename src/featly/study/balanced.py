@@ -30,7 +30,6 @@ from featly.frames import DefaultNames, is_frame, open_table, refuse_shapes
 from featly.kinds import CATEGORICAL
 from featly.reading import read
 from featly.schema import Schema
-from featly.study.allotment import main_classes
 from featly.study.splitter import Folds, Rows, Split
 
 __all__ = ["DistributionBalancedKFold", "deal_balanced", "heom"]
@@ -115,8 +114,8 @@ class DistributionBalancedKFold(Folds):
         return super()._drawer(replace(rows, X=heom(rows.X, self.schema)))
 
     def _deal(self, rows: Rows, generator: np.random.Generator) -> IntArray:
-        strata = rows.y if rows.groups is None else main_classes(rows.table)
-        folds = deal_balanced(rows.X, strata, rows.units, int(self.n_folds), generator)
+        n_folds = int(self.n_folds)
+        folds = deal_balanced(rows.X, rows.unit_classes, rows.units, n_folds, generator)
         return folds[rows.units]
 
 

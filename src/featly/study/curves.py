@@ -25,6 +25,7 @@ from featly.measures.classification import (
 from featly.measures.deciding import stability_performance
 from featly.measures.sizes import choose_size
 from featly.measures.stability import kuncheva_index, nogueira_curve, nogueira_stability
+from featly.study.dataset import family_of
 from featly.study.store import ALL_ROWS
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from featly.study.results import Results
 
-__all__ = ["chosen_rows", "curve_frame", "null_frame"]
+__all__ = ["chosen_rows", "curve_frame", "family_frame", "null_frame"]
 
 KEYS = ["dataset", "method", "learner", "size"]
 
@@ -280,6 +281,24 @@ def _of_sets(
     return index, float(stable.value), float(stable.lower), float(stable.upper), categorical
 
 
+def family_frame(results: "Results", metric: str) -> "pl.DataFrame":
+    """See :meth:`Results.families`."""
+    import polars as pl
+
+    family = {name: family_of(name) for name in results.about["datasets"]}
+    draws = curve_frame(results, metric, 0.95)
+    return (
+        draws.with_columns(pl.col("dataset").replace_strict(family).alias("family"))
+        .group_by("family", "method", "learner", "size", maintain_order=True)
+        .agg(
+            pl.col("mean").mean(),
+            pl.col("mean").std().alias("sd"),
+            pl.col("mean").count().cast(pl.Int64).alias("n_draws"),
+            pl.col("biased").first(),
+        )
+    )
+
+
 # ---- at a chosen size ----------------------------------------------------------------------------
 def chosen_rows(
     results: "Results", curves: "pl.DataFrame", metric: str, rule: str | int
@@ -301,14 +320,14 @@ def chosen_rows(
             )
         picks.append(at)
     if not picks:
-        first = results.failures["error"].to_list()[:1]
+        first = results.failures["failure"].to_list()[:1]
         raise DataError(f"no fit of the study succeeded{f': {first[0]}' if first else ''}")
     costs = (
         results.rankings.filter((pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS))
         .group_by("dataset", "method")
         .agg(
             pl.col("select_seconds").mean().alias("seconds"),
-            pl.col("error").is_not_null().sum().cast(pl.Int64).alias("n_failed"),
+            pl.col("failure").is_not_null().sum().cast(pl.Int64).alias("n_failed"),
         )
     )
     found = pl.concat(picks).join(

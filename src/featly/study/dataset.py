@@ -30,9 +30,9 @@ from featly.measures.recovery import Roles
 from featly.problem import read_target
 from featly.reading import read
 from featly.schema import Columns, Schema
-from featly.study.splits import suspect_identifier
+from featly.study.identifiers import _sounds_like_one, suspect_identifier
 
-__all__ = ["Dataset", "open_shared", "take_rows"]
+__all__ = ["Dataset", "family_of", "open_shared", "take_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class Dataset:
         """
         if isinstance(X, Dataset):
             return replace(X, name=name) if name != "data" else X
-        if y is None and hasattr(X, "X") and hasattr(X, "y"):
+        if y is None and not is_frame(X) and hasattr(X, "X") and hasattr(X, "y"):
             roles = getattr(X, "roles", None) if roles is None else roles
             schema = getattr(X, "schema", None) if schema is None else schema
             X, y = X.X, X.y
@@ -205,11 +205,11 @@ class Dataset:
         folder.mkdir(parents=True, exist_ok=True)
         small = replace(self, X=None)
         if is_frame(self.X):
-            numeric = [c for c, kind in enumerate(self.X.dtypes) if kind.is_numeric()]
+            numeric = np.flatnonzero(self.kinds != CATEGORICAL).tolist()
             if numeric:
                 numbers = open_table(self.X).numbers(numeric)
                 np.save(folder / "numbers.npy", np.asfortranarray(numbers))
-            labels = [c for c in range(self.n_features) if c not in set(numeric)]
+            labels = np.flatnonzero(self.kinds == CATEGORICAL).tolist()
             self.X[:, labels].write_ipc(folder / "labels.arrow", compression="uncompressed")
         elif scipy.sparse.issparse(self.X):
             for part in ("data", "indices", "indptr"):
@@ -240,18 +240,26 @@ def _mapped_frame(place: Path, small: Dataset) -> Any:
     """A frame whose columns of numbers lie in a mapped file; labels are this process's own."""
     import polars as pl
 
-    labels = {column.name: column for column in pl.read_ipc(place / "labels.arrow").get_columns()}
-    path, series = place / "numbers.npy", []
+    path = place / "numbers.npy"
+    labels = iter(pl.read_ipc(place / "labels.arrow").get_columns())
     numbers = iter(np.load(path, mmap_mode="r").T if path.exists() else ())
-    for column in range(small.n_features):
-        name = small.names[column]
-        series.append(labels[name] if name in labels else pl.Series(name, next(numbers)))
-    return pl.DataFrame(series)
+    return pl.DataFrame(
+        [
+            next(labels) if kind == CATEGORICAL else pl.Series(name, next(numbers))
+            for name, kind in zip(small.names, small.kinds, strict=True)
+        ]
+    )
 
 
 def take_rows(X: Any, rows: npt.NDArray[Any]) -> Any:
     """Some rows of a table, in the given order."""
     return X[rows]
+
+
+def family_of(dataset: str) -> str:
+    """The name of a dataset without the number of its draw."""
+    name, slash, number = dataset.rpartition("/")
+    return name if slash and number.isdigit() else dataset
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -280,16 +288,21 @@ def _without_columns(X: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]
 def _column(frame: Any, position: int) -> Any:
     library = library_of(frame)
     if library == "pandas":
-        return frame.iloc[:, position].to_numpy()
+        column = frame.iloc[:, position]
+        if column.isna().any():  # their NA cannot even be compared with itself
+            return column.astype(object).where(column.notna(), None).to_numpy()
+        return column.to_numpy()
     if library == "polars":
         column = frame.to_series(position)
-        if not column.dtype.is_numeric():
-            return np.array(column.cast(str).to_list(), dtype=object)
-        return column.to_numpy()
+        if column.dtype.is_numeric():
+            return column.to_numpy()
+        values = column.to_list()
+        truths = all(isinstance(v, bool) for v in values)
+        return values if truths else np.array(column.cast(str).to_list(), dtype=object)
     import narwhals as nw
 
     whole = nw.from_native(frame, eager_only=True)
-    return np.array(whole[whole.columns[position]].to_list(), dtype=object)
+    return whole[whole.columns[position]].to_list()
 
 
 def _warn_of_repeats(X: Any, name: str) -> None:
@@ -306,13 +319,14 @@ def _warn_of_repeats(X: Any, name: str) -> None:
 
 
 def _suspect_in(X: Any, table: Table) -> str | None:
-    """The same for a frame of another library: its columns of text and whole numbers."""
+    """The same for a frame of another library: its columns with a name that may be one."""
     import polars as pl
 
-    series = []
-    for position, column_name in enumerate(table.names):
-        values = pl.Series(column_name, list(_column(X, position)), strict=False)
-        series.append(values)
+    series = [
+        pl.Series(name, list(_column(X, position)), strict=False)
+        for position, name in enumerate(table.names)
+        if _sounds_like_one(name)
+    ]
     return suspect_identifier(pl.DataFrame(series))
 
 
@@ -328,6 +342,8 @@ def _normal_form(X: Any, schema: Schema) -> tuple[Any, Columns]:
             matrix = matrix.astype(np.float64)
         return matrix, columns
     if not is_frame(X):
+        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "US":
+            X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
         X = np.asarray(X)
         if X.ndim != 2:
             raise DataError(f"X has {X.ndim} dimensions, where a table has 2")
@@ -342,13 +358,12 @@ def _normal_form(X: Any, schema: Schema) -> tuple[Any, Columns]:
         table = open_table(X)
     columns = schema.resolve(table.names, table.kinds())
     categorical = columns.kinds == CATEGORICAL
-    told = columns.kinds == columns.inferred  # by the dtypes alone
-    if library_of(X) == "polars" and categorical.any() and told.all():
+    if library_of(X) == "polars" and categorical.any() and _is_even(X, columns):
         return X, columns
-    values = _numbers(table, schema)
+    values = None if categorical.all() else _numbers(table, schema)
     if not categorical.any():
         return values, columns
-    return _frame(table, columns, values), columns
+    return _frame(X, table, columns, values), columns
 
 
 def _numbers(table: Table, schema: Schema) -> Any:
@@ -356,19 +371,32 @@ def _numbers(table: Table, schema: Schema) -> Any:
     return source.values
 
 
-def _frame(table: Table, columns: Columns, values: Any) -> Any:
+def _is_even(frame: Any, columns: Columns) -> bool:
+    """Whether a polars frame is already what :func:`_frame` would make of it."""
+    numeric = frame[:, np.flatnonzero(columns.kinds != CATEGORICAL).tolist()]
+    dtypes = set(numeric.dtypes)
+    one = len(dtypes) < 2 and all(dtype.is_float() for dtype in dtypes)
+    told = (columns.kinds == columns.inferred).all()
+    return bool(one and told and not any(c.null_count() for c in numeric.get_columns()))
+
+
+def _frame(X: Any, table: Table, columns: Columns, values: Any) -> Any:
+    """Numbers of one dtype with NaN for gaps, so that a table looks the same when it is mapped."""
     import polars as pl
 
+    said = columns.kinds == columns.inferred
     series, number = [], 0
     for position, kind in enumerate(columns.kinds):
         name = columns.names[position]
-        if kind == CATEGORICAL:
+        if kind != CATEGORICAL:
+            series.append(pl.Series(name, np.ascontiguousarray(values[:, number])))
+            number += 1
+        elif library_of(X) == "polars" and said[position]:
+            series.append(X.to_series(position))
+        else:
             codes, levels = table.texts(position)
             texts = np.array([None, *(str(level) for level in levels)], dtype=object)[codes]
             series.append(pl.Series(name, texts.tolist(), dtype=pl.Categorical))
-        else:
-            series.append(pl.Series(name, np.ascontiguousarray(values[:, number])).fill_nan(None))
-            number += 1
     return pl.DataFrame(series)
 
 
@@ -391,7 +419,7 @@ def _group_codes(groups: Any, n_rows: int, name: str) -> npt.NDArray[np.int64] |
     values = _checked_length(groups, n_rows, "row_groups", name)
     if values is None:
         return None
-    missing = [v is None or v != v for v in values.tolist()]
+    missing = [v is None or type(v).__name__ == "NAType" or v != v for v in values.tolist()]
     if any(missing):
         raise DataError(
             f"row_groups of {name!r} is missing in row {missing.index(True)}: give every row a "

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.errors import DataError, ParameterError
-from featly.study.allotment import class_quotas, draw_counts, draw_groups, main_classes
+from featly.study.allotment import class_quotas, draw_counts, draw_groups
 from featly.study.splitter import Rows
 
 __all__ = ["REDRAWS", "check_test_size", "has_two", "random_test"]
@@ -87,7 +87,7 @@ def _test_of_groups(rows: Rows, n_test: int, test_size: float | int, stratify: b
             "every row group has all rows of some class, so that testing it leaves none to train "
             "on: leave out classes that lie in one group, or pass stratify=False"
         )
-    strata, sizes = main_classes(table)[free], rows.group_sizes[free]
+    strata, sizes = rows.unit_classes[free], rows.group_sizes[free]
     chance = max(n_test / int(sizes.sum()), 1 / len(free))
 
     def draw(generator: np.random.Generator) -> npt.NDArray[np.bool_]:

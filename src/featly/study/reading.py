@@ -95,18 +95,21 @@ def read_dataset(
         if not hasattr(frame, "columns"):
             return Dataset.of(frame, y, name=name, schema=part)
         official = split if split is not None else ("split" if "split" in frame.columns else None)
-        absent = [column for column in drop if column not in frame.columns]
+        gone = set(drop)
+        absent = [column for column in gone if column not in frame.columns]
         if absent:
             raise DataError(f"drop names {absent[0]!r}, which is no column of {str(path)!r}")
-        if drop:
-            frame = frame[:, [c for c, n in enumerate(frame.columns) if n not in set(drop)]]
         if rows is not None:
-            if official is None:
+            if official is None or official not in frame.columns:
                 raise DataError(f"rows={rows!r}: {str(path)!r} has no official split")
             chosen = np.flatnonzero(frame[official].cast(str).str.to_lowercase() == rows)
             if not len(chosen):
                 raise DataError(f"rows={rows!r}: no row of {str(path)!r} says so")
             frame, y = frame[chosen], y[chosen]
+            gone.add(official)
+        if gone:
+            frame = frame[:, [c for c, n in enumerate(frame.columns) if n not in gone]]
+        official = None if official in gone else official
         return Dataset.of(
             frame, y, name=name, row_groups=row_groups, official=official, schema=part
         )
@@ -145,7 +148,8 @@ def read_plan(path: str | Path) -> Study:
     Notes
     -----
     The keys are the parameters of :class:`Study`. A method, a dataset, a learner or the splits are
-    a name, or a table with what there is to say:
+    a name, or a table with what there is to say. The columns of a made problem are shuffled, so
+    that ties do not help the relevant ones, which come first (``shuffle = false`` leaves them).
 
     .. code-block:: toml
 
@@ -282,15 +286,17 @@ def _drawn(name: str, options: dict[str, Any]) -> dict[str, Dataset]:
     from featly.datasets import make_problem
 
     problem, draws = options.pop("problem"), options.pop("draws", None)
-    first = options.pop("random_state", 0)
+    first, shuffled = options.pop("random_state", 0), options.pop("shuffle", True)
+
+    def draw(number: int, called: str) -> Dataset:
+        made = make_problem(problem, random_state=number, **options)
+        if shuffled:  # the relevant columns come first, and ties go to the first
+            made = made.shuffle_columns(number)
+        return Dataset.of(made, name=called)
+
     if draws is None:
-        return {name: Dataset.of(make_problem(problem, random_state=first, **options), name=name)}
-    return {
-        f"{name}/{draw}": Dataset.of(
-            make_problem(problem, random_state=first + draw, **options), name=f"{name}/{draw}"
-        )
-        for draw in range(draws)
-    }
+        return {name: draw(first, name)}
+    return {f"{name}/{number}": draw(first + number, f"{name}/{number}") for number in range(draws)}
 
 
 def _splits(given: Any) -> Any:

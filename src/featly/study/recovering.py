@@ -46,7 +46,7 @@ def selection_values(results: "Results", metric: str) -> npt.NDArray[np.float64]
     for at, (*key, size) in enumerate(rows):
         whole = (*key, size)
         if whole not in known:
-            order, subset = orders[tuple(key)]
+            order, subset = orders.get(tuple(key), (None, False))
             truth = roles.get(key[0])
             selected = None if order is None else order[:size]
             if selected is None:

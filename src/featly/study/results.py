@@ -15,15 +15,15 @@ from featly.measures.deciding import merge_selections
 from featly.measures.recovery import Roles, position_statistics
 from featly.measures.sizes import Curve, choose_size
 from featly.study.comparing import Comparison, compare
-from featly.study.curves import curve_frame
+from featly.study.curves import chosen_rows, curve_frame, family_frame, null_frame
 from featly.study.recovering import SELECTION_METRICS, selection_values
-from featly.study.store import ALL_ROWS, Journal, read_compacted
+from featly.study.store import ALL_ROWS, JOURNAL, Journal, read_compacted
 from featly.study.verdicts import Claim, Verdicts, judge
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SELECTION_METRICS", "Results"]
+__all__ = ["SELECTION_METRICS", "Results", "only"]
 
 GREATER = {name: metric.greater_is_better for name, metric in METRICS.items()} | SELECTION_METRICS
 
@@ -35,10 +35,10 @@ class Results:
     ----------
     rows : polars.DataFrame
         One row a fit at a size: dataset, method, split, null_draw, learner, size, the metrics of
-        the plan, confusion (row by row), seconds, error.
+        the plan, confusion (row by row), seconds, failure (why there is no value).
     rankings : polars.DataFrame
         One row a fit: dataset, method, split, null_draw, order (columns, best first),
-        select_seconds, error, notes.
+        select_seconds, failure, notes.
     about : dict
         The plan: methods, data hashes, splits, seeds, versions.
     claims : sequence of Claim
@@ -75,24 +75,13 @@ class Results:
         folder = Path(directory)
         finished = read_compacted(folder)
         if finished is not None:
-            return cls(*finished)
-        if not folder.is_dir() or not any(folder.glob("journal.sqlite")):
-            raise StudyError(f"{str(folder)!r} holds no study: run one there first")
-        with Journal(folder) as journal:
-            return cls(*journal.frames(), journal.about())
-
-    def of_plan(self, about: Mapping[str, Any]) -> "Results":
-        """Only what a plan speaks of, should the folder hold more."""
-        import polars as pl
-
-        wanted = (
-            pl.col("dataset").is_in(list(about["datasets"]))
-            & pl.col("method").is_in(list(about["methods"]))
-            & (pl.col("null_draw") <= about["null"])
-        )
-        found = Results(self.rows.filter(wanted), self.rankings.filter(wanted), about)
-        found.claims = self.claims
-        return found
+            return only(*finished)
+        if (folder / JOURNAL).is_file():
+            with Journal(folder) as journal:
+                about = journal.about()
+                if about:
+                    return cls(*journal.frames(), about)
+        raise StudyError(f"{str(folder)!r} holds no study: run one there first")
 
     def __repr__(self) -> str:
         about = self.about
@@ -109,13 +98,14 @@ class Results:
 
     @property
     def failures(self) -> "pl.DataFrame":
-        """Fits that failed, with their errors."""
+        """What failed, with its error; a learner's failure tells its name and the size too."""
         import polars as pl
 
-        keys = ["dataset", "method", "split", "null_draw"]
-        failed = self.rankings.filter(pl.col("error").is_not_null()).select(*keys, "error")
-        later = self.rows.filter(pl.col("error").is_not_null()).select(*keys, "error")
-        return pl.concat([failed, later])
+        columns = ["dataset", "method", "split", "null_draw", "learner", "size", "failure"]
+        nobody = [pl.lit(None, pl.String).alias("learner"), pl.lit(None, pl.Int64).alias("size")]
+        failed = self.rankings.filter(pl.col("failure").is_not_null()).with_columns(nobody)
+        later = self.rows.filter(pl.col("failure").is_not_null())
+        return pl.concat([failed.select(columns), later.select(columns)])
 
     @cached_property
     def notes(self) -> list[str]:
@@ -142,7 +132,7 @@ class Results:
         if metric in self.rows.columns:
             return self.rows[metric]
         if metric in SELECTION_METRICS:
-            return pl.Series(metric, selection_values(self, metric))
+            return pl.Series(metric, selection_values(self, metric)).fill_nan(None)
         if metric not in METRICS:
             raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(GREATER)}")
         found = np.full(self.rows.height, np.nan)
@@ -303,8 +293,6 @@ class Results:
         """
         import polars as pl
 
-        from featly.study.curves import chosen_rows
-
         return chosen_rows(self, self.curves(metric, level=level), metric, rule).select(
             "dataset",
             "method",
@@ -319,6 +307,21 @@ class Results:
             "n_failed",
             "biased",
         )
+
+    def families(self, metric: str = "bcr") -> "pl.DataFrame":
+        """Means over the draws of made datasets: ``led-25/0``, ``led-25/1``, ... are one family.
+
+        Parameters
+        ----------
+        metric : str, default="bcr"
+
+        Returns
+        -------
+        polars.DataFrame
+            family, method, learner, size, mean, sd (over draws), n_draws, biased. A dataset that is
+            no draw is a family of one.
+        """
+        return family_frame(self, metric)
 
     def compare(
         self, metric: str = "bcr", *, size: int | str | None = None, alpha: float = 0.05
@@ -356,8 +359,6 @@ class Results:
             over splits at the best size, of the true labels and of every shuffle. So the choice
             of the size is allowed for.
         """
-        from featly.study.curves import null_frame
-
         return null_frame(self, metric)
 
     # ---- selections -------------------------------------------------------------------------
@@ -441,3 +442,15 @@ class Results:
         Verdicts
         """
         return judge(self.claims, self)
+
+
+def only(rows: "pl.DataFrame", rankings: "pl.DataFrame", about: Mapping[str, Any]) -> Results:
+    """What a plan speaks of, should the folder hold more."""
+    import polars as pl
+
+    wanted = (
+        pl.col("dataset").is_in(list(about["datasets"]))
+        & pl.col("method").is_in(list(about["methods"]))
+        & (pl.col("null_draw") <= about["null"])
+    )
+    return Results(rows.filter(wanted), rankings.filter(wanted), about)

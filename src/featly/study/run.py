@@ -22,11 +22,13 @@ from featly.core.parallel import n_threads
 from featly.errors import StudyError
 from featly.study.dataset import Dataset, open_shared
 from featly.study.fold import Protocol, evaluate
-from featly.study.results import Results
+from featly.study.results import Results, only
 from featly.study.splits import Split
-from featly.study.store import ALL_ROWS, Fit, Journal, Key, read_compacted
+from featly.study.store import ALL_ROWS, SCRATCH, Fit, Journal, Key, read_compacted, tidy
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from featly.study.plan import Study
 
 __all__ = ["run"]
@@ -42,7 +44,7 @@ Progress = Callable[[int, int, float | None], Any]
 
 @dataclass(frozen=True)
 class Task:
-    """One fit to be done."""
+    """One fit to be done; with `order` the ranking is given, with `error` it has failed already."""
 
     dataset: str
     method: str
@@ -50,6 +52,7 @@ class Task:
     null_draw: int = 0
     order: npt.NDArray[Any] | None = None
     subset: bool = False
+    error: str | None = None
 
     @property
     def key(self) -> Key:
@@ -59,25 +62,86 @@ class Task:
 
 def run(study: "Study", folder: Path, *, n_jobs: int | None, verbose: Any) -> Results:
     """Do what is left of a study, compact it and read it."""
-    about = study.describe()
-    finished = read_compacted(folder)
-    if finished is not None:
-        _check_same(finished[2], about, folder)
-        if _covers(finished[2], about):
-            return Results(*finished).of_plan(about)
+    about, counts = study.describe(), _counts(study)
+    found = _read(study, folder, about, counts)
+    if found is not None:
+        return found
     with Journal(folder) as journal:
-        if finished is not None and not journal.done():
-            journal.restore(finished[0], finished[1])
+        journal.sweep()
+        found = _read(study, folder, about, counts)  # another run may have ended just now
+        if found is not None:
+            return found
+        everything = about
+        finished = read_compacted(folder)
+        if finished is not None:
+            everything = _together(finished[2], everything)
+            if not journal.done():
+                journal.restore(finished[0], finished[1])
         begun = journal.about()
         if begun:
             _check_same(begun, about, folder)
-        journal.describe(about)
+            everything = _together(begun, everything)
+        journal.describe(everything)
         with _progress(verbose, study) as progress:
-            _Runner(study, journal, n_threads(n_jobs), progress).run()
-        rows, rankings = journal.frames()
-        results = Results(rows, rankings, about)
-        journal.compact(results.rows, results.rankings, about)
-    return results.of_plan(about)
+            _Runner(study, journal, n_threads(n_jobs), progress, counts).run()
+        results = Results(*journal.frames(), everything)
+        journal.compact(results.rows, results.rankings, everything)
+    return only(results.rows, results.rankings, about)
+
+
+def _counts(study: "Study") -> dict[str, int]:
+    """How many fits each dataset asks of a method, without shuffled labels."""
+    return {
+        name: study.splits.count(
+            data.X if study.splits.needs_table else None,
+            data.codes,
+            row_groups=data.row_groups,
+            official=data.official,
+        )
+        + _whole_first(study)
+        for name, data in study.datasets.items()
+    }
+
+
+def _whole_first(study: "Study") -> bool:
+    """Whether methods are also fitted to all rows."""
+    return study.selection == "outside" or study.splits.needs_apparent
+
+
+def _read(
+    study: "Study", folder: Path, about: dict[str, Any], counts: dict[str, int]
+) -> Results | None:
+    """The results where all of the plan has been done; None where something is left."""
+    finished = read_compacted(folder)
+    if finished is None:
+        return None
+    _check_same(finished[2], about, folder)
+    if not _covers(finished[1], study, counts):
+        return None
+    tidy(folder, finished[1])
+    return only(finished[0], finished[1], about)
+
+
+def _covers(rankings: "pl.DataFrame", study: "Study", counts: dict[str, int]) -> bool:
+    """Whether all fits of a plan are among these."""
+    import polars as pl
+
+    wanted = rankings.filter(pl.col("null_draw") <= study.null)
+    done = {(d, m): n for d, m, n in wanted.group_by("dataset", "method").len().rows()}
+    return all(
+        done.get((name, method), 0) >= count * (study.null + 1)
+        for name, count in counts.items()
+        for method in study.methods
+    )
+
+
+def _together(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """What a folder holds when one plan comes after another: nothing done is forgotten."""
+    return now | {
+        "methods": before["methods"] | now["methods"],
+        "datasets": before["datasets"] | now["datasets"],
+        "null": max(before["null"], now["null"]),
+    }
 
 
 def _check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
@@ -94,7 +158,7 @@ def _check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> No
             if old is None:
                 continue
             if part == "datasets":
-                old, value = old["hash"], value["hash"]
+                old, value = (f"{d['hash']}, sizes {d['sizes']}" for d in (old, value))
             if old != value:
                 raise StudyError(
                     f"{what} {name!r} is not what it was when the study in {str(folder)!r} began "
@@ -102,44 +166,33 @@ def _check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> No
                 )
 
 
-def _covers(before: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether all that is asked for is done."""
-    return (
-        set(now["methods"]) <= set(before["methods"])
-        and set(now["datasets"]) <= set(before["datasets"])
-        and now["null"] <= before["null"]
-    )
-
-
 class _Runner:
     """The fits of one study that are left."""
 
     def __init__(
-        self, study: "Study", journal: Journal, workers: int, progress: Progress | None
+        self,
+        study: "Study",
+        journal: Journal,
+        workers: int,
+        progress: Progress | None,
+        counts: dict[str, int],
     ) -> None:
         self.study, self.journal, self.workers = study, journal, workers
         self.done = journal.done()
         self.clock = Clock(progress)
+        kinds = {(name, method): n for name, n in counts.items() for method in study.methods}
+        for kind, count in kinds.items():
+            self.clock.expect(kind, count * (study.null + 1))
+        for name, method, _, draw in self.done:
+            if (name, method) in kinds and draw <= study.null:
+                self.clock.skip((name, method))
 
     def run(self) -> None:
-        study = self.study
-        draws = range(study.null + 1)
-        counts = {
-            name: study.splits.count(
-                data.X if study.splits.needs_table else None,
-                data.codes,
-                row_groups=data.row_groups,
-                official=data.official,
-            )
-            for name, data in study.datasets.items()
-        }
-        whole_first = study.selection == "outside" or study.splits.needs_apparent
-        for name, count in counts.items():
-            for method in study.methods:
-                self.clock.expect((name, method), (count + whole_first) * len(draws))
-        if whole_first:
+        """Do all that is left."""
+        if _whole_first(self.study):
             self._do(self._whole())
-        self._do(self._by_split())
+        tasks = self._by_split()
+        self._do(tasks if self.study.selection == "inside" else self._given(tasks))
 
     # ---- what is to be done -----------------------------------------------------------------
     def _whole(self) -> Iterator[Task]:
@@ -172,23 +225,21 @@ class _Runner:
                 for method in study.methods:
                     yield Task(name, method, split, draw)
 
-    def _left(self, tasks: Iterable[Task]) -> Iterator[Task]:
-        """Those that are not done, with the ranking of all rows where that is to be used."""
-        for task in tasks:
-            if task.key in self.done:
-                self.clock.skip((task.dataset, task.method))
-                continue
-            if self.study.selection == "outside" and task.split.number != ALL_ROWS:
-                whole = self.journal.ranking((task.dataset, task.method, ALL_ROWS, task.null_draw))
-                if whole is None:
-                    self._keep(Fit(*task.key, error="no selection: it failed on all rows"))
-                    continue
-                task = replace(task, order=whole[0].astype(np.int64), subset=whole[1])
-            yield task
+    def _given(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """The same with the ranking of all rows."""
+        # read beforehand: the tasks of a pool are made in threads that the journal does not serve
+        draws = range(self.study.null + 1)
+        whole = {
+            (name, method, draw): self.journal.ranking((name, method, ALL_ROWS, draw))
+            for name in self.study.datasets
+            for method in self.study.methods
+            for draw in draws
+        }
+        return (_with_ranking(t, whole[t.dataset, t.method, t.null_draw]) for t in tasks)
 
     # ---- doing it ---------------------------------------------------------------------------
     def _do(self, tasks: Iterable[Task]) -> None:
-        left = self._left(tasks)
+        left = (task for task in tasks if task.key not in self.done)
         if self._alone(left):
             return
         with self._shared() as (folders, protocol):
@@ -242,7 +293,7 @@ class _Runner:
     @contextmanager
     def _shared(self) -> Iterator[tuple[dict[str, str], Protocol]]:
         """The tables where all processes can map them."""
-        place = Path(tempfile.mkdtemp(prefix="shared-", dir=self.journal.folder))
+        place = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=self.journal.folder))
         self.clock.workers = self.workers
         try:
             folders = {
@@ -252,6 +303,12 @@ class _Runner:
             yield folders, self.study.protocol(one_thread=True)
         finally:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _with_ranking(task: Task, found: tuple[npt.NDArray[Any], bool] | None) -> Task:
+    if found is None:
+        return replace(task, error="no selection: it failed on all rows")
+    return replace(task, order=found[0].astype(np.int64), subset=found[1])
 
 
 def _work(folder: str, method: Any, protocol: Protocol, task: Task, random_state: int) -> Fit:
@@ -267,6 +324,9 @@ def _shuffled(folder: str, draw: int, random_state: int) -> Dataset:
 
 
 def _evaluated(data: Dataset, method: Any, protocol: Protocol, task: Task) -> Fit:
+    if task.error is not None:
+        n_train, n_test = len(task.split.train), len(task.split.test)
+        return Fit(*task.key, n_train, n_test, error=task.error)
     return evaluate(
         data,
         task.method,

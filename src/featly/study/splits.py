@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.errors import DataError, ParameterError
-from featly.study.allotment import deal_groups, deal_rows, main_classes
+from featly.study.allotment import deal_groups, deal_rows
 from featly.study.balanced import DistributionBalancedKFold
 from featly.study.drawing import REDRAWS, check_test_size, has_two, random_test
 from featly.study.given import FixedSplits, FromSklearn, official_split
@@ -331,10 +331,8 @@ class Bootstrap(Splitter):
 
     def _drawer(self, rows: Rows) -> Callable[[int], Split]:
         strata = [np.arange(rows.n_units)]
-        if self.stratify and rows.groups is None:
-            strata = rows.members
-        elif self.stratify:
-            main = main_classes(rows.table)
+        if self.stratify:
+            main = rows.unit_classes
             strata = [np.flatnonzero(main == label) for label in np.unique(main)]
 
         def draw(number: int) -> Split:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from featly.errors import DataError, ParameterError
 from featly.frames import values_of
 from featly.problem import read_target
+from featly.study.allotment import main_classes
 
 __all__ = ["Folds", "Rows", "Split", "Splitter", "require_flag", "require_whole", "trains_on_two"]
 
@@ -132,6 +133,11 @@ class Rows:
     def group_sizes(self) -> IntArray:
         """Rows of each group."""
         return np.bincount(self.units, minlength=self.n_units)
+
+    @cached_property
+    def unit_classes(self) -> IntArray:
+        """The class of every row, or the main one of every group."""
+        return self.y if self.groups is None else main_classes(self.table)
 
     def unit_name(self, unit: int) -> str:
         """A group or a row, for people."""

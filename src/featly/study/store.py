@@ -6,8 +6,11 @@ a description, each written whole or not at all, and removed.
 """
 
 import json
+import os
+import shutil
 import sqlite3
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -21,8 +24,9 @@ from featly.io.writing import whole_file
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ALL_ROWS", "Fit", "Journal", "Key", "Outcome", "read_compacted"]
+__all__ = ["ALL_ROWS", "SCRATCH", "Fit", "Journal", "Key", "Outcome", "read_compacted", "tidy"]
 
+SCRATCH = ".featly-study-"  # begins the names of folders that only a run at work needs
 JOURNAL, ROWS, RANKINGS, ABOUT = "journal.sqlite", "rows.parquet", "rankings.parquet", "study.json"
 ALL_ROWS = -1  # the number of the split whose training and test part are all rows
 MOST_POSITIONS = 1 << 16  # of a ranking that is kept, unless more are evaluated
@@ -184,7 +188,7 @@ class Journal:
         import polars as pl
 
         keys = ["dataset", "method", "split", "null_draw"]
-        names = [*keys, "n_train", "n_test", "subset", "seconds", "error", "notes", "ranking"]
+        names = [*keys, "n_train", "n_test", "subset", "seconds", "failure", "notes", "ranking"]
         fits = list(
             self._base.execute("SELECT * FROM fits ORDER BY dataset, method, null_draw, split")
         )
@@ -192,11 +196,7 @@ class Journal:
             fits, orient="row", schema={**_FIT_TYPES, "ranking": pl.Binary}
         ).rename({"seconds": "select_seconds"})
         assert rankings.columns == [n if n != "seconds" else "select_seconds" for n in names]
-        orders = pl.Series(
-            "order",
-            [None if r is None else np.frombuffer(r, "<u4") for r in rankings["ranking"]],
-            dtype=pl.List(pl.UInt32),
-        ).cast(pl.List(pl.UInt32))  # rankings of one length would be taken for arrays
+        orders = _lists("order", rankings["ranking"].to_list(), "<u4")
         rankings = rankings.drop("ranking").with_columns(orders, pl.col("subset").cast(pl.Boolean))
         outcomes = list(
             self._base.execute(
@@ -204,27 +204,31 @@ class Journal:
             )
         )
         rows = pl.DataFrame(outcomes, orient="row", schema=_OUTCOME_TYPES)
-        confusion = pl.Series(
-            "confusion",
-            [None if c is None else np.frombuffer(c, "<i8") for c in rows["confusion"]],
-            dtype=pl.List(pl.Int64),
-        ).cast(pl.List(pl.Int64))
-        return rows.with_columns(confusion), rankings
+        return rows.with_columns(_lists("confusion", rows["confusion"].to_list(), "<i8")), rankings
 
     def compact(
         self, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: dict[str, Any]
     ) -> None:
         """Write everything as parquet, then remove the journal."""
         write_compacted(self.folder, rows, rankings, about)
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove the journal: all that it holds is in the parquet files."""
         self.close()
         for leftover in self.folder.glob(f"{JOURNAL}*"):
-            leftover.unlink()
+            leftover.unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove what runs that were killed have left beside the journal."""
+        for leftover in self.folder.glob(f"{SCRATCH}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
     def restore(self, rows: "pl.DataFrame", rankings: "pl.DataFrame") -> None:
         """Take a compacted study back in, so that it can go on."""
         keys = ["dataset", "method", "split", "null_draw"]
         with _transaction(self._base):
-            columns = [*keys, "n_train", "n_test", "subset", "select_seconds", "error", "notes"]
+            columns = [*keys, "n_train", "n_test", "subset", "select_seconds", "failure", "notes"]
             orders = (None if o is None else _bytes(np.array(o), "<u4") for o in rankings["order"])
             self._base.executemany(
                 "INSERT OR REPLACE INTO fits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -243,7 +247,7 @@ class Journal:
                     for row, matrix, rest in zip(
                         rows.select(columns).rows(),
                         matrices,
-                        rows.select("seconds", "error").rows(),
+                        rows.select("seconds", "failure").rows(),
                         strict=True,
                     )
                 ],
@@ -259,7 +263,7 @@ _FIT_TYPES = {
     "n_test": int,
     "subset": int,
     "seconds": float,
-    "error": str,
+    "failure": str,
     "notes": str,
 }
 _OUTCOME_TYPES = {
@@ -271,7 +275,7 @@ _OUTCOME_TYPES = {
     "size": int,
     "confusion": bytes,
     "seconds": float,
-    "error": str,
+    "failure": str,
 }
 
 
@@ -279,12 +283,15 @@ def write_compacted(
     folder: Path, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: dict[str, Any]
 ) -> None:
     """A finished study as files; the description comes last and says that it is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, frame in ((ROWS, rows), (RANKINGS, rankings)):
-        with whole_file(folder / name) as out:
-            frame.write_parquet(out)
-    with whole_file(folder / ABOUT) as out:
-        out.write((json.dumps(about, indent=2, sort_keys=True) + "\n").encode())
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
+        drafts = Path(scratch)
+        for name, frame in ((ROWS, rows), (RANKINGS, rankings)):
+            with whole_file(drafts / name) as out:
+                frame.write_parquet(out)
+        with whole_file(drafts / ABOUT) as out:
+            out.write((json.dumps(about, indent=2) + "\n").encode())
+        for name in (ROWS, RANKINGS, ABOUT):
+            os.replace(drafts / name, folder / name)
 
 
 def read_compacted(
@@ -298,6 +305,23 @@ def read_compacted(
     about = json.loads((folder / ABOUT).read_text())
     rows, rankings = (pl.read_parquet(folder / name, glob=False) for name in (ROWS, RANKINGS))
     return rows, rankings, about
+
+
+def tidy(folder: Path, rankings: "pl.DataFrame") -> None:
+    """Remove what was left beside a finished study by a run that was killed at its very end.
+
+    A journal with fits that the finished study does not have is another matter: it stays.
+    """
+    if not (folder / JOURNAL).exists():
+        return
+    try:
+        with Journal(folder) as journal:
+            journal.sweep()
+            keys = rankings.select("dataset", "method", "split", "null_draw").rows()
+            if journal.done() <= set(keys):
+                journal.discard()
+    except (StudyError, sqlite3.Error, OSError):
+        return  # another run is at work there, or the folder is for reading only
 
 
 class _transaction:  # noqa: N801  read as a word: with _transaction(base)
@@ -315,6 +339,20 @@ class _transaction:  # noqa: N801  read as a word: with _transaction(base)
 
 def _bytes(values: npt.NDArray[Any], dtype: str = "<i8") -> bytes:
     return np.ascontiguousarray(values, dtype).tobytes()
+
+
+def _lists(name: str, blobs: Sequence[bytes | None], dtype: str) -> "pl.Series":
+    """Bytes as a column of lists of numbers; None stays None."""
+    import polars as pl
+
+    width = np.dtype(dtype).itemsize
+    lengths = [0 if blob is None else len(blob) // width for blob in blobs]
+    flat = np.frombuffer(b"".join(blob for blob in blobs if blob is not None), dtype)
+    at = np.repeat(np.arange(len(blobs)), lengths)
+    found = pl.DataFrame([pl.Series("at", at), pl.Series(name, flat)])
+    found = found.group_by("at", maintain_order=True).agg(name)
+    every = pl.DataFrame([pl.Series("at", np.arange(len(blobs)))])
+    return every.join(found, on="at", how="left", maintain_order="left")[name]
 
 
 def _packed(order: npt.NDArray[Any], outcomes: Iterable[Outcome]) -> bytes:

@@ -1,8 +1,9 @@
 """Published claims held against what a study found.
 
-A *value* holds if it lies inside our interval, or within the rounding of what was printed. That
-one is *better* holds if the interval of the difference lies above zero; that two are *equal* holds
-if it contains zero. What cannot be tested says why.
+A *value* holds if it lies inside our interval, or within the rounding of what was printed. Where a
+made dataset was drawn several times, the interval is where another draw would fall: what was
+published is one draw, too. That one is *better* holds if the interval of the difference lies above
+zero; that two are *equal* holds if it contains zero. What cannot be tested says why.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from featly.errors import ParameterError
 from featly.measures.statistics import corrected_resampled_t, plain_interval
+from featly.study.dataset import family_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -290,12 +292,6 @@ def cell(
     return by.agg(pl.col("value").mean())["value"].to_numpy(), draws
 
 
-def family_of(dataset: str) -> str:
-    """The name of a dataset without the number of its draw."""
-    name, slash, number = dataset.rpartition("/")
-    return name if slash and number.isdigit() else dataset
-
-
 def _interval(
     results: "Results", values: npt.NDArray[np.float64], draws: bool, dataset: str
 ) -> tuple[float, float]:
@@ -319,15 +315,19 @@ def _judge_value(
         return Finding(None, _no_values(results, which["dataset"], which["method"]))
     ours = float(values.mean())
     lower, upper = _interval(results, values, draws, which["dataset"])
+    if draws and len(values) > 1:  # what was published is one more draw
+        half = (upper - lower) / 2 * np.sqrt(len(values) + 1)
+        lower, upper = ours - half, ours + half
     inside = not np.isnan(lower) and lower <= published <= upper
     near = abs(ours - published) <= tolerance
     over = f"{len(values)} {'draws' if draws else 'splits'}"
+    what = "the range of 95% of draws" if draws else "our 95% interval"
     if inside:
-        why = f"inside our 95% interval over {over}"
+        why = f"inside {what} ({over})"
     elif near:
         why = f"ours rounds to it ({over})"
     else:
-        why = f"outside our 95% interval over {over}"
+        why = f"outside {what} ({over})"
     return _finding(inside or near, why, ours, lower, upper)
 
 
@@ -374,11 +374,11 @@ def _no_values(results: "Results", dataset: str, method: str) -> str:
     failed = results.rankings.filter(
         pl.col("dataset").is_in(names)
         & (pl.col("method") == method)
-        & pl.col("error").is_not_null()
+        & pl.col("failure").is_not_null()
     )
     if failed.is_empty():
         return f"{method} has no values on {dataset}"
-    return f"{method} failed on {dataset}: {failed['error'][0]}"
+    return f"{method} failed on {dataset}: {failed['failure'][0]}"
 
 
 def _rounding(published: float) -> float:

@@ -1,0 +1,146 @@
+"""A method whose parameters are chosen on the training part, by an evaluation inside it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import ParameterGrid
+
+from featly.errors import DataError, ParameterError
+from featly.schema import Schema
+
+__all__ = ["Tuned"]
+
+
+class Tuned(BaseEstimator):
+    """Choose the parameters of a method by how well its selections predict.
+
+    Every combination is judged by a study of its own on the rows that ``fit`` is given, which
+    inside another study are the training rows: the test rows have no say in the choice. Then the
+    method is fitted to all of these rows with the best one.
+
+    Parameters
+    ----------
+    method : estimator
+        What is tuned.
+    grid : mapping of parameter to values
+    splits : splitter or int, default=5
+        Of the evaluation inside; a number is that many folds.
+    learner : str or classifier, default="linear-svm"
+    sizes : as for Study, default="powers"
+    metric : str, default="bcr"
+        The best average over the sizes wins; of equals the first.
+    schema : Schema, dict or None, default=None
+    n_jobs : int or None, default=None
+        Of the method. The evaluation inside runs in this process.
+
+    Attributes
+    ----------
+    best_params_ : dict
+    results_ : list of (dict, float)
+        Every combination and its metric.
+    method_ : estimator
+        Fitted to all rows.
+    order_, ranking_, scores_
+        Of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly import SVMRFE
+    >>> from featly.study import Tuned
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(40, 30)), np.repeat([0, 1], 20)
+    >>> X[:, 3] += 3 * y
+    >>> tuned = Tuned(SVMRFE(), {"C": [0.01, 1.0]}, sizes=[1]).fit(X, y)
+    >>> tuned.order_[0].item(), sorted(tuned.best_params_)
+    (3, ['C'])
+    """
+
+    def __init__(
+        self,
+        method: Any,
+        grid: Mapping[str, Sequence[Any]],
+        *,
+        splits: Any = 5,
+        learner: Any = "linear-svm",
+        sizes: Any = "powers",
+        metric: str = "bcr",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.method = method
+        self.grid = grid
+        self.splits = splits
+        self.learner = learner
+        self.sizes = sizes
+        self.metric = metric
+        self.schema = schema
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose the parameters, then fit.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix
+        y : sequence
+
+        Returns
+        -------
+        self
+        """
+        from featly.study.dataset import Dataset
+        from featly.study.plan import Study
+        from featly.study.results import GREATER
+
+        known = self.method.get_params()
+        for parameter in self.grid:
+            if parameter not in known:
+                raise ParameterError(
+                    f"{type(self.method).__name__} has no parameter {parameter!r}: it has "
+                    f"{', '.join(known)}"
+                )
+        if self.metric not in GREATER:
+            raise ParameterError(f"metric={self.metric!r}: give one of {', '.join(GREATER)}")
+        combinations = list(ParameterGrid(dict(self.grid)))
+        data = Dataset.of(X, y, schema=self.schema)
+        found = Study(
+            {str(k): self._with(chosen) for k, chosen in enumerate(combinations)},
+            data,
+            self.splits,
+            sizes=self.sizes,
+            learner=self.learner,
+            metrics=(self.metric,),
+        ).run(n_jobs=1)
+        sign = 1.0 if GREATER[self.metric] else -1.0
+        curves = found.curves(self.metric).drop_nulls("mean").group_by("method")
+        means = {
+            str(name): sign * float(np.mean(curve["mean"].to_numpy())) for (name,), curve in curves
+        }
+        if not means:
+            raise DataError(f"no combination could be fitted: {found.failures['failure'][0]}")
+        values = [means.get(str(k), -np.inf) for k in range(len(combinations))]
+        self.best_params_ = combinations[int(np.argmax(values))]
+        self.results_ = [
+            (chosen, sign * value) for chosen, value in zip(combinations, values, strict=True)
+        ]
+        self.method_ = self._with(self.best_params_).fit(X, y)
+        for attribute in ("order_", "ranking_", "scores_", "support_"):
+            if hasattr(self.method_, attribute):
+                setattr(self, attribute, getattr(self.method_, attribute))
+        return self
+
+    def _with(self, chosen: Mapping[str, Any]) -> Any:
+        method = clone(self.method)
+        known = method.get_params(deep=False)
+        if self.schema is not None and "schema" in known and known["schema"] is None:
+            method.set_params(schema=self.schema)
+        if self.n_jobs is not None and "n_jobs" in known:
+            method.set_params(n_jobs=self.n_jobs)
+        return method.set_params(**chosen)
+
+    def get_support(self, indices: bool = False) -> Any:
+        """Mask or positions of the columns that the tuned method selects."""
+        return self.method_.get_support(indices=indices)

@@ -1,0 +1,68 @@
+"""``python -m studies [name ...] [--jobs N]``: run studies, write what is committed of them.
+
+A run that was stopped goes on where it was: its journal is in ``studies/runs``. What is small
+enough to be committed, the plan with data hashes, versions and seeds, the summary and the
+verdicts, goes to ``studies/results``; the documentation is made from that.
+"""
+
+import argparse
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from featly.study import Results, Study
+
+FOLDER = Path(__file__).parent
+NAMES = ("book-chapter-3",)
+LEFT_OUT = ("names", "kinds", "roles")  # of the datasets: long, and made anew from the seed
+
+
+def document(study: Study, results: Results) -> dict[str, Any]:
+    """What is committed of a study."""
+    about = dict(results.about)
+    about["datasets"] = {
+        name: {part: value for part, value in data.items() if part not in LEFT_OUT}
+        for name, data in results.about["datasets"].items()
+    }
+    summaries = {}
+    for metric in study.metrics:
+        rows = results.families(metric)
+        if metric not in ("bcr", "accuracy", "error"):  # of the selection, whoever learns from it
+            first = next(iter(study.learners))
+            rows = rows.filter(rows["learner"] == first).drop("learner")
+        summaries[metric] = rows.to_dicts()
+    verdicts = results.verdicts()
+    return {
+        "about": about,
+        "biased": results.biased,
+        "fits": results.rankings.height,
+        "failures": sorted(set(results.failures["failure"].to_list())),
+        "summary": summaries,
+        "counts": verdicts.counts(),
+        "verdicts": verdicts.table().to_dicts(),
+    }
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(NAMES))
+    parser.add_argument("--jobs", type=int, help="processes; all cores by default")
+    arguments = parser.parse_args()
+    for name in arguments.names or NAMES:
+        if name not in NAMES:
+            parser.error(f"no study {name}; there are {', '.join(NAMES)}")
+        study = import_module(f"studies.{name.replace('-', '_')}").study()
+        results = study.run(FOLDER / "runs" / name, n_jobs=arguments.jobs, verbose=True)
+        print(results.verdicts())
+        text = json.dumps(document(study, results), indent=1, default=_plain)
+        (FOLDER / "results" / f"{name}.json").write_text(text + "\n")
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+if __name__ == "__main__":
+    main()
