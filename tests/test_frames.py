@@ -197,3 +197,11 @@ def test_names_that_polars_takes_for_patterns():
     gappy = odd.with_columns(pl.Series("^t$", [None, *columns[3][1:]]))
     filled, where = fill_missing(gappy)
     assert (filled.columns, where) == (odd.columns, [3])
+
+
+def test_the_missing_value_of_pandas_is_missing_in_a_target():
+    y = pd.Series(["a", pd.NA, "b", "a"], dtype="string")
+    with pytest.raises(DataError, match=r"y is missing \(NaN\) in row 1"):
+        FTest().fit(np.arange(4.0)[:, None], y)
+    with pytest.raises(DataError, match=r"y is missing \(NaN\) in row 1"):
+        FTest().fit(np.arange(4.0)[:, None], ["a", pd.NA, "b", "a"])

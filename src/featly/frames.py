@@ -20,6 +20,7 @@ __all__ = [
     "ArrayTable",
     "DefaultNames",
     "Table",
+    "absent",
     "as_floats",
     "frame_of",
     "is_frame",
@@ -178,7 +179,7 @@ class Table(ABC):
 
     def _mixture(self, column: int, values: Any) -> DataError:
         """Blame the first row whose value is not of the type of most."""
-        present = [(row, v) for row, v in enumerate(values) if not _absent(v)]
+        present = [(row, v) for row, v in enumerate(values) if not absent(v)]
         texts = [(row, v) for row, v in present if isinstance(v, str)]
         rest = [(row, v) for row, v in present if not isinstance(v, str)]
         row, value = min((texts, rest), key=len)[0]
@@ -189,8 +190,9 @@ class Table(ABC):
         )
 
 
-def _absent(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ == "NAType"
+def absent(value: Any) -> bool:
+    """Whether a value is missing: None, NaN, or pandas's NA, which cannot be compared."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def open_table(X: Any) -> Table:
@@ -516,7 +518,7 @@ class _Objects(Table):
     def _kind(self, column: int) -> np.uint8:
         if self.array.dtype.kind in "UST":
             return CATEGORICAL
-        values = [v for v in self.array[:, column] if not _absent(v)]
+        values = [v for v in self.array[:, column] if not absent(v)]
         n_texts = sum(isinstance(v, str) for v in values)
         if n_texts and n_texts == len(values):
             return CATEGORICAL
@@ -531,9 +533,9 @@ class _Objects(Table):
 
     def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
         values = self.array[:, column]
-        levels = sorted({v for v in values if not _absent(v)}, key=str)
+        levels = sorted({v for v in values if not absent(v)}, key=str)
         place = {level: code for code, level in enumerate(levels, 1)}
-        codes = [0 if _absent(v) else place[v] for v in values]
+        codes = [0 if absent(v) else place[v] for v in values]
         return np.array(codes, dtype=np.int64), levels
 
 

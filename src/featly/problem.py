@@ -8,7 +8,7 @@ from sklearn.utils.validation import column_or_1d
 
 from featly.core.sources import Moments, Source
 from featly.errors import DataError
-from featly.frames import values_of
+from featly.frames import absent, values_of
 from featly.kinds import CATEGORICAL, KINDS
 from featly.registry import methods_that
 from featly.schema import Columns
@@ -97,7 +97,7 @@ def read_target(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The class of every row as a number, and the labels; DataError for what cannot be."""
     y = values_of(y)
-    if isinstance(y, list | tuple) and len({isinstance(v, str) for v in y if v is not None}) > 1:
+    if isinstance(y, list | tuple) and len({isinstance(v, str) for v in y if not absent(v)}) > 1:
         y = np.array(y, dtype=object)  # NumPy would quietly turn the numbers into text
     y = column_or_1d(np.asarray(y), warn=True)
     if len(y) != n_rows:
@@ -108,7 +108,7 @@ def read_target(
     missing = (
         np.isnan(y)
         if y.dtype.kind == "f"
-        else np.array([v is None or v != v for v in y])
+        else np.array([absent(v) for v in y], bool)
         if y.dtype.kind == "O"
         else np.zeros(len(y), bool)
     )
