@@ -133,13 +133,15 @@ def test_ordinal_columns_count_by_rank():
 
 
 def test_groups_are_as_far_as_their_rows_are_on_average():
-    X = np.array([[0.0], [1.0], [10.0], [5.5], [0.4], [10.0], [9.0], [9.5]])
-    units = np.array([0, 0, 1, 1, 2, 3, 3, 3])  # from group 0: 7.25, 0.5 (nearest), 9
-    folds = deal_balanced(heom(X), np.zeros(4, int), units, 2, np.random.default_rng(0))
-    assert folds[0] != folds[2]
-    assert folds[1] != folds[3]
-    whole = DistributionBalancedKFold(2).split(X, [0, 1] * 4, row_groups=units)
-    for split in whole:
+    """Groups 0 and 1 are near, though group 1 has many rows; so are 2 and 3."""
+    X = np.concatenate([[0.0], np.linspace(2, 2.7, 8), [10.0], [11.0]])[:, None]
+    units, y = np.repeat([0, 1, 2, 3], [1, 8, 1, 1]), np.arange(11) % 2
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        folds = deal_balanced(heom(X), np.zeros(4, int), units, 2, random)
+        assert folds[0] != folds[1]
+        assert folds[2] != folds[3]
+    for split in DistributionBalancedKFold(2).split(X, y, row_groups=units):
         assert not set(units[split.train]) & set(units[split.test])
 
 

@@ -163,7 +163,7 @@ def test_parameters_that_make_no_sense(value, message):
         (KFold(2), [0, 1, 0, 1], [1, 2, np.nan, 3], "row_groups is missing in row 2"),
         (KFold(2), [0, 1, 0, 1], pd.array([1, 2, 2, None]), "row_groups is missing in row 3"),
         (KFold(2), [0, 1, 0, 1], [7, 7, 7, 7], r"row_groups has one group only \(7\)"),
-        (FixedSplits([([0, 1], [9])]), [0, 1, 0], None, "test part of split 0 .* has row 9"),
+        (FixedSplits([([0, 1], [3])]), [0, 1, 0], None, "test part of split 0 .* has row 3"),
         (FixedSplits([([0, -1], [1])]), [0, 1, 0], None, "has row -1: positions go from 0 to 2"),
         (FixedSplits([([0, 1], [2, 2])]), [0, 1, 0], None, "has a row twice"),
         (FixedSplits([([0, 1], [])]), [0, 1, 0], None, "has no test rows"),
@@ -193,6 +193,7 @@ def test_repeated_identifiers_are_suspected(name):
     codes = pl.DataFrame({name: [k // 2 for k in range(40)]})
     assert suspect_identifier(codes) == name
     assert suspect_identifier(codes.cast(pl.String).cast(pl.Categorical)) == name
+    assert suspect_identifier(codes.cast(pl.Float64)) == name  # as text files with gaps give it
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -103,7 +103,7 @@ def wins(
     References
     ----------
     Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass feature selection via
-    list combination, *Expert Systems with Applications* 88, 205-216, section 4.
+    list combination, *Expert Systems with Applications*, doi:10.1016/j.eswa.2017.06.043.
 
     Examples
     --------

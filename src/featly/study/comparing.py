@@ -18,6 +18,7 @@ from featly.measures.statistics import (
     nemenyi,
 )
 from featly.study.curves import chosen_rows
+from featly.study.pooling import at_own_size, own_sizes, split_values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,9 +63,11 @@ class Comparison:
             parts.append("BIASED: columns were selected on all rows, test rows included")
         if self.friedman is not None and self.nemenyi is not None:
             parts += [self.friedman.summary(), self.nemenyi.summary()]
+        several = self.pairs["learner"].n_unique() > 1
         for row in self.pairs.rows(named=True):
+            where = f"{row['dataset']}, {row['learner']}" if several else row["dataset"]
             parts.append(
-                f"{row['dataset']}: {row['method_a']} - {row['method_b']} "
+                f"{where}: {row['method_a']} - {row['method_b']} "
                 f"{row['difference']:+.3f} ({row['lower']:+.3f} to {row['upper']:+.3f}), "
                 f"p = {row['p_adjusted']:.2g}"
             )
@@ -76,7 +79,7 @@ class Comparison:
 
 def compare(results: "Results", metric: str, size: int | str | None, alpha: float) -> Comparison:
     """See :meth:`Results.compare`."""
-    if size is not None and size != "chosen" and not isinstance(size, int):
+    if size is not None and size != "chosen" and not isinstance(size, int | np.integer):
         raise ParameterError(f"size={size!r}: give a number, 'chosen', or None for all sizes")
     from featly.study.results import GREATER
 
@@ -86,14 +89,9 @@ def compare(results: "Results", metric: str, size: int | str | None, alpha: floa
             f"there is no metric {metric!r}: there are kuncheva, {', '.join(GREATER)}"
         )
     greater = True if stability else GREATER[metric]
-    curves = results.curves("bcr" if stability else metric)
-    if stability:
-        import polars as pl
-
-        curves = curves.with_columns(pl.col("kuncheva").alias("mean"))
     methods = list(results.about["methods"])
-    blocks = _blocks(results, curves, metric, size, methods)
-    table = blocks.select(methods).to_numpy()
+    blocks = _blocks(results, metric, size, methods)
+    table = np.column_stack([blocks.get_column(name).to_numpy() for name in methods])
     enough = len(methods) > 1 and len(table) > 1 and (~np.isnan(table).any(axis=1)).sum() > 1
     if stability:
         pairs, won = _no_pairs(), None
@@ -111,46 +109,37 @@ def compare(results: "Results", metric: str, size: int | str | None, alpha: floa
 
 
 def _blocks(
-    results: "Results",
-    curves: "pl.DataFrame",
-    metric: str,
-    size: int | str | None,
-    methods: list[str],
+    results: "Results", metric: str, size: int | str | None, methods: list[str]
 ) -> "pl.DataFrame":
     """Blocks x methods; a method that says itself how many stands in every block of a dataset."""
     import polars as pl
 
+    # the stability goes by the sizes that suit the balanced rate
+    metric, value = ("bcr", "kuncheva") if metric == "kuncheva" else (metric, "mean")
+    curves = results.curves(metric)
     if size == "chosen":
-        rule = "within-interval"
-        picked = chosen_rows(results, curves, "bcr" if metric == "kuncheva" else metric, rule)
+        picked = chosen_rows(results, curves, metric, "within-interval")
         long = picked.with_columns(pl.lit(0, pl.Int64).alias("size"))
     else:
-        own = (
-            curves.group_by("dataset", "method", "learner")
-            .len()
-            .filter(pl.col("len") == 1)
-            .drop("len")
-        )
-        single = curves.join(own, on=["dataset", "method", "learner"], how="semi")
-        several = curves.join(own, on=["dataset", "method", "learner"], how="anti")
-        if isinstance(size, int):
+        own, both = own_sizes(results), ["dataset", "method"]
+        single = curves.join(own, on=both, how="semi")
+        several = curves.join(own, on=both, how="anti")
+        if size is not None:
             several = several.filter(pl.col("size") == size)
-            grid = several.select("dataset", "learner", "size").unique()
-            if grid.is_empty() and not single.is_empty():
-                grid = single.select("dataset", "learner", pl.lit(size, pl.Int64).alias("size"))
-        else:
-            grid = several.select("dataset", "learner", "size").unique()
-            if grid.is_empty():
-                grid = single.select("dataset", "learner", pl.lit(0, pl.Int64).alias("size"))
-        spread = single.drop("size").join(grid.unique(), on=["dataset", "learner"])
-        columns = ["dataset", "learner", "size", "method", "mean"]
+        grid = several.select("dataset", "learner", "size").unique()
+        if grid.is_empty():
+            grid = single.select("dataset", "learner", pl.lit(0, pl.Int64).alias("size")).unique()
+        spread = single.drop("size").join(grid, on=["dataset", "learner"])
+        columns = ["dataset", "learner", "size", "method", value]
         long = pl.concat([several.select(columns), spread.select(columns)])
     wide = long.sort("dataset", "learner", "size").pivot(
-        "method", index=["dataset", "learner", "size"], values="mean", aggregate_function="first"
+        "method", index=["dataset", "learner", "size"], values=value, aggregate_function="first"
     )
-    absent = [method for method in methods if method not in wide.columns]
-    wide = wide.with_columns(pl.lit(None, pl.Float64).alias(method) for method in absent)
-    return wide.select("dataset", "learner", "size", *methods)
+    nothing = pl.Series([None] * wide.height, dtype=pl.Float64)
+    keys = [wide.get_column(key) for key in ("dataset", "learner", "size")]
+    # one by one: to select, names such as '*' are patterns
+    values = [wide.get_column(m) if m in wide.columns else nothing.alias(m) for m in methods]
+    return pl.DataFrame([*keys, *values])
 
 
 def _no_pairs() -> "pl.DataFrame":
@@ -168,20 +157,16 @@ def _paired(
     """The corrected t-test of every pair on every dataset, at a fixed or the chosen size."""
     import polars as pl
 
-    rule: Any = size if isinstance(size, int) else "within-interval"
+    rule: Any = "within-interval" if size is None or size == "chosen" else size
     picked = chosen_rows(results, results.curves(metric), metric, rule)
     sizes = {
         (d, lr, m): s
         for d, lr, m, s in picked.select("dataset", "learner", "method", "size").rows()
     }
-    rows = results.rows.with_columns(results.values(metric).cast(pl.Float64).alias("value")).filter(
-        (pl.col("null_draw") == 0) & (pl.col("split") >= 0)
-    )
+    rows = at_own_size(split_values(results, metric, draws=False), own_sizes(results))
     values: dict[tuple[Any, ...], dict[int, float]] = {}
-    own = set(results.rankings.filter(pl.col("subset")).select("dataset", "method").rows())
     for (dataset, learner, method), part in rows.group_by("dataset", "learner", "method"):
-        wanted = sizes.get((dataset, learner, method))
-        at = part if (dataset, method) in own else part.filter(pl.col("size") == wanted)
+        at = part.filter(pl.col("size") == sizes.get((dataset, learner, method)))
         values[dataset, learner, method] = dict(at.select("split", "value").rows())
     found, stacked = [], []
     for dataset in results.about["datasets"]:

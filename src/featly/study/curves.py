@@ -17,15 +17,23 @@ from scipy import stats
 from featly.errors import DataError, ParameterError
 from featly.measures.classification import (
     METRICS,
-    detection,
     no_information,
     point632,
     point632plus,
 )
 from featly.measures.deciding import stability_performance
-from featly.measures.sizes import choose_size
+from featly.measures.resampled import check_fraction
 from featly.measures.stability import kuncheva_index, nogueira_curve, nogueira_stability
 from featly.study.dataset import family_of
+from featly.study.pooling import (
+    KEYS,
+    at_own_size,
+    is_pooled,
+    own_sizes,
+    split_values,
+    stacks,
+    with_pooled_intervals,
+)
 from featly.study.store import ALL_ROWS
 
 if TYPE_CHECKING:
@@ -33,50 +41,23 @@ if TYPE_CHECKING:
 
     from featly.study.results import Results
 
-__all__ = ["chosen_rows", "curve_frame", "family_frame", "null_frame"]
-
-KEYS = ["dataset", "method", "learner", "size"]
+__all__ = ["chosen_rows", "curve_frame", "family_frame", "null_frame", "summary_frame"]
 
 
 def curve_frame(results: "Results", metric: str, level: float) -> "pl.DataFrame":
     """See :meth:`Results.curves`."""
     import polars as pl
 
-    rows = results.rows.with_columns(results.values(metric).cast(pl.Float64).alias("value"))
-    rows = rows.filter(pl.col("null_draw") == 0)
-    whole, real = rows.filter(pl.col("split") == ALL_ROWS), rows.filter(pl.col("split") != ALL_ROWS)
-    own = _subset_methods(results)
-    means = _means(real, results, level, own)
-    if results.about["splitter"] == "LeaveOneOut" and metric in METRICS:
-        means = _pooled(means, real, metric, level, own)
+    check_fraction("level", level)
+    own = own_sizes(results)
+    means = _means(split_values(results, metric, draws=False), results, level, own)
+    if is_pooled(results) and metric in METRICS:
+        means = with_pooled_intervals(means, results, metric, level, own)
     if results.about["estimator"] in (".632", ".632+") and metric in METRICS:
-        means = _corrected(means, whole, results, metric, own)
+        means = _corrected(means, results, metric, own)
     stable = _stabilities(results, level, own)
     found = means.join(stable, on=["dataset", "method", "size"], how="left", maintain_order="left")
     return found.with_columns(pl.lit(results.biased).alias("biased"))
-
-
-def _subset_methods(results: "Results") -> "pl.DataFrame":
-    """Methods that say themselves how many columns to take, with the mean of their numbers."""
-    import polars as pl
-
-    return (
-        results.rankings.filter(
-            pl.col("subset") & (pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS)
-        )
-        .group_by("dataset", "method", maintain_order=True)
-        .agg(pl.col("order").list.len().mean().round().cast(pl.Int64).alias("own_size"))
-    )
-
-
-def _one_size(rows: "pl.DataFrame", own: "pl.DataFrame") -> "pl.DataFrame":
-    """Rows of methods that choose their own number under the mean of it."""
-    import polars as pl
-
-    if own.is_empty():
-        return rows
-    joined = rows.join(own, on=["dataset", "method"], how="left", maintain_order="left")
-    return joined.with_columns(pl.coalesce("own_size", "size").alias("size")).drop("own_size")
 
 
 def _means(
@@ -91,7 +72,7 @@ def _means(
         (pl.col("n_test").mean() / pl.col("n_train").mean()).alias("share")
     )
     means = (
-        _one_size(real, own)
+        at_own_size(real, own)
         .group_by(KEYS)
         .agg(
             pl.col("value").mean().alias("mean"),
@@ -109,89 +90,26 @@ def _means(
     means = means.with_columns(
         (means["mean"] - half).alias("lower"), (means["mean"] + half).alias("upper")
     ).with_columns(pl.col("lower", "upper").fill_nan(None))
-    order = {
-        part: pl.Enum(list(results.about[plural]))
-        for part, plural in (
-            ("dataset", "datasets"),
-            ("method", "methods"),
-            ("learner", "learners"),
-        )
-    }
-    return (
-        means.with_columns(pl.col(part).cast(kind) for part, kind in order.items())
-        .sort("dataset", "method", "learner", "size")
-        .with_columns(pl.col(part).cast(pl.String) for part in order)
-        .select(*KEYS, "mean", "sd", "lower", "upper", "n")
-    )
+    return in_order(means, results, KEYS).select(*KEYS, "mean", "sd", "lower", "upper", "n")
 
 
-def _stacked(
-    rows: "pl.DataFrame", own: "pl.DataFrame"
-) -> dict[tuple[Any, ...], npt.NDArray[np.int64]]:
-    """Confusion matrices summed over splits."""
+def in_order(frame: "pl.DataFrame", results: "Results", keys: list[str]) -> "pl.DataFrame":
+    """Lines sorted by `keys`: datasets, methods and learners as in the plan."""
     import polars as pl
 
-    found: dict[tuple[Any, ...], npt.NDArray[np.int64]] = {}
-    usable = _one_size(rows.filter(pl.col("confusion").is_not_null()), own)
-    for key, part in usable.group_by(KEYS):
-        stack = np.array(part["confusion"].to_list(), np.int64).sum(axis=0)
-        side = round(len(stack) ** 0.5)
-        found[key] = stack.reshape(side, side)
-    return found
-
-
-def _pooled(
-    means: "pl.DataFrame", real: "pl.DataFrame", metric: str, level: float, own: "pl.DataFrame"
-) -> "pl.DataFrame":
-    """Leave-one-out: a rate of one row says nothing, so the rows are counted together."""
-    import polars as pl
-
-    sums = _stacked(real, own)
-    found: list[tuple[float | None, ...]] = []
-    for key in means.select(KEYS).rows():
-        confusion = sums.get(key)
-        if confusion is None:
-            found.append((None, None, None))
-            continue
-        value = float(METRICS[metric].function(confusion))
-        half = stats.norm.ppf(0.5 + level / 2) * _rate_error(confusion, metric)
-        found.append((value, value - half, value + half))
-    columns = list(zip(*found, strict=True)) or [(), (), ()]
-    return means.with_columns(
-        pl.Series(name, list(values), dtype=pl.Float64).fill_nan(None)
-        for name, values in zip(("mean", "lower", "upper"), columns, strict=True)
-    )
-
-
-def _rate_error(confusion: npt.NDArray[np.int64], metric: str) -> float:
-    """The standard error of a rate of counted rows."""
-    rows = confusion.sum(axis=1)
-    if metric in ("accuracy", "error"):
-        rate = float(np.trace(confusion)) / max(rows.sum(), 1)
-        return float(np.sqrt(rate * (1 - rate) / max(rows.sum(), 1)))
-    rates = np.asarray(detection(confusion))
-    used = rows > 0
-    variances = rates[used] * (1 - rates[used]) / rows[used]
-    if metric == "bcr":
-        return float(np.sqrt(variances.sum()) / max(used.sum(), 1))
-    if metric in ("sensitivity", "specificity") and len(rows) == 2:
-        which = 1 if metric == "sensitivity" else 0
-        return float(np.sqrt(rates[which] * (1 - rates[which]) / rows[which])) if rows[which] else 0
-    return float("nan")
+    plan = {key: pl.Enum(list(results.about[f"{key}s"])) for key in keys if key != "size"}
+    return frame.sort(*(pl.col(key).cast(plan.get(key, pl.Int64)) for key in keys))
 
 
 def _corrected(
-    means: "pl.DataFrame",
-    whole: "pl.DataFrame",
-    results: "Results",
-    metric: str,
-    own: "pl.DataFrame",
+    means: "pl.DataFrame", results: "Results", metric: str, own: "pl.DataFrame"
 ) -> "pl.DataFrame":
     """Bootstrap: rows left out are too hard, rows trained on too easy; Efron's mixture of both."""
     import polars as pl
 
     greater = METRICS[metric].greater_is_better
-    apparent = _stacked(whole, own)
+    whole = results.rows.filter((pl.col("null_draw") == 0) & (pl.col("split") == ALL_ROWS))
+    apparent = {key: stack.sum(axis=0) for key, stack in stacks(whole, KEYS, own)}
     shift: list[float | None] = []
     for *key, mean in means.select(*KEYS, "mean").rows():
         confusion = apparent.get(tuple(key))
@@ -286,32 +204,90 @@ def family_frame(results: "Results", metric: str) -> "pl.DataFrame":
     import polars as pl
 
     family = {name: family_of(name) for name in results.about["datasets"]}
-    draws = curve_frame(results, metric, 0.95)
+    own = own_sizes(results).select("dataset", "method", pl.lit(True).alias("own"))
+    draws = results.curves(metric).join(
+        own, on=["dataset", "method"], how="left", maintain_order="left"
+    )
+    # the numbers that a method chooses itself differ from draw to draw
+    kept = pl.when(pl.col("own").is_null()).then("size").alias("kept")
     return (
-        draws.with_columns(pl.col("dataset").replace_strict(family).alias("family"))
-        .group_by("family", "method", "learner", "size", maintain_order=True)
+        draws.with_columns(pl.col("dataset").replace_strict(family).alias("family"), kept)
+        .group_by("family", "method", "learner", "kept", maintain_order=True)
         .agg(
+            pl.col("size").mean().round().cast(pl.Int64),
             pl.col("mean").mean(),
             pl.col("mean").std().alias("sd"),
             pl.col("mean").count().cast(pl.Int64).alias("n_draws"),
             pl.col("biased").first(),
         )
+        .drop("kept")
     )
 
 
 # ---- at a chosen size ----------------------------------------------------------------------------
+def summary_frame(results: "Results", metric: str, rule: str | int, level: float) -> "pl.DataFrame":
+    """See :meth:`Results.summary`."""
+    import polars as pl
+
+    chosen = chosen_rows(results, results.curves(metric, level=level), metric, rule)
+    fits = results.rankings.filter((pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS))
+    costs = fits.group_by("dataset", "method", maintain_order=True).agg(
+        pl.col("select_seconds").mean().alias("seconds"),
+        pl.col("failure").is_not_null().sum().cast(pl.Int64).alias("n_failed"),
+    )
+    # a method that never worked has a line as well
+    every = costs.join(pl.DataFrame({"learner": list(results.about["learners"])}), how="cross")
+    keys = KEYS[:3]
+    found = every.join(chosen.drop("biased"), on=keys, how="left")
+    failed = (
+        at_own_size(split_values(results, metric, draws=False), own_sizes(results))
+        .filter(pl.col("failure").is_not_null())
+        .group_by(KEYS)
+        .agg(pl.len().cast(pl.Int64).alias("n_untrained"))
+    )
+    found = found.join(failed, on=KEYS, how="left").with_columns(
+        pl.col("n_failed") + pl.col("n_untrained").fill_null(0),
+        pl.lit(results.biased).alias("biased"),
+        _geometric_mean(found, metric),
+    )
+    return in_order(found, results, keys).select(
+        *KEYS, pl.col("mean").alias(metric), "lower", "upper", "kuncheva", "geometric_mean",
+        "seconds", "n_failed", "biased",
+    )  # fmt: skip
+
+
+def _geometric_mean(found: "pl.DataFrame", metric: str) -> "pl.Series":
+    """Of a rate and the stability."""
+    import polars as pl
+
+    mean = np.full(found.height, np.nan)
+    if metric in METRICS and METRICS[metric].greater_is_better:
+        stable = found["kuncheva"].fill_null(np.nan).to_numpy()
+        rate = found["mean"].fill_null(np.nan).to_numpy()
+        # sets of different sizes may fall below -1, which is as bad as it gets
+        mean = np.asarray(stability_performance(np.maximum(stable, -1.0), rate))
+    return pl.Series("geometric_mean", mean, dtype=pl.Float64).fill_nan(None)
+
+
 def chosen_rows(
     results: "Results", curves: "pl.DataFrame", metric: str, rule: str | int
 ) -> "pl.DataFrame":
-    """The rows of the curves at the size that a rule chooses for each, with costs and failures."""
+    """The rows of the curves at the size that a rule chooses for each."""
     import polars as pl
 
     picks = []
+    own = set(own_sizes(results).select("dataset", "method").rows())
     for (dataset, method, learner), part in curves.group_by(KEYS[:3], maintain_order=True):
         known = part.filter(pl.col("mean").is_not_null())
         if known.is_empty():
             continue
-        size = _chosen_size(results, known, metric, rule, str(dataset), str(method), str(learner))
+        if (dataset, method) in own:
+            size = int(known["size"][0])
+        elif isinstance(rule, int | np.integer):
+            size = int(rule)
+        else:
+            which: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
+            size = results.choose_size(rule, metric=metric, **which)
         at = known.filter(pl.col("size") == size)
         if at.is_empty():
             raise ParameterError(
@@ -322,40 +298,7 @@ def chosen_rows(
     if not picks:
         first = results.failures["failure"].to_list()[:1]
         raise DataError(f"no fit of the study succeeded{f': {first[0]}' if first else ''}")
-    costs = (
-        results.rankings.filter((pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS))
-        .group_by("dataset", "method")
-        .agg(
-            pl.col("select_seconds").mean().alias("seconds"),
-            pl.col("failure").is_not_null().sum().cast(pl.Int64).alias("n_failed"),
-        )
-    )
-    found = pl.concat(picks).join(
-        costs, on=["dataset", "method"], how="left", maintain_order="left"
-    )
-    both = found["kuncheva"].fill_null(np.nan).to_numpy(), found["mean"].to_numpy()
-    mean = np.full(found.height, np.nan)
-    if metric in METRICS:
-        mean = np.asarray(stability_performance(*both))
-    return found.with_columns(pl.Series("geometric_mean", mean, dtype=pl.Float64).fill_nan(None))
-
-
-def _chosen_size(
-    results: "Results",
-    known: "pl.DataFrame",
-    metric: str,
-    rule: str | int,
-    dataset: str,
-    method: str,
-    learner: str,
-) -> int:
-    if known.height == 1:
-        return int(known["size"][0])
-    if isinstance(rule, int):
-        return rule
-    n_features = results.about["datasets"][dataset]["columns"]
-    curve = results.curve(metric, dataset=dataset, method=method, learner=learner)
-    return choose_size(curve, rule, n_features=n_features)
+    return pl.concat(picks)
 
 
 # ---- shuffled labels -----------------------------------------------------------------------------
@@ -367,19 +310,16 @@ def null_frame(results: "Results", metric: str) -> "pl.DataFrame":
 
     if not results.about["null"]:
         raise ParameterError("the study was run without shuffled labels: say null=100")
+    rows = at_own_size(split_values(results, metric), own_sizes(results))
     sign = 1.0 if GREATER[metric] else -1.0
-    rows = results.rows.with_columns(
-        (sign * results.values(metric).cast(pl.Float64)).alias("value")
-    ).filter(pl.col("split") != ALL_ROWS)
-    rows = _one_size(rows, _subset_methods(results))
     best = (
         rows.group_by("dataset", "method", "learner", "null_draw", "size")
-        .agg(pl.col("value").mean())
-        .group_by("dataset", "method", "learner", "null_draw", maintain_order=False)
+        .agg(sign * pl.col("value").mean())
+        .group_by("dataset", "method", "learner", "null_draw")
         .agg(pl.col("value").max())
     )
     found = []
-    for (dataset, method, learner), part in best.sort("dataset", "method", "learner").group_by(
+    for (dataset, method, learner), part in in_order(best, results, KEYS[:3]).group_by(
         KEYS[:3], maintain_order=True
     ):
         values = dict(part.select("null_draw", "value").rows())
@@ -398,6 +338,7 @@ def null_frame(results: "Results", metric: str) -> "pl.DataFrame":
                 sign * float(shuffled.max()),
                 len(shuffled),
                 (1 + as_good) / (1 + len(shuffled)),
+                results.biased,
             )
         )
     return pl.DataFrame(
@@ -408,5 +349,6 @@ def null_frame(results: "Results", metric: str) -> "pl.DataFrame":
             **dict.fromkeys(("observed", "null_mean", "null_best"), pl.Float64),
             "n_null": pl.Int64,
             "p_value": pl.Float64,
+            "biased": pl.Boolean,
         },
     )

@@ -2,10 +2,8 @@
 
 import functools
 import hashlib
-import pickle
 import warnings
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +30,7 @@ from featly.reading import read
 from featly.schema import Columns, Schema
 from featly.study.identifiers import _sounds_like_one, suspect_identifier
 
-__all__ = ["Dataset", "family_of", "open_shared", "take_rows"]
+__all__ = ["Dataset", "family_of", "take_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +133,8 @@ class Dataset:
         y, row_groups, official = taken["y"], taken["row_groups"], taken["official"]
         if is_frame(X) and row_groups is None:
             _warn_of_repeats(X, name)
+        if hasattr(X, "shape") and len(X.shape) == 2 and not X.shape[1]:
+            raise DataError(f"dataset {name!r} has no column to select from")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         codes, classes = read_target(y, n_rows, f"dataset {name!r}", many_classes=True)
         X, columns = _normal_form(X, Schema.of(schema))
@@ -199,56 +199,6 @@ class Dataset:
         for block in _blocks(self.X):
             digest.update(block)
         return digest.hexdigest()
-
-    def share(self, folder: Path) -> str:
-        """Write the table so that other processes can map it instead of copying it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        small = replace(self, X=None)
-        if is_frame(self.X):
-            numeric = np.flatnonzero(self.kinds != CATEGORICAL).tolist()
-            if numeric:
-                numbers = open_table(self.X).numbers(numeric)
-                np.save(folder / "numbers.npy", np.asfortranarray(numbers))
-            labels = np.flatnonzero(self.kinds == CATEGORICAL).tolist()
-            self.X[:, labels].write_ipc(folder / "labels.arrow", compression="uncompressed")
-        elif scipy.sparse.issparse(self.X):
-            for part in ("data", "indices", "indptr"):
-                np.save(folder / f"{part}.npy", getattr(self.X, part))
-        else:
-            np.save(folder / "X.npy", self.X)
-        (folder / "dataset.pickle").write_bytes(pickle.dumps(small))
-        return str(folder)
-
-
-@functools.lru_cache(maxsize=64)
-def open_shared(folder: str) -> Dataset:
-    """A dataset that another process has shared: its numbers are mapped, not copied."""
-    place = Path(folder)
-    small: Dataset = pickle.loads((place / "dataset.pickle").read_bytes())
-    if (place / "X.npy").exists():
-        return replace(small, X=np.load(place / "X.npy", mmap_mode="r"))
-    if (place / "labels.arrow").exists():
-        return replace(small, X=_mapped_frame(place, small))
-    parts = [
-        np.load(place / f"{part}.npy", mmap_mode="r") for part in ("data", "indices", "indptr")
-    ]
-    shape = (small.n_rows, small.n_features)
-    return replace(small, X=scipy.sparse.csr_array(tuple(parts), shape=shape))
-
-
-def _mapped_frame(place: Path, small: Dataset) -> Any:
-    """A frame whose columns of numbers lie in a mapped file; labels are this process's own."""
-    import polars as pl
-
-    path = place / "numbers.npy"
-    labels = iter(pl.read_ipc(place / "labels.arrow").get_columns())
-    numbers = iter(np.load(path, mmap_mode="r").T if path.exists() else ())
-    return pl.DataFrame(
-        [
-            next(labels) if kind == CATEGORICAL else pl.Series(name, next(numbers))
-            for name, kind in zip(small.names, small.kinds, strict=True)
-        ]
-    )
 
 
 def take_rows(X: Any, rows: npt.NDArray[Any]) -> Any:
@@ -446,7 +396,7 @@ def _gappy(X: Any) -> list[int]:
     return [
         position
         for position, column in enumerate(X.get_columns())
-        if column.null_count() or (column.dtype.is_float() and column.alias("").is_nan().any())
+        if (np.isnan(column.to_numpy()).any() if column.dtype.is_float() else column.null_count())
     ]
 
 

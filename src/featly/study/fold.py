@@ -39,6 +39,8 @@ class Protocol:
     selection : {"inside", "outside"}
     fill : bool
     resample : object with ``fit_resample``, or None
+    random_state : int
+        For methods, learners and samplers that leave theirs open.
     one_thread : bool
         Whether methods are held to one thread, because others run beside them.
     """
@@ -48,6 +50,7 @@ class Protocol:
     selection: str = "inside"
     fill: bool = False
     resample: Any = None
+    random_state: int = 0
     one_thread: bool = False
 
 
@@ -119,23 +122,24 @@ def evaluate(
         "n_test": len(split.test),
     }
     began = time.perf_counter()
-    notes: list[str] = []
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+    error = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
             parts = _Parts.of(dataset, split, protocol)
             if order is None:
                 order, subset = _ranked(parts, method, dataset, protocol)
-        notes = _told(caught)
-    except Exception as problem:  # whatever a method does, the rest of the study goes on
-        seconds = time.perf_counter() - began
-        return Fit(**key, seconds=seconds, error=_said(problem), notes=tuple(notes))
+        except Exception as problem:  # whatever a method does, the rest of the study goes on
+            error = _said(problem)
+    notes = _told(caught)
     seconds = time.perf_counter() - began
+    if error is not None or order is None:
+        return Fit(**key, seconds=seconds, error=error, notes=tuple(notes))
     sizes = [len(order)] if subset else sizes_for(protocol.sizes, dataset.n_features)
     outcomes: list[Outcome] = []
     if sizes:
         for learner_name, learner in protocol.learners.items():
-            found, told = _outcomes(learner_name, learner, parts, order, sizes, dataset)
+            found, told = _outcomes(learner_name, learner, parts, order, sizes, protocol)
             outcomes += found
             notes += [note for note in told if note not in notes]
     return Fit(
@@ -151,6 +155,7 @@ class _Parts:
     y: npt.NDArray[Any]
     X_test: Any
     codes_test: npt.NDArray[np.int64]
+    classes: npt.NDArray[Any]
 
     @classmethod
     def of(cls, dataset: Dataset, split: Split, protocol: Protocol) -> "_Parts":
@@ -160,22 +165,36 @@ class _Parts:
             filler = Filler(columns=dataset.gappy).fit(X)
             X, X_test = filler.transform(X), filler.transform(X_test)
         if protocol.resample is not None:
-            X, y = _resampled(protocol.resample, X, y)
-        return cls(X, y, X_test, dataset.codes[split.test])
+            X, y = _resampled(_fresh(protocol.resample, protocol), X, y)
+        return cls(X, y, X_test, dataset.codes[split.test], dataset.classes)
+
+
+def _fresh(estimator: Any, protocol: Protocol) -> Any:
+    """A copy that has learnt nothing; where it leaves chance open, the study's seed decides."""
+    copy = clone(estimator)
+    left = [
+        name
+        for name, value in copy.get_params().items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    ]
+    return copy.set_params(**dict.fromkeys(left, protocol.random_state)) if left else copy
 
 
 def _resampled(sampler: Any, X: Any, y: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
     """Balance the training rows; samplers that only choose rows work on any table."""
-    sampler = clone(sampler)
     if not is_frame(X):
         return sampler.fit_resample(X, y)
-    sampler.fit_resample(np.arange(len(y))[:, None], y)
-    chosen = getattr(sampler, "sample_indices_", None)
-    if chosen is None:
+    # texts instead of rows: whoever chooses at random does not mind, whoever measures distances
+    # or makes new rows cannot
+    rows = np.array([f"row {k}" for k in range(len(y))], dtype=object)[:, None]
+    try:
+        sampler.fit_resample(rows, y)
+        chosen = sampler.sample_indices_
+    except (AttributeError, TypeError, ValueError) as problem:
         raise DataError(
-            f"{type(sampler).__name__} makes new rows, which it can do of numbers only: use one "
-            "that chooses among the rows there are, such as RandomOverSampler"
-        )
+            f"{type(sampler).__name__} cannot resample mixed columns: use one that chooses at "
+            f"random among the rows there are, such as RandomOverSampler ({_said(problem)})"
+        ) from None
     return X[chosen], y[chosen]
 
 
@@ -185,24 +204,38 @@ def _ranked(
     """Columns best first, and whether the method itself said how many."""
     if method is None:
         return np.arange(dataset.n_features), True
-    method = clone(method)
+    method = _fresh(method, protocol)
     parameters = method.get_params(deep=False)
     if dataset.schema is not None and "schema" in parameters and parameters["schema"] is None:
         method.set_params(schema=dataset.schema)
     if protocol.one_thread and "n_jobs" in parameters and parameters["n_jobs"] is None:
         method.set_params(n_jobs=1)
     method.fit(parts.X, parts.y)
+    p = dataset.n_features
     if hasattr(method, "order_"):
-        order = np.asarray(method.order_)
-        return order, len(order) < dataset.n_features or not hasattr(method, "ranking_")
-    if hasattr(method, "ranking_") and len(set(method.ranking_)) == dataset.n_features:
+        order = _checked(method.order_, p, method)
+        return order, len(order) < p or not hasattr(method, "ranking_")
+    if hasattr(method, "ranking_") and len(set(method.ranking_)) == p:
         return np.argsort(method.ranking_, kind="stable"), False
     if hasattr(method, "get_support"):
-        return np.asarray(method.get_support(indices=True)), True
+        return _checked(method.get_support(indices=True), p, method), True
     raise DataError(
         f"{type(method).__name__} leaves neither order_ nor ranking_ nor get_support(): it does "
         "not select columns"
     )
+
+
+def _checked(order: Any, n_features: int, method: Any) -> npt.NDArray[Any]:
+    """Different columns, at least one: what every later step relies on."""
+    columns = np.asarray(order)
+    if columns.ndim == 1 and not len(columns):
+        raise DataError(f"{type(method).__name__} selected no column")
+    whole = columns.ndim == 1 and columns.dtype.kind in "iu"
+    if not whole or columns.min() < 0 or columns.max() >= n_features:
+        raise DataError(f"{type(method).__name__} leaves columns that the table does not have")
+    if np.bincount(columns).max() > 1:
+        raise DataError(f"{type(method).__name__} leaves an order_ with a column twice")
+    return columns
 
 
 def _outcomes(
@@ -211,47 +244,56 @@ def _outcomes(
     parts: _Parts,
     order: npt.NDArray[Any],
     sizes: list[int],
-    dataset: Dataset,
+    protocol: Protocol,
 ) -> tuple[list[Outcome], list[str]]:
     best = order[: sizes[-1]]
-    X, X_test = _columns(parts.X, best), _columns(parts.X_test, best)
-    began = time.perf_counter()
+    tables = _columns(parts.X, best), _columns(parts.X_test, best)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if hasattr(learner, "predict_path"):
-            try:
-                predicted = clone(learner).predict_path(X, parts.y, X_test, sizes)
-            except Exception as problem:
-                said, seconds = _said(problem), time.perf_counter() - began
-                return [Outcome(name, size, None, seconds, said) for size in sizes], []
-            seconds = (time.perf_counter() - began) / len(sizes)
-            found = [
-                Outcome(name, size, _confusion(labels, parts, dataset), seconds)
-                for size, labels in zip(sizes, predicted, strict=True)
-            ]
+            found = _path(name, _fresh(learner, protocol), parts, tables, sizes)
         else:
-            found = [_one_size(name, learner, parts, (X, X_test), size, dataset) for size in sizes]
+            found = [
+                _one_size(name, _fresh(learner, protocol), parts, tables, size) for size in sizes
+            ]
     return found, _told(caught)
 
 
+def _path(
+    name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], sizes: list[int]
+) -> list[Outcome]:
+    """All sizes at once, by a learner that can."""
+    began = time.perf_counter()
+    try:
+        predicted = learner.predict_path(tables[0], parts.y, tables[1], sizes)
+        matrices = [_confusion(labels, parts) for labels in predicted]
+    except Exception as problem:
+        said, seconds = _said(problem), (time.perf_counter() - began) / len(sizes)
+        return [Outcome(name, size, None, seconds, said) for size in sizes]
+    seconds = (time.perf_counter() - began) / len(sizes)
+    return [Outcome(name, size, m, seconds) for size, m in zip(sizes, matrices, strict=True)]
+
+
 def _one_size(
-    name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], size: int, dataset: Dataset
+    name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], size: int
 ) -> Outcome:
     began = time.perf_counter()
     try:
         first = np.arange(size)
-        trained = clone(learner).fit(_columns(tables[0], first), parts.y)
-        matrix = _confusion(trained.predict(_columns(tables[1], first)), parts, dataset)
+        trained = learner.fit(_columns(tables[0], first), parts.y)
+        matrix = _confusion(trained.predict(_columns(tables[1], first)), parts)
     except Exception as problem:
         return Outcome(name, size, None, time.perf_counter() - began, _said(problem))
     return Outcome(name, size, matrix, time.perf_counter() - began)
 
 
-def _confusion(
-    predicted: npt.NDArray[Any], parts: _Parts, dataset: Dataset
-) -> npt.NDArray[np.int64]:
-    codes = np.searchsorted(dataset.classes, np.asarray(predicted))
-    return confusion_matrix(parts.codes_test, codes, len(dataset.classes))
+def _confusion(predicted: npt.NDArray[Any], parts: _Parts) -> npt.NDArray[np.int64]:
+    labels, n_classes = np.asarray(predicted), len(parts.classes)
+    codes = np.minimum(np.searchsorted(parts.classes, labels), n_classes - 1)
+    odd = parts.classes[codes] != labels
+    if odd.any():
+        raise DataError(f"the learner predicts {labels[odd][0]!r}, which is none of the classes")
+    return confusion_matrix(parts.codes_test, codes, n_classes)
 
 
 def _columns(X: Any, columns: npt.NDArray[Any]) -> Any:

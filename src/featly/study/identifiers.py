@@ -85,9 +85,13 @@ def suspect_identifier(frame: "pl.DataFrame") -> str | None:
     texts = (pl.String, pl.Categorical, pl.Enum)
     found = []
     for name, dtype in frame.schema.items():
-        if not _sounds_like_one(name) or not (dtype.is_integer() or dtype in texts):
+        if not _sounds_like_one(name) or not (dtype.is_numeric() or dtype in texts):
             continue
         values = frame.get_column(name).drop_nulls()
+        if dtype.is_float():  # whole numbers from a text file are floats
+            values = values.drop_nans()
+            if (values != values.floor()).any():
+                continue
         n_values = values.n_unique()
         repeats = n_values < len(values) <= MOST_REPEATS * n_values
         if repeats and n_values >= FEWEST_VALUES:

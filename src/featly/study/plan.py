@@ -23,6 +23,7 @@ __all__ = ["Study"]
 
 QUIET = ("n_jobs", "verbose")  # parameters that do not change a result
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
+TAKEN = ("dataset", "learner", "size")  # columns beside those of the methods
 MOST_NAMES = 100_000  # columns whose names are written beside the results
 
 
@@ -65,7 +66,8 @@ class Study:
         What was published, to be held against what comes out; see :meth:`verdicts`.
     title : str
     random_state : int, default=0
-        Of the shuffled labels. Splitters and methods have their own.
+        Of the shuffled labels, and of methods, learners and samplers whose own is None, so that a
+        study can be repeated. Splitters have theirs.
 
     Attributes
     ----------
@@ -133,7 +135,23 @@ class Study:
                 f"resample={self.resample!r}: give a sampler of imbalanced-learn's, an object "
                 "with fit_resample"
             )
+        whole = isinstance(self.random_state, int | np.integer)
+        if not whole or isinstance(self.random_state, bool) or self.random_state < 0:
+            raise ParameterError(
+                f"random_state={self.random_state!r}: give a whole number of at least 0"
+            )
+        truth = [m for m in self.metrics if m in SELECTION_METRICS and m != "categorical"]
+        if truth and all(dataset.roles is None for dataset in self.datasets.values()):
+            raise ParameterError(
+                f"metric {truth[0]!r} needs a dataset of which the truth is known: none here says "
+                "which columns are relevant"
+            )
         for dataset in self.datasets.values():
+            if self.fill and dataset.gappy and hasattr(dataset.X, "indptr"):
+                raise DataError(
+                    f"fill=True: dataset {dataset.name!r} is sparse, gaps in it cannot be filled. "
+                    "Pass it dense"
+                )
             if not sizes_for(self.sizes, dataset.n_features):
                 raise ParameterError(
                     f"sizes={self.sizes!r}: dataset {dataset.name!r} has "
@@ -189,6 +207,7 @@ class Study:
             selection=self.selection,
             fill=self.fill,
             resample=self.resample,
+            random_state=int(self.random_state),
             one_thread=one_thread,
         )
 
@@ -197,7 +216,7 @@ class Study:
         return {
             "title": self.title,
             "methods": {name: _text(method) for name, method in self.methods.items()},
-            "datasets": {name: _about(dataset) for name, dataset in self.datasets.items()},
+            "datasets": {name: self._about(dataset) for name, dataset in self.datasets.items()},
             "splits": repr(self.splits),
             "splitter": type(self.splits).__name__,
             "estimator": getattr(self.splits, "estimator", None),
@@ -211,6 +230,12 @@ class Study:
             "random_state": int(self.random_state),
             "versions": _versions(),
         }
+
+    def _about(self, dataset: Dataset) -> dict[str, Any]:
+        about = _about(dataset)
+        if callable(self.sizes):  # whose text does not tell what it returns
+            about["sizes"] = [str(size) for size in sizes_for(self.sizes, dataset.n_features)]
+        return about
 
     # ---- what came out ----------------------------------------------------------------------
     def _found(self) -> Results:
@@ -252,6 +277,9 @@ def _methods(methods: Any) -> dict[str, Any]:
             named[name] = method
     if not named:
         raise ParameterError("a study needs at least one method")
+    for name in named:
+        if name in TAKEN:
+            raise ParameterError(f"no method can be called {name!r}, it is a column of the tables")
     return {str(name): _method(method) for name, method in named.items()}
 
 
@@ -264,6 +292,8 @@ def _method(method: Any) -> Any:
                 f"there is no method {method!r}: there are none, {', '.join(METHODS)}"
             )
         return method_class(method)()
+    if isinstance(method, type):
+        raise ParameterError(f"method {method.__name__} is a class: write {method.__name__}()")
     if not hasattr(method, "fit") or not hasattr(method, "get_params"):
         raise ParameterError(f"{method!r} is no method: give a name or a scikit-learn selector")
     return method
@@ -284,7 +314,8 @@ def _datasets(datasets: Any) -> dict[str, Dataset]:
         listed = list(datasets) if several else [datasets]
         found = {}
         for data in listed:
-            one = _dataset(data, getattr(data, "name", None) or "data")
+            own = None if isinstance(data, Path) else getattr(data, "name", None)
+            one = _dataset(data, own or "data")
             if one.name in found:
                 raise ParameterError(
                     f"two datasets are called {one.name!r}: pass a dict with names of your own"
@@ -319,6 +350,8 @@ def _learners(learner: Any) -> dict[str, Any]:
         str(name): make_learner(one) if isinstance(one, str) else one for name, one in named.items()
     }
     for name, one in found.items():
+        if isinstance(one, type):
+            raise ParameterError(f"learner {one.__name__} is a class: write {one.__name__}()")
         if not hasattr(one, "fit") or not hasattr(one, "predict"):
             raise ParameterError(f"learner {name!r} has no fit and predict: give a classifier")
     return found
@@ -347,7 +380,7 @@ def _text(value: Any) -> str:
         return "[" + ", ".join(_text(entry) for entry in value) + "]"
     if callable(value):
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value)}"
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         return _text(value.tolist())
     return repr(value)
 

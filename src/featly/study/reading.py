@@ -4,6 +4,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from featly.study.splits import (
     LeaveOneOut,
     Subsampling,
 )
-from featly.study.verdicts import Claim
+from featly.study.verdicts import WHICH, Claim
 
 __all__ = ["SPLITTERS", "read_dataset", "read_plan"]
 
@@ -33,9 +34,10 @@ SPLITTERS: dict[str, Any] = {
     "balanced-k-fold": DistributionBalancedKFold,
 }
 TARGETS = ("class", "target", "outcome", "label", "y")
+CLAIMS = ("published", "tolerance", "better", "equal", "than", "why", "where", *WHICH)
 _PARTS = (
     "title", "methods", "datasets", "splits", "sizes", "learner", "learners", "metrics",
-    "selection", "fill", "null", "claims", "random_state",
+    "selection", "fill", "resample", "null", "claims", "random_state",
 )  # fmt: skip
 
 
@@ -60,7 +62,8 @@ def read_dataset(
     name : str, optional
         The name of the file without its endings by default.
     target : str, optional
-        By default the last column, if it is called class, target, outcome, label or y.
+        By default the last column, if it is called class, target, outcome, label or y, or what
+        the file itself says (LIBSVM, MATLAB, KEEL, ARFF).
     row_groups : str, optional
         The column that tells which rows belong together.
     split : str, optional
@@ -82,17 +85,21 @@ def read_dataset(
     found = _found(Path(path))
     name = name or found.name.split(".")[0]
     names = _columns(found)
-    if target is None:
-        target = next((word for word in TARGETS if names and names[-1].lower() == word), None)
-        target = names[-1] if target is not None else None
-    if target is None:
-        raise DataError(f"which column of {str(path)!r} is to be predicted? Say target=")
+    if target is None and names and names[-1].lower() in TARGETS:
+        target = names[-1]
     table = read_table(found, target=target)
     try:
         frame: Any = table.X
         y: Any = table.y
+        if y is None:
+            raise DataError(f"which column of {str(path)!r} is to be predicted? Say target=")
         part = dict(schema) if schema else None
+        drop = [drop] if isinstance(drop, str) else list(drop)
         if not hasattr(frame, "columns"):
+            named = {"row_groups": row_groups, "split": split, "drop": drop, "rows": rows}
+            for option, value in named.items():
+                if value:
+                    raise DataError(f"{option}={value!r}: {str(path)!r} has no names of columns")
             return Dataset.of(frame, y, name=name, schema=part)
         official = split if split is not None else ("split" if "split" in frame.columns else None)
         gone = set(drop)
@@ -148,19 +155,21 @@ def read_plan(path: str | Path) -> Study:
     Notes
     -----
     The keys are the parameters of :class:`Study`. A method, a dataset, a learner or the splits are
-    a name, or a table with what there is to say. The columns of a made problem are shuffled, so
-    that ties do not help the relevant ones, which come first (``shuffle = false`` leaves them).
+    a name, or a table with what there is to say; `resample` is the name of a class of
+    imbalanced-learn's, or a table with `sampler` and its parameters. The columns of a made problem
+    are shuffled, so that ties do not help the relevant ones, which come first (``shuffle = false``
+    leaves them).
 
     .. code-block:: toml
 
-        title = "Two methods on two tables"
-        methods = ["f-test", "none"]
+        title = "Three methods on two tables"
         sizes = [1, 2, 4, 8]
         learner = "linear-svm"
 
-        [methods.rfe]
-        method = "svm-rfe"
-        C = 0.1
+        [methods]
+        f-test = "f-test"
+        none = "none"
+        rfe = {method = "svm-rfe", C = 0.1}
 
         [datasets]
         colon = "colon.parquet"
@@ -197,6 +206,8 @@ def plan_of(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
     for part in ("methods", "datasets"):
         if part not in plan:
             raise ParameterError(f"a plan needs {part}")
+    if "learner" in plan and "learners" in plan:
+        raise ParameterError("a plan has learner or learners, not both")
     parameters = {
         part: plan[part]
         for part in ("title", "sizes", "metrics", "selection", "fill", "null", "random_state")
@@ -207,20 +218,23 @@ def plan_of(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
         _datasets(plan["datasets"], folder),
         _splits(plan.get("splits")),
         learner=_learners(plan.get("learners", plan.get("learner", "linear-svm"))),
+        resample=_sampler(plan.get("resample")),
         claims=[_claim(entry) for entry in plan.get("claims", ())],
         **parameters,
     )
 
 
 def _near(word: str, known: Any) -> str:
-    near = difflib.get_close_matches(str(word), list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else f": it has {', '.join(known)}"
+    spelt = {str(name).lower(): name for name in known}
+    near = difflib.get_close_matches(str(word).lower(), list(spelt), n=1)
+    return f"; did you mean {spelt[near[0]]!r}?" if near else f": it has {', '.join(known)}"
 
 
 def _methods(given: Any) -> dict[str, Any]:
     if isinstance(given, str):
         given = [given]
     if not isinstance(given, Mapping):
+        _names_only("methods", given)
         given = {name: name for name in given}
     found: dict[str, Any] = {}
     for name, entry in given.items():
@@ -232,6 +246,16 @@ def _methods(given: Any) -> dict[str, Any]:
         else:
             raise ParameterError(f"methods.{name}: give the name of a method, or a table")
     return found
+
+
+def _names_only(part: str, given: Any) -> None:
+    """Refuse a list of something else than different names."""
+    names = isinstance(given, list | tuple) and all(isinstance(entry, str) for entry in given)
+    if not names:
+        raise ParameterError(f"{part}: give a name, a list of names, or a table")
+    twice = [name for name in given if given.count(name) > 1]
+    if twice:
+        raise ParameterError(f"{part} has {twice[0]!r} twice")
 
 
 def _method(name: str, parameters: dict[str, Any]) -> Any:
@@ -248,11 +272,18 @@ def _method(name: str, parameters: dict[str, Any]) -> Any:
 
 
 def _datasets(given: Any, folder: Path) -> dict[str, Any]:
-    if isinstance(given, str | list):
+    if not isinstance(given, Mapping):
         listed = [given] if isinstance(given, str) else given
-        given = {Path(entry).name.split(".")[0]: entry for entry in listed}
+        _names_only("datasets", listed)
+        stems = [Path(entry).name.split(".")[0] for entry in listed]
+        twice = [stem for stem in stems if stems.count(stem) > 1]
+        if twice:
+            raise ParameterError(f"two datasets are called {twice[0]!r}: write them as a table")
+        given = dict(zip(stems, listed, strict=True))
     found: dict[str, Any] = {}
     for name, entry in given.items():
+        if not isinstance(entry, str | Mapping):
+            raise ParameterError(f"datasets.{name}: give a file, a problem, or a table")
         options = {"file": entry} if isinstance(entry, str) else dict(entry)
         if isinstance(entry, str) and _is_problem(entry):
             options = {"problem": entry}
@@ -296,39 +327,86 @@ def _drawn(name: str, options: dict[str, Any]) -> dict[str, Dataset]:
 
     if draws is None:
         return {name: draw(first, name)}
+    if not isinstance(draws, int) or isinstance(draws, bool) or draws < 1:
+        raise ParameterError(f"datasets.{name}: draws = {draws!r}, give a number from 1")
     return {f"{name}/{number}": draw(first + number, f"{name}/{number}") for number in range(draws)}
 
 
 def _splits(given: Any) -> Any:
     if given is None or isinstance(given, int):
         return given
+    if not isinstance(given, str | Mapping):
+        raise ParameterError("splits: give a number of folds, a name, or a table")
     options = {"kind": given} if isinstance(given, str) else dict(given)
     kind = options.pop("kind", "subsampling")
     if kind not in SPLITTERS:
         raise ParameterError(f"there are no splits {kind!r}{_near(kind, SPLITTERS)}")
-    try:
-        return SPLITTERS[kind](**options)
-    except TypeError as problem:
-        raise ParameterError(f"splits {kind!r}: {problem}") from None
+    known = [field.name for field in fields(SPLITTERS[kind])]
+    for option in options:
+        if option not in known:
+            raise ParameterError(f"splits {kind!r} have no {option!r}{_near(option, known)}")
+    return SPLITTERS[kind](**options)
 
 
 def _learners(given: Any) -> Any:
     if isinstance(given, str):
         return given
-    if isinstance(given, Mapping):
-        found = {}
-        for name, entry in given.items():
-            options = {"learner": entry} if isinstance(entry, str) else dict(entry)
-            found[name] = make_learner(options.pop("learner", name), **options)
-        return found
-    return list(given)
+    if not isinstance(given, Mapping):
+        _names_only("learners", given)
+        return list(given)
+    found = {}
+    for name, entry in given.items():
+        if not isinstance(entry, str | Mapping):
+            raise ParameterError(f"learners.{name}: give the name of a learner, or a table")
+        options = {"learner": entry} if isinstance(entry, str) else dict(entry)
+        kind = str(options.pop("learner", name))
+        plain = make_learner(kind)
+        known = (plain.steps[-1][1] if hasattr(plain, "steps") else plain).get_params(deep=False)
+        for option in options:
+            if option not in known:
+                raise ParameterError(f"{kind} has no parameter {option!r}{_near(option, known)}")
+        found[name] = make_learner(kind, **options)
+    return found
+
+
+def _sampler(given: Any) -> Any:
+    """A sampler of imbalanced-learn's, by the name of its class."""
+    if given is None:
+        return None
+    if not isinstance(given, str | Mapping):
+        raise ParameterError("resample: give the name of a sampler, or a table")
+    try:
+        from imblearn import combine, over_sampling, under_sampling
+    except ImportError:
+        raise ParameterError(
+            "resample needs imbalanced-learn: pip install 'featly[imbalance]'"
+        ) from None
+    options = {"sampler": given} if isinstance(given, str) else dict(given)
+    kinds = {
+        name: getattr(module, name)
+        for module in (over_sampling, under_sampling, combine)
+        for name in module.__all__
+    }
+    name = str(options.pop("sampler", ""))
+    if name not in kinds:
+        raise ParameterError(f"resample: there is no sampler {name!r}{_near(name, kinds)}")
+    known = kinds[name]().get_params(deep=False)
+    for option in options:
+        if option not in known:
+            raise ParameterError(f"{name} has no parameter {option!r}{_near(option, known)}")
+    return kinds[name](**options)
 
 
 def _claim(entry: Mapping[str, Any]) -> Claim:
+    if not isinstance(entry, Mapping):
+        raise ParameterError("claims: write every claim as a table, [[claims]]")
     options = dict(entry)
     name, text = str(options.pop("name", "")), str(options.pop("text", ""))
     if not name or not text:
         raise ParameterError("every claim needs a name and a text")
+    for option in options:
+        if option not in CLAIMS:
+            raise ParameterError(f"claim {name!r} has no {option!r}{_near(option, CLAIMS)}")
     try:
         if "why" in options:
             return Claim.untestable(name, text, **options)

@@ -15,7 +15,8 @@ from featly.measures.deciding import merge_selections
 from featly.measures.recovery import Roles, position_statistics
 from featly.measures.sizes import Curve, choose_size
 from featly.study.comparing import Comparison, compare
-from featly.study.curves import chosen_rows, curve_frame, family_frame, null_frame
+from featly.study.curves import curve_frame, family_frame, null_frame, summary_frame
+from featly.study.pooling import at_own_size, own_sizes, split_values
 from featly.study.recovering import SELECTION_METRICS, selection_values
 from featly.study.store import ALL_ROWS, JOURNAL, Journal, read_compacted
 from featly.study.verdicts import Claim, Verdicts, judge
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SELECTION_METRICS", "Results", "only"]
 
+OF_SEVERAL = ("within-interval", "within-corrected-interval", "one-standard-error")  # splits
 GREATER = {name: metric.greater_is_better for name, metric in METRICS.items()} | SELECTION_METRICS
 
 
@@ -56,6 +58,7 @@ class Results:
         self.rankings = rankings
         self.rows = rows
         self.claims: Sequence[Claim] = ()
+        self._curves: dict[tuple[str, float], pl.DataFrame] = {}  # many claims ask for the same
         for metric in self.about["metrics"]:
             if metric not in rows.columns:
                 self.rows = self.rows.with_columns(self.values(metric))
@@ -182,7 +185,9 @@ class Results:
             nogueira, nogueira_lower, nogueira_upper, categorical (mean number selected), biased.
             For a method that says itself how many, size is the mean of its numbers.
         """
-        return curve_frame(self, metric, level)
+        if (metric, level) not in self._curves:
+            self._curves[metric, level] = curve_frame(self, metric, level)
+        return self._curves[metric, level]
 
     def curve(
         self, metric: str = "bcr", *, dataset: str | None = None, method: str | None = None,
@@ -207,21 +212,19 @@ class Results:
             "method": self._one("methods", method),
             "learner": self._one("learners", learner),
         }
-        rows = self.rows.with_columns(self.values(metric)).filter(
-            (pl.col("null_draw") == 0)
-            & (pl.col("split") != ALL_ROWS)
-            & pl.all_horizontal(pl.col(part) == name for part, name in chosen.items())
+        rows = split_values(self, metric, draws=False).filter(
+            pl.all_horizontal(pl.col(part) == name for part, name in chosen.items())
         )
-        return self._curve(rows, metric, chosen["dataset"], chosen["method"])
-
-    def _curve(self, rows: "pl.DataFrame", metric: str, dataset: str, method: str) -> Curve:
         if rows.is_empty():
-            raise DataError(f"method {method!r} has no results on {dataset!r}: see failures")
+            raise DataError(
+                f"method {chosen['method']!r} has no results on {chosen['dataset']!r}: see failures"
+            )
+        rows = at_own_size(rows, own_sizes(self))
         splits, at = np.unique(rows["split"].to_numpy(), return_inverse=True)
         sizes, where = np.unique(rows["size"].to_numpy(), return_inverse=True)
         values = np.full((len(splits), len(sizes)), np.nan)
-        values[at, where] = rows[metric].cast(float).fill_null(np.nan).to_numpy()
-        n_train, n_test = self._parts(dataset)
+        values[at, where] = rows["value"].fill_null(np.nan).to_numpy()
+        n_train, n_test = self._parts(chosen["dataset"])
         return Curve(
             sizes.astype(np.int64),
             values,
@@ -270,7 +273,10 @@ class Results:
         """
         dataset = self._one("datasets", which.get("dataset"))
         n_features = self.about["datasets"][dataset]["columns"]
-        return choose_size(self.curve(metric, **which), rule, n_features=n_features)
+        curve = self.curve(metric, **which)
+        if rule in OF_SEVERAL and curve.n.max() < 2:
+            rule = "best"  # the interval of a single split has no width
+        return choose_size(curve, rule, n_features=n_features)
 
     # ---- tables -----------------------------------------------------------------------------
     def summary(
@@ -289,24 +295,11 @@ class Results:
         -------
         polars.DataFrame
             dataset, method, learner, size, the metric, lower, upper, kuncheva, geometric_mean of
-            the metric and Kuncheva's index, seconds (a fit), n_failed, biased.
+            the metric and Kuncheva's index, seconds (a fit), n_failed (splits without a value,
+            because the method or the learner failed), biased. A method that never worked has a
+            line without values.
         """
-        import polars as pl
-
-        return chosen_rows(self, self.curves(metric, level=level), metric, rule).select(
-            "dataset",
-            "method",
-            "learner",
-            "size",
-            pl.col("mean").alias(metric),
-            "lower",
-            "upper",
-            "kuncheva",
-            "geometric_mean",
-            "seconds",
-            "n_failed",
-            "biased",
-        )
+        return summary_frame(self, metric, rule, level)
 
     def families(self, metric: str = "bcr") -> "pl.DataFrame":
         """Means over the draws of made datasets: ``led-25/0``, ``led-25/1``, ... are one family.
@@ -390,7 +383,8 @@ class Results:
         Parameters
         ----------
         size : int or None
-            How many of each ranking; None is what :meth:`choose_size` says.
+            How many of each ranking; None is what :meth:`choose_size` says. Of a method that says
+            itself how many, all that it selected.
         dataset, method, learner : str
         rule : {"union", "intersection", "best"}, default="union"
             "best" is the selection of the split with the best metric.
@@ -402,9 +396,12 @@ class Results:
             Names of columns, in the order of the table.
         """
         which: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
+        name, called = self._one("datasets", dataset), self._one("methods", method)
         if size is None:
             size = self.choose_size(metric=metric, **which)
-        orders = [order[:size] for order in self.orders(dataset, method)]
+        own = own_sizes(self).select("dataset", "method").rows()
+        orders = self.orders(dataset, method)
+        orders = orders if (name, called) in own else [order[:size] for order in orders]
         scores = None
         if rule == "best":
             curve = self.curve(metric, **which)
@@ -412,7 +409,7 @@ class Results:
                 raise ParameterError(f"size={size}: rankings were evaluated at {curve.sizes}")
             scores = curve.values[:, list(curve.sizes).index(size)]
             scores = scores if GREATER[metric] else -scores
-        about = self.about["datasets"][self._one("datasets", dataset)]
+        about = self.about["datasets"][name]
         names = about.get("names") or [f"x{column}" for column in range(about["columns"])]
         return [names[column] for column in merge_selections(orders, rule, scores)]
 

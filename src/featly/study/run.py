@@ -20,9 +20,10 @@ import numpy.typing as npt
 
 from featly.core.parallel import n_threads
 from featly.errors import StudyError
-from featly.study.dataset import Dataset, open_shared
+from featly.study.dataset import Dataset
 from featly.study.fold import Protocol, evaluate
 from featly.study.results import Results, only
+from featly.study.sharing import open_shared, share
 from featly.study.splits import Split
 from featly.study.store import ALL_ROWS, SCRATCH, Fit, Journal, Key, read_compacted, tidy
 
@@ -158,7 +159,7 @@ def _check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> No
             if old is None:
                 continue
             if part == "datasets":
-                old, value = (f"{d['hash']}, sizes {d['sizes']}" for d in (old, value))
+                old, value = (" ".join([d["hash"], *d.get("sizes", [])]) for d in (old, value))
             if old != value:
                 raise StudyError(
                     f"{what} {name!r} is not what it was when the study in {str(folder)!r} began "
@@ -297,7 +298,7 @@ class _Runner:
         self.clock.workers = self.workers
         try:
             folders = {
-                name: data.share(place / str(number))
+                name: share(data, place / str(number))
                 for number, (name, data) in enumerate(self.study.datasets.items())
             }
             yield folders, self.study.protocol(one_thread=True)

@@ -6,25 +6,30 @@ published is one draw, too. That one is *better* holds if the interval of the di
 zero; that two are *equal* holds if it contains zero. What cannot be tested says why.
 """
 
+import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.errors import ParameterError
+from featly.measures.classification import METRICS
 from featly.measures.statistics import corrected_resampled_t, plain_interval
 from featly.study.dataset import family_of
+from featly.study.pooling import KEYS, at_own_size, own_sizes, split_values
 
 if TYPE_CHECKING:
     import polars as pl
 
     from featly.study.results import Results
 
-__all__ = ["Claim", "Finding", "Verdict", "Verdicts", "cell", "judge"]
+__all__ = ["Claim", "Finding", "Verdict", "Verdicts", "judge"]
 
 HOLDS, FAILS, UNTESTABLE = "holds", "does not hold", "cannot be tested"
+BIASED = "BIASED: columns were selected on all rows, test rows included"
+WHICH = ("dataset", "method", "metric", "learner", "size")
 
 
 @dataclass(frozen=True)
@@ -97,9 +102,12 @@ class Claim:
             How far off it may be, if our interval is narrower; None is half a unit of the last
             printed digit.
         **which
-            dataset, method, metric, learner, size: see :func:`cell`.
+            dataset, method, metric, learner, size: what is looked at; draws of one made dataset
+            (``led-25/0``, ``led-25/1``, ...) are meant by the name before the slash. Learner and
+            size may be left out where there is one only.
         """
         allowed = _rounding(published) if tolerance is None else tolerance
+        _check(name, which, ("dataset", "method"))
         return cls(
             name, text, lambda results: _judge_value(results, published, allowed, which),
             published, where,
@@ -118,6 +126,7 @@ class Claim:
         **which: Any,
     ) -> "Claim":
         """One method is better than another: the interval of the difference must be above 0."""
+        _check(name, which, ("dataset",))
         return cls(
             name, text, lambda results: _judge_pair(results, method, than, which, equal=False),
             published, where,
@@ -136,6 +145,7 @@ class Claim:
         **which: Any,
     ) -> "Claim":
         """Two methods do not differ: the interval of the difference must contain 0."""
+        _check(name, which, ("dataset",))
         return cls(
             name, text, lambda results: _judge_pair(results, method, than, which, equal=True),
             published, where,
@@ -178,7 +188,7 @@ class Verdicts(Sequence[Verdict]):
         return len(self._verdicts)
 
     def table(self) -> "pl.DataFrame":
-        """One row a claim: claim, text, where, published, ours, lower, upper, verdict, why."""
+        """One row a claim: published, ours with its interval, verdict, why, biased."""
         import polars as pl
 
         rows = [
@@ -192,13 +202,15 @@ class Verdicts(Sequence[Verdict]):
                 v.finding.upper,
                 v.verdict,
                 v.finding.why,
+                self.biased,
             )
             for v in self
         ]
         texts = dict.fromkeys(("claim", "text", "where", "published"), pl.String)
         numbers = dict.fromkeys(("ours", "lower", "upper"), pl.Float64)
         last = dict.fromkeys(("verdict", "why"), pl.String)
-        return pl.DataFrame(rows, orient="row", schema={**texts, **numbers, **last})
+        schema = {**texts, **numbers, **last, "biased": pl.Boolean}
+        return pl.DataFrame(rows, orient="row", schema=schema)
 
     def counts(self) -> dict[str, int]:
         """How many hold, do not hold, cannot be tested."""
@@ -207,7 +219,8 @@ class Verdicts(Sequence[Verdict]):
 
     def markdown(self) -> str:
         """A table for a page."""
-        lines = [
+        lines = [f"**{BIASED}**", ""] if self.biased else []
+        lines += [
             "| claim | what was published | printed | ours | verdict | why |",
             "| --- | --- | --- | --- | --- | --- |",
         ]
@@ -216,7 +229,7 @@ class Verdicts(Sequence[Verdict]):
             printed = "" if v.claim.published is None else _number(v.claim.published)
             cells = [v.claim.name, v.claim.text + where, printed, _ours(v.finding), v.verdict]
             cells.append(v.finding.why)
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+            lines.append("| " + " | ".join(_in_a_cell(text) for text in cells) + " |")
         return "\n".join(lines) + "\n"
 
     def __repr__(self) -> str:
@@ -227,7 +240,8 @@ class Verdicts(Sequence[Verdict]):
             + f"): {v.claim.text}. {v.finding.why}"
             for v in self
         ]
-        return "\n".join([f"{len(self)} claims: {counts}", *lines])
+        biased = [BIASED] if self.biased and len(self) else []
+        return "\n".join([f"{len(self)} claims: {counts}", *biased, *lines])
 
 
 def judge(claims: Sequence[Claim], results: "Results") -> Verdicts:
@@ -236,7 +250,7 @@ def judge(claims: Sequence[Claim], results: "Results") -> Verdicts:
 
 
 # ---- looking things up ---------------------------------------------------------------------------
-def cell(
+def lines_of(
     results: "Results",
     *,
     dataset: str,
@@ -244,88 +258,87 @@ def cell(
     metric: str = "bcr",
     learner: str | None = None,
     size: int | None = None,
-) -> tuple[npt.NDArray[np.float64], bool]:
-    """All values of one cell of a table: one a draw of a made dataset, else one a split.
+) -> "pl.DataFrame":
+    """The line of the curves that a claim speaks of; several, one a draw, of a made dataset.
 
     Parameters
     ----------
     results : Results
     dataset : str
         A dataset, or the part before the slash of several: ``"led-25/0"``, ``"led-25/1"``, ...
-        are draws of ``"led-25"``, and a value is then the mean over the splits of a draw.
+        are draws of ``"led-25"``.
     method, metric : str
     learner, size
-        May be left out where there is one only; a metric of the selection itself needs no learner.
-
-    Returns
-    -------
-    values : float array
-    are_draws : bool
+        May be left out where there is one only. A metric of the selection itself needs no learner,
+        and a method that says itself how many no size.
     """
     import polars as pl
 
-    names = [n for n in results.about["datasets"] if n == dataset or family_of(n) == dataset]
+    learners, every = list(results.about["learners"]), list(results.about["datasets"])
+    names = [dataset] if dataset in every else [n for n in every if family_of(n) == dataset]
     if not names:
         raise ParameterError(f"the study has no dataset {dataset!r}")
     if method not in results.about["methods"]:
         raise ParameterError(f"the study has no method {method!r}")
-    rows = results.rows.with_columns(results.values(metric).cast(pl.Float64).alias("value")).filter(
-        (pl.col("null_draw") == 0)
-        & (pl.col("split") >= 0)
-        & pl.col("dataset").is_in(names)
+    if learner is None and len(learners) > 1 and metric in METRICS:
+        raise ParameterError(f"say which learner is meant: {', '.join(learners)}")
+    learner = learners[0] if learner is None else learner
+    if learner not in learners:
+        raise ParameterError(f"the study has no learner {learner!r}")
+    lines = results.curves(metric).filter(
+        pl.col("dataset").is_in(names)
         & (pl.col("method") == method)
-        & pl.col("value").is_not_null()
-        & pl.col("value").is_not_nan()
+        & (pl.col("learner") == learner)
+        & pl.col("mean").is_not_null()
     )
-    if learner is not None:
-        rows = rows.filter(pl.col("learner") == learner)
-    if size is not None:
-        rows = rows.filter(pl.col("size") == size)
-    own = results.rankings.filter(
-        pl.col("subset") & pl.col("dataset").is_in(names) & (pl.col("method") == method)
-    )
-    if size is None and own.is_empty() and rows.n_unique(["dataset", "size"]) > len(names):
-        sizes = sorted(rows["size"].unique().to_list())
+    own = own_sizes(results).filter(pl.col("dataset").is_in(names) & (pl.col("method") == method))
+    if lines.is_empty():
+        raise ParameterError(_no_values(results, names, dataset, method))
+    sizes = sorted(lines["size"].unique().to_list())
+    if size is not None and own.is_empty():
+        lines = lines.filter(pl.col("size") == size)
+        if lines.is_empty():
+            raise ParameterError(f"{method!r} was not evaluated at {size} columns, but at {sizes}")
+    if lines["dataset"].n_unique() < lines.height:
         raise ParameterError(f"say at which size {method!r} is looked at: {sizes}")
-    draws = len(names) > 1
-    by = rows.group_by("dataset" if draws else "split", maintain_order=True)
-    return by.agg(pl.col("value").mean())["value"].to_numpy(), draws
+    return lines
 
 
-def _interval(
-    results: "Results", values: npt.NDArray[np.float64], draws: bool, dataset: str
-) -> tuple[float, float]:
-    """Draws are independent; splits are not."""
-    if len(values) < 2:
-        return float("nan"), float("nan")
-    if draws:
-        return plain_interval(values)
-    found = corrected_resampled_t(values, *results._parts(dataset))
-    return found.lower, found.upper
+def _are_draws(lines: "pl.DataFrame") -> bool:
+    return lines.height > 1
+
+
+def _by_split(results: "Results", lines: "pl.DataFrame", metric: str) -> dict[Any, float]:
+    """The values behind one line, by split."""
+    rows = at_own_size(split_values(results, metric, draws=False), own_sizes(results))
+    rows = rows.join(lines.select(KEYS), on=KEYS, how="semi").drop_nulls("value")
+    return dict(rows.select("split", "value").rows())
 
 
 def _judge_value(
     results: "Results", published: float, tolerance: float, which: dict[str, Any]
 ) -> Finding:
     try:
-        values, draws = cell(results, **which)
+        lines = lines_of(results, **which)
     except ParameterError as problem:
         return Finding(None, str(problem))
-    if not len(values):
-        return Finding(None, _no_values(results, which["dataset"], which["method"]))
-    ours = float(values.mean())
-    lower, upper = _interval(results, values, draws, which["dataset"])
-    if draws and len(values) > 1:  # what was published is one more draw
-        half = (upper - lower) / 2 * np.sqrt(len(values) + 1)
+    ours = float(lines["mean"].mean())  # type: ignore[arg-type]
+    if _are_draws(lines):  # what was published is one more draw
+        lower, upper = plain_interval(lines["mean"].to_numpy())
+        half = (upper - lower) / 2 * np.sqrt(lines.height + 1)
         lower, upper = ours - half, ours + half
-    inside = not np.isnan(lower) and lower <= published <= upper
+        over, what = f"{lines.height} draws", "the range of 95% of draws"
+    else:
+        lower, upper = (lines[end].fill_null(np.nan)[0] for end in ("lower", "upper"))
+        over, what = _number_of_splits(lines["n"][0]), "our 95% interval"
     near = abs(ours - published) <= tolerance
-    over = f"{len(values)} {'draws' if draws else 'splits'}"
-    what = "the range of 95% of draws" if draws else "our 95% interval"
+    inside = bool(lower <= published <= upper)
     if inside:
         why = f"inside {what} ({over})"
     elif near:
         why = f"ours rounds to it ({over})"
+    elif np.isnan(lower):
+        why = f"ours does not round to it ({over}, which makes no interval)"
     else:
         why = f"outside {what} ({over})"
     return _finding(inside or near, why, ours, lower, upper)
@@ -336,21 +349,29 @@ def _judge_pair(
 ) -> Finding:
     from featly.study.results import GREATER
 
+    metric = which.get("metric", "bcr")
     try:
-        one, draws = cell(results, method=method, **which)
-        other, _ = cell(results, method=than, **which)
+        one, other = (lines_of(results, method=m, **which) for m in (method, than))
     except ParameterError as problem:
         return Finding(None, str(problem))
-    for values, name in ((one, method), (other, than)):
-        if not len(values):
-            return Finding(None, _no_values(results, which["dataset"], name))
-    if len(one) != len(other):
-        return Finding(None, "the methods failed on different splits: they cannot be paired")
-    sign = 1 if GREATER.get(which.get("metric", "bcr"), True) else -1
-    difference = sign * (one - other)
+    if _are_draws(one) or _are_draws(other):
+        values = [dict(lines.select("dataset", "mean").rows()) for lines in (one, other)]
+    else:
+        values = [_by_split(results, lines, metric) for lines in (one, other)]
+    if set(values[0]) != set(values[1]):
+        what = "draws" if _are_draws(one) else "splits"
+        return Finding(None, f"the methods failed on different {what}: they cannot be paired")
+    sign = 1 if GREATER[metric] else -1
+    difference = sign * np.array([values[0][key] - values[1][key] for key in values[0]])
     ours = float(difference.mean())
-    lower, upper = _interval(results, difference, draws, which["dataset"])
-    over = f"{len(one)} {'draws' if draws else 'splits'}"
+    if len(difference) < 2:
+        return Finding(None, "one split makes no interval: nothing says how sure it is", ours)
+    if _are_draws(one):
+        lower, upper = plain_interval(difference)
+        over = f"{len(difference)} draws"
+    else:
+        test = corrected_resampled_t(difference, *results._parts(one["dataset"][0]))
+        lower, upper, over = test.lower, test.upper, _number_of_splits(len(difference))
     if equal:
         holds = bool(lower <= 0 <= upper)
         why = f"the interval of the difference {'contains' if holds else 'excludes'} 0 ({over})"
@@ -367,23 +388,44 @@ def _finding(holds: bool, why: str, ours: float, lower: float, upper: float) -> 
     return Finding(holds, why, ours, float(lower), float(upper))
 
 
-def _no_values(results: "Results", dataset: str, method: str) -> str:
+def _no_values(results: "Results", names: list[str], dataset: str, method: str) -> str:
     import polars as pl
 
-    names = [n for n in results.about["datasets"] if n == dataset or family_of(n) == dataset]
-    failed = results.rankings.filter(
-        pl.col("dataset").is_in(names)
-        & (pl.col("method") == method)
-        & pl.col("failure").is_not_null()
+    failed = results.failures.filter(
+        pl.col("dataset").is_in(names) & (pl.col("method") == method) & (pl.col("null_draw") == 0)
     )
     if failed.is_empty():
         return f"{method} has no values on {dataset}"
     return f"{method} failed on {dataset}: {failed['failure'][0]}"
 
 
+def _check(name: str, which: dict[str, Any], needed: tuple[str, ...]) -> None:
+    """Refuse what would only be noticed when the study is done."""
+    known = [part for part in WHICH if part != "method" or part in needed]
+    for part in which:
+        if part not in known:
+            near = difflib.get_close_matches(part, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            raise ParameterError(f"claim {name!r} has no {part!r}: {hint}")
+    for part in needed:
+        if part not in which:
+            raise ParameterError(f"claim {name!r}: say {part}=")
+
+
+def _number_of_splits(n: int) -> str:
+    return f"{n} split{'s' * (n != 1)}"
+
+
 def _rounding(published: float) -> float:
-    digits = f"{published}".partition(".")[2]
-    return 0.5 * 10.0 ** -(len(digits) if digits not in ("", "0") else 0)
+    """Half a unit of the last digit."""
+    if float(published).is_integer():
+        return 0.5
+    exponent = Decimal(repr(float(published))).as_tuple().exponent
+    return 0.5 * 10.0 ** int(exponent)
+
+
+def _in_a_cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _number(value: float | str) -> str:

@@ -18,6 +18,7 @@ from featly.base import Ranker
 from featly.errors import DataError, SchemaError, SchemaWarning
 from featly.registry import METHODS
 from featly.schema import Schema
+from featly.testing.leaks import LEAK_CHECKS
 from featly.testing.tables import Example, example, in_library, installed, sparse_example
 
 __all__ = ["CHECKS", "check_method", "method_checks"]
@@ -575,3 +576,8 @@ def check_bad_input(estimator: Any) -> None:
         pass
     else:
         raise AssertionError("transform took a table with a column missing")
+
+
+# ---- honesty --------------------------------------------------------------------------------
+for _leak_check in LEAK_CHECKS:
+    _check(_leak_check)

@@ -1,0 +1,275 @@
+"""No test row has a say: what a study learns from the training rows does not change with them.
+
+Each check evaluates a method on one split of a table, then on tables made anew that differ from
+the first in test rows alone, and demands the same: the ranking, what learners are trained on, and
+what they predict for other test rows, the probes, which are left as they are.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
+
+from featly.testing.tables import example, in_library, sparse_example
+
+__all__ = ["LEAK_CHECKS"]
+
+N_PROBES = 6
+TEST_SHARE = 0.3
+EXTREME = {"f": 1e12, "i": 10**9}
+SIZES = (1, 3)
+
+
+# ---- the checks -----------------------------------------------------------------------------
+def check_test_rows_have_no_say(estimator: Any) -> None:
+    """Whatever the test rows hold, the ranking and the predictions of others stay as they are."""
+    table = example(estimator)
+    frame = in_library(table, "polars")
+    trial = _Trial(estimator, frame, table.y)
+    for what, other in _changed_tables(frame, gaps=estimator._missing):
+        trial.repeat(what, other, table.y)
+
+
+def check_sparse_test_rows_have_no_say(estimator: Any) -> None:
+    """The same for a sparse table, where the method takes one."""
+    if not estimator._sparse:
+        return
+    X, y = sparse_example()
+    trial = _Trial(estimator, X, y)
+    dense, changed = X.toarray(), _changed_rows(len(y))
+    for what, rows in (
+        ("permuting test rows", dense[np.roll(changed, 3)]),
+        ("extreme values in test rows", np.full((len(changed), X.shape[1]), EXTREME["f"])),
+        ("empty test rows", np.zeros((len(changed), X.shape[1]))),
+    ):
+        other = dense.copy()
+        other[changed] = rows
+        trial.repeat(what, scipy.sparse.csr_array(other), y)
+
+
+def check_filling_has_no_test_rows(estimator: Any) -> None:
+    """Gaps are filled with what the training rows say, whatever the test rows hold."""
+    table = example(estimator)
+    frame = _with_gaps(in_library(table, "polars"), _training_rows(len(table.y))[::5])
+    trial = _Trial(estimator, frame, table.y, fill=True)
+    for what, other in _changed_tables(frame, gaps=True):
+        trial.repeat(what, other, table.y)
+
+
+def check_tuning_has_no_test_rows(estimator: Any) -> None:
+    """A learner that is tuned inside the training rows is tuned alike, whatever is tested."""
+    table = example(estimator)
+    frame = in_library(table, "polars")
+    trial = _Trial(estimator, frame, table.y, tuned=True)
+    for what, other in _changed_tables(frame, gaps=estimator._missing):
+        trial.repeat(what, other, table.y)
+
+
+def check_test_labels_have_no_say(estimator: Any) -> None:
+    """Test labels may be permuted, all the same or of a new class: nothing else changes."""
+    table = example(estimator)
+    frame, tested = in_library(table, "polars"), _test_rows(len(table.y))
+    trials = [_Trial(estimator, frame, table.y, tuned=tuned) for tuned in (False, True)]
+    for what, labels in (
+        ("permuting the test labels", table.y[np.roll(tested, 1)]),
+        ("one class in the test rows", np.full(len(tested), table.y[0])),
+        ("a new class in the test rows", np.full(len(tested), "another")),
+    ):
+        y = np.concatenate([table.y[: tested[0]], labels])
+        for trial in trials:
+            trial.repeat(what, frame, y)
+
+
+LEAK_CHECKS: tuple[Callable[[Any], None], ...] = (
+    check_test_rows_have_no_say,
+    check_sparse_test_rows_have_no_say,
+    check_filling_has_no_test_rows,
+    check_tuning_has_no_test_rows,
+    check_test_labels_have_no_say,
+)
+
+
+# ---- before and after -----------------------------------------------------------------------
+class _Trial:
+    """One split of a table, evaluated with the table as it is and with others in its place."""
+
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, *, fill: bool = False, tuned: bool = False
+    ) -> None:
+        self.estimator, self.fill, self.tuned = estimator, fill, tuned
+        self.first = self._evaluated(X, y)
+
+    def repeat(self, what: str, X: Any, y: Any) -> None:
+        """AssertionError if the other table, whose training rows are the same, shows."""
+        order, events = self._evaluated(X, y)
+        before, expected = self.first
+        assert order.tobytes() == before.tobytes(), (
+            f"{what} changes the ranking: {order[:8].tolist()} instead of {before[:8].tolist()}"
+        )
+        assert [event for event, _ in events] == [event for event, _ in expected]
+        for (event, value), (_, known) in zip(events, expected, strict=True):
+            assert value == known, f"{what} changes what {event}"
+
+    def _evaluated(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], list[tuple[str, Any]]]:
+        """The ranking of a table that is read anew, and the learner's diary."""
+        from featly.study.dataset import Dataset
+        from featly.study.fold import Protocol, evaluate
+        from featly.study.splits import Split
+
+        diary = _Diary()
+        learners = {"watched": _Watched(self._learner(), diary)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is odd about the test rows is the point
+            dataset = Dataset.of(X, y)
+        split = Split(0, _training_rows(len(y)), _test_rows(len(y)))
+        protocol = Protocol(learners, sizes=SIZES, fill=self.fill)
+        fit = evaluate(dataset, "method", self.estimator, split, protocol)
+        for problem in (fit.error, *(outcome.error for outcome in fit.outcomes)):
+            assert problem is None, f"the method fails in a study: {problem}"
+        assert fit.order is not None
+        return fit.order, diary.events
+
+    def _learner(self) -> Any:
+        from sklearn.model_selection import GridSearchCV
+
+        from featly.learners import make_learner
+
+        learner = make_learner("linear-svm")
+        return GridSearchCV(learner, {"C": [0.01, 1.0]}, cv=2) if self.tuned else learner
+
+
+@dataclass
+class _Diary:
+    """What a learner did; scikit-learn's ``clone`` must not copy it."""
+
+    events: list[tuple[str, Any]] = field(default_factory=list)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def write(self, event: str, value: Any) -> None:
+        """Add a line."""
+        self.events.append((event, value))
+
+
+def _has_path(watched: "_Watched") -> bool:
+    return hasattr(watched.learner, "predict_path")
+
+
+class _Watched(ClassifierMixin, BaseEstimator):
+    """A learner that writes down what it is trained on and what it says of the probes."""
+
+    def __init__(self, learner: Any = None, diary: Any = None) -> None:
+        self.learner = learner
+        self.diary = diary
+
+    def fit(self, X: Any, y: Any) -> Self:
+        self.diary.write("the learner is trained on", (_plain(X), y.tolist()))
+        self.learner_ = clone(self.learner).fit(X, y)
+        self.classes_ = self.learner_.classes_
+        if hasattr(self.learner_, "best_score_"):
+            tuned = (self.learner_.best_params_, self.learner_.best_score_)
+            self.diary.write("the tuning finds", tuned)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        found = self.learner_.predict(X)
+        self.diary.write("the learner is told of untouched rows", _plain(X[:N_PROBES]))
+        self.diary.write("is predicted for untouched rows", found[:N_PROBES].tolist())
+        return found
+
+    @available_if(_has_path)
+    def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Any) -> Any:
+        path = clone(self.learner).predict_path(X, y, X_test, sizes)
+        self.diary.write("is predicted for untouched rows", path[:, :N_PROBES].tolist())
+        single = self.fit(X, y).predict(X_test)
+        assert (path[-1] == single).all(), "a path and a fit predict differently"
+        return path
+
+
+def _plain(X: Any) -> list[list[Any]]:
+    """The values of a table, whatever holds them: 1 is 1.0, and a gap is None."""
+    if scipy.sparse.issparse(X):
+        X = X.toarray()
+    rows = X.tolist() if isinstance(X, np.ndarray) else [list(row) for row in X.iter_rows()]
+    return [[_plain_value(value) for value in row] for row in rows]
+
+
+def _plain_value(value: Any) -> Any:
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, str) else float(value)
+
+
+# ---- rows and their changes -----------------------------------------------------------------
+def _training_rows(n_rows: int) -> npt.NDArray[np.int64]:
+    return np.arange(n_rows - round(n_rows * TEST_SHARE))
+
+
+def _test_rows(n_rows: int) -> npt.NDArray[np.int64]:
+    """The probes, then those that are changed."""
+    return np.arange(len(_training_rows(n_rows)), n_rows)
+
+
+def _changed_rows(n_rows: int) -> npt.NDArray[np.int64]:
+    return _test_rows(n_rows)[N_PROBES:]
+
+
+def _changed_tables(frame: Any, *, gaps: bool) -> Iterator[tuple[str, Any]]:
+    """A table with one thing done to its test rows but the probes, in each way there is."""
+    import polars as pl
+
+    changed = _changed_rows(frame.height)
+    stays, rows = frame[: changed[0]], frame[changed]
+    rng = np.random.default_rng(0)
+    permuted = [column[rng.permutation(len(column))] for column in rows.get_columns()]
+    ways = {
+        "permuting the values of test rows": pl.DataFrame(permuted),
+        "extreme values in test rows": _with_extremes(rows),
+        "new levels in test rows": _with_new_levels(rows),
+    }
+    if gaps:
+        ways["gaps in test rows"] = _with_gaps(rows, np.arange(rows.height))
+    for what, other in ways.items():
+        yield what, pl.concat([stays, other])
+
+
+def _with_extremes(rows: Any) -> Any:
+    """Numbers as far out as they go, on both sides."""
+    import polars as pl
+
+    sign = np.where(np.arange(rows.height) % 3, 1, -1)
+    return rows.with_columns(
+        pl.Series(name, sign * EXTREME["i" if dtype.is_integer() else "f"], dtype=dtype)
+        for name, dtype in rows.schema.items()
+        if dtype.is_numeric()
+    )
+
+
+def _with_new_levels(rows: Any) -> Any:
+    import polars as pl
+
+    levels = [f"never seen {k % 2}" for k in range(rows.height)]
+    return rows.with_columns(
+        pl.Series(name, levels, dtype=dtype)
+        for name, dtype in rows.schema.items()
+        if not dtype.is_numeric()
+    )
+
+
+def _with_gaps(frame: Any, rows: npt.NDArray[np.int64]) -> Any:
+    """Every second column without values in the given rows, the others in every second one."""
+    import polars as pl
+
+    gaps = np.zeros((2, frame.height), bool)
+    gaps[0, rows], gaps[1, rows[::2]] = True, True
+    return frame.with_columns(
+        pl.when(pl.Series(gaps[place % 2])).then(None).otherwise(pl.col(name)).alias(name)
+        for place, name in enumerate(frame.columns)
+    )

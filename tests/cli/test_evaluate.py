@@ -1,0 +1,195 @@
+"""``featly evaluate`` and ``featly study``: the same as a Study in Python, in words and tables."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from featly.study import Results, Study, Subsampling
+from tests.cli.reading import cells
+
+FEW = ("--splits", "12", "--sizes", "1,2,5")
+
+
+def test_evaluate_prints_what_a_study_finds(featly, csv, frame):
+    code, out, err = featly("evaluate", csv, "--target", "ill", "--methods", "svm-rfe,none", *FEW)
+    assert code == 0
+    head, *rows = cells(out)
+    expected = (
+        Study(["svm-rfe", "none"], (frame.drop("ill"), frame["ill"]), Subsampling(12),
+              sizes=[1, 2, 5]).run().summary()
+    )  # fmt: skip
+    assert head == expected.columns
+    assert [row[head.index("method")] for row in rows] == ["svm-rfe", "none"]
+    assert [float(row[head.index("bcr")]) for row in rows] == expected["bcr"].to_list()
+    assert [row[head.index("size")] for row in rows] == [str(s) for s in expected["size"]]
+    assert "judged by linear-svm on Subsampling(12, test_size=0.1)" in err
+    assert "svm-rfe - none" in err
+
+
+def test_without_methods_those_that_take_the_table_are_judged(featly, csv, numbers):
+    for path, methods in ((csv, ["svm-rfe", "none"]), (numbers, ["f-test", "svm-rfe", "none"])):
+        code, out, _ = featly("evaluate", path, "-t", "ill", *FEW, "--quiet")
+        assert code == 0
+        assert [row[1] for row in cells(out)[1:]] == methods
+
+
+def test_evaluate_as_json_has_everything(featly, numbers):
+    code, out, _ = featly("evaluate", numbers, "-t", "ill", *FEW, "--json", "--null", "3", "-q")
+    assert code == 0
+    told = json.loads(out)
+    assert told["metric"] == "bcr"
+    assert not told["biased"]
+    assert {row["size"] for row in told["curves"] if row["method"] == "f-test"} == {1, 2}
+    assert {row["method"] for row in told["null"]} == {"f-test", "svm-rfe", "none"}
+    assert all(row["n_null"] == 3 for row in told["null"])
+    assert told["pairs"][0]["method_a"] == "f-test"
+    assert "hash" in told["about"]["datasets"]["numbers"]
+
+
+def test_a_study_is_kept_and_shown_again_by_another_metric_and_rule(featly, numbers, tmp_path):
+    folder = tmp_path / "kept"
+    first = featly("evaluate", numbers, "-t", "ill", *FEW, "--output", folder, "--curves")
+    assert first[0] == 0
+    assert f"the results are in {folder}" in first[2]
+    again = featly("evaluate", numbers, "-t", "ill", *FEW, "--output", folder, "--curves")
+    assert again[1] == first[1]
+    code, out, _ = featly("study", "show", folder, "--metric", "error", "--rule", "2")
+    assert code == 0
+    head, *rows = cells(out)
+    assert "error" in head
+    assert {row[head.index("size")] for row in rows} == {"2", "3"}  # none takes all three columns
+    assert Results.open(folder).rows.height == 12 * 5
+
+
+def test_selection_outside_is_labelled_as_biased(featly, numbers):
+    code, out, err = featly("evaluate", numbers, "-t", "ill", *FEW, "--select-outside")
+    assert code == 0
+    assert "BIASED: columns were selected on all rows" in err
+    head, *rows = cells(out)
+    assert {row[head.index("biased")] for row in rows} == {"True"}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "told"),
+    [
+        (("--protocol", "k-fold", "--splits", "4"), "KFold(4)"),
+        (("--protocol", "leave-one-out"), "LeaveOneOut()"),
+        (("--protocol", "bootstrap", "--splits", "5", "--seed", "3"), "Bootstrap(5"),
+        (("--protocol", "balanced-k-fold", "--splits", "3"), "DistributionBalancedKFold(3"),
+        (("--protocol", "holdout", "--test-size", "0.5"), "Holdout("),
+    ],
+)
+def test_protocols(featly, numbers, protocol, told):
+    code, out, err = featly("evaluate", numbers, "-t", "ill", "-m", "f-test", "--sizes", "1",
+                            *protocol)  # fmt: skip
+    assert code == 0
+    assert told in err
+    assert len(cells(out)) == 2
+
+
+def test_groups_of_rows_and_an_official_split(featly, frame, tmp_path):
+    path = tmp_path / "visits.csv"
+    patient = np.arange(60) // 3
+    visits = frame.drop("sex", "stage").with_columns(
+        pl.Series("patient", patient), pl.Series("part", np.where(patient < 14, "train", "test"))
+    )
+    visits.write_csv(path)
+    code, _, err = featly("evaluate", path, "-t", "ill", *FEW, "--drop", "part")
+    assert code == 0
+    assert "column 'patient' looks like an identifier that repeats" in err
+    code, _, err = featly("evaluate", path, "-t", "ill", *FEW, "--drop", "part", "--row-groups",
+                          "patient")  # fmt: skip
+    assert code == 0
+    assert "20 groups of rows" in err
+    assert "identifier" not in err
+    code, out, _ = featly("evaluate", path, "-t", "ill", "--row-groups", "patient",
+                          "--split-column", "part", "--sizes", "1", "-m", "f-test", "--json", "-q")  # fmt: skip
+    assert code == 0
+    assert "Holdout(column='part')" in json.loads(out)["about"]["splits"]
+
+
+def test_gaps_are_filled_inside_the_training_part(featly, frame, tmp_path):
+    path = tmp_path / "gaps.csv"
+    holes = pl.Series("marker", [None if k % 7 == 0 else v for k, v in enumerate(frame["marker"])])
+    frame.with_columns(holes).write_csv(path)
+    code, out, err = featly("evaluate", path, "-t", "ill", "-m", "svm-rfe", *FEW)
+    assert code == 2
+    assert "no fit of the study succeeded" in err
+    assert "'marker' has a missing value" in err
+    code, out, err = featly("evaluate", path, "-t", "ill", "-m", "svm-rfe", *FEW, "--fill")
+    assert code == 0
+    assert len(cells(out)) == 2
+
+
+PLAN = """
+title = "two methods"
+methods = ["f-test", "svm-rfe"]
+sizes = [1, 2]
+splits = {kind = "subsampling", n_splits = 6}
+[datasets]
+table = {file = "numbers.csv", target = "ill"}
+[[claims]]
+name = "A1"
+text = "both find the marker"
+equal = "f-test"
+than = "svm-rfe"
+dataset = "table"
+size = 1
+[[claims]]
+name = "A2"
+text = "private data"
+why = "the data is private"
+"""
+
+
+def test_a_plan_is_run_and_shown(featly, numbers, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN)
+    code, out, err = featly("study", "run", plan)
+    assert code == 0
+    assert len(cells(out)) == 3
+    assert "A2: cannot be tested" in err
+    assert (tmp_path / "plan" / "rows.parquet").is_file()
+    code, out, _ = featly("study", "run", plan, "--json", "--quiet")
+    assert code == 0
+    verdicts = {row["claim"]: row["verdict"] for row in json.loads(out)["verdicts"]}
+    assert verdicts["A2"] == "cannot be tested"
+    assert verdicts["A1"] in ("holds", "does not hold")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--methods", "svm-rfee"), "did you mean 'svm-rfe'?"),
+        (("--methods", "svm-rfe,svm-rfe"), "different names"),
+        (("--protocol", "k-folds"), "--protocol 'k-folds': there are subsampling, k-fold"),
+        (("--sizes", "1,two"), "--sizes '1,two'"),
+        (("--sizes", "7"), "sizes=[7]: dataset 'numbers' has 3 columns only"),
+        (("--rule", "bets"), "--rule 'bets'"),
+        (("--learner", "linear-svn"), "did you mean 'linear-svm'?"),
+        (("--metric", "bcd"), "no metric 'bcd'"),
+        (("--protocol", "leave-one-out", "--splits", "3"), "--splits says nothing"),
+        (("--protocol", "bootstrap", "--test-size", "0.2"), "--test-size says nothing"),
+        (("--row-groups", "patien"), "--row-groups 'patien' is no column"),
+        (("--test-size", "1.5"), "test_size=1.5"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(mistake, numbers, arguments, told):
+    assert told in mistake("evaluate", numbers, "-t", "ill", *arguments)
+
+
+def test_mistakes_about_studies(mistake, numbers, tmp_path):
+    assert "holds no study" in mistake("study", "show", tmp_path / "nothing")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.replace("sizes", "sises"))
+    assert "did you mean 'sizes'?" in mistake("study", "run", plan)
+    assert "there is no plan" in mistake("study", "run", tmp_path / "no.toml")
+    folder = tmp_path / "kept"
+    assert "splits" in _second_plan(mistake, numbers, folder)
+
+
+def _second_plan(mistake, numbers, folder):
+    Study("f-test", (np.eye(20), np.arange(20) % 2), Subsampling(3)).run(folder)
+    return mistake("evaluate", numbers, "-t", "ill", *FEW, "--output", folder)
