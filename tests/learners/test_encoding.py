@@ -324,7 +324,10 @@ def test_rows_that_are_too_large_are_named_too():
 
 def test_levels_that_are_written_alike_are_one():
     frame = pd.DataFrame({"code": pd.Categorical([1, "1", 2], categories=[1, "1", 2])})
-    assert Encoder().fit(frame).get_feature_names_out().tolist() == ["code=1", "code=2"]
+    encoder = Encoder().fit(frame)
+    assert encoder.get_feature_names_out().tolist() == ["code=1", "code=2"]
+    texts = pl.DataFrame({"code": ["1", "1", "2"]})
+    assert encoder.transform(frame) == pytest.approx(Encoder().fit_transform(texts))
 
 
 @parametrize_with_checks([Encoder(), Encoder(standardize=False)])

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from featly import ConvergenceWarning, DataError
 from featly.errors import ParameterError
 from featly.learners import Encoder, LinearSVM
-from featly.learners.linear_svm import _middle_bias
+from featly.learners.linear_svm import _middle_bias, _votes
 from tests.reference.learners import best_bias, machine, objective, winner
 
 
@@ -60,7 +60,7 @@ def test_two_classes_are_libsvms(problem, C):
     ours = objective(Z, sign, svm.coef_[0], svm.intercept_[0], C)
     assert ours <= objective(Z, sign, w, b, C) * (1 + 1e-9) + 1e-12
     assert svm.coef_[0] == pytest.approx(w, abs=1e-4)
-    value = encoder.transform(rows) @ w + b
+    value = encoder.transform(rows) @ w + best_bias(Z @ w, sign, C)  # libsvm takes any of the best
     sure = np.abs(value) > 1e-3
     assert (svm.predict(rows)[sure] == (value > 0)[sure]).all()
 
@@ -102,12 +102,26 @@ def test_the_bias_is_the_middle_of_the_best_ones(seed, n, coarse, weighted):
     assert _middle_bias(values, y, C) == pytest.approx(best_bias(values, y, C), abs=1e-9)
 
 
+def test_prices_that_cancel_but_for_rounding_leave_an_interval():
+    y, C = np.array([1.0, 1.0, 1.0, -1.0]), np.array([0.1, 0.1, 0.1, 0.3])
+    assert C[:3].sum() > C[3]
+    assert _middle_bias(np.zeros(4), y, C) == 0
+    assert _middle_bias(np.zeros(4), -y, C) == 0
+
+
+def test_margins_that_are_equal_but_for_rounding_leave_the_first_class():
+    ring = np.array([[-1e3, 1e3, -1e3], [1e3, -1e3, 1e3]])
+    blurred = ring * [1, 1 + 1e-15, 1]
+    assert (_votes(blurred, 3) == _votes(ring, 3)).all()
+    assert _votes(blurred, 3).argmax(axis=1).tolist() == [0, 0]
+
+
 def test_a_small_price_still_tells_classes_apart():
     """Margins are as small as C then, but not rounding errors."""
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     X = rng.normal(size=(40, 3)) + 4 * y[:, None]
-    for C in (1e-3, 1e-6, 1e-9):
+    for C in (1e-3, 1e-7, 1e-11):
         assert (LinearSVM(C=C).fit(X, y).predict(X) == y).all()
 
 

@@ -314,7 +314,7 @@ def null_frame(results: "Results", metric: str) -> "pl.DataFrame":
     sign = 1.0 if GREATER[metric] else -1.0
     best = (
         rows.group_by("dataset", "method", "learner", "null_draw", "size")
-        .agg(sign * pl.col("value").mean())
+        .agg(pl.col("value").mean() * sign)
         .group_by("dataset", "method", "learner", "null_draw")
         .agg(pl.col("value").max())
     )

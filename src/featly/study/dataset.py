@@ -375,7 +375,11 @@ def _group_codes(groups: Any, n_rows: int, name: str) -> npt.NDArray[np.int64] |
             f"row_groups of {name!r} is missing in row {missing.index(True)}: give every row a "
             "group, a row of its own if need be"
         )
-    return np.unique([str(v) for v in values.tolist()], return_inverse=True)[1].astype(np.int64)
+    try:
+        codes = np.unique(values, return_inverse=True)[1]
+    except TypeError:  # numbers beside text
+        codes = np.unique([str(v) for v in values.tolist()], return_inverse=True)[1]
+    return codes.astype(np.int64)
 
 
 def _checked_length(values: Any, n_rows: int, what: str, name: str) -> npt.NDArray[Any] | None:

@@ -64,30 +64,34 @@ class Task:
 def run(study: "Study", folder: Path, *, n_jobs: int | None, verbose: Any) -> Results:
     """Do what is left of a study, compact it and read it."""
     about, counts = study.describe(), _counts(study)
-    found = _read(study, folder, about, counts)
-    if found is not None:
-        return found
-    with Journal(folder) as journal:
-        journal.sweep()
-        found = _read(study, folder, about, counts)  # another run may have ended just now
-        if found is not None:
-            return found
-        everything = about
-        finished = read_compacted(folder)
-        if finished is not None:
-            everything = _together(finished[2], everything)
-            if not journal.done():
-                journal.restore(finished[0], finished[1])
-        begun = journal.about()
-        if begun:
-            _check_same(begun, about, folder)
-            everything = _together(begun, everything)
-        journal.describe(everything)
-        with _progress(verbose, study) as progress:
-            _Runner(study, journal, n_threads(n_jobs), progress, counts).run()
-        results = Results(*journal.frames(), everything)
-        journal.compact(results.rows, results.rankings, everything)
-    return only(results.rows, results.rankings, about)
+    finished = _finished(study, folder, about, counts)
+    if finished is None:
+        with Journal(folder) as journal:
+            journal.sweep()
+            finished = _finished(study, folder, about, counts)  # another run may have ended by now
+            if finished is None:
+                with _progress(verbose, study) as progress:
+                    everything = _take_up(journal, folder, about)
+                    _Runner(study, journal, n_threads(n_jobs), progress, counts).run()
+                results = Results(*journal.frames(), everything)
+                journal.compact(results.rows, results.rankings, everything)
+                return only(results.rows, results.rankings, about)
+    tidy(folder, finished[1])
+    return only(finished[0], finished[1], about)
+
+
+def _take_up(journal: Journal, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+    """Put what was done before into the journal; all that the folder will then hold."""
+    finished, begun = read_compacted(folder), journal.about()
+    if begun:
+        _check_same(begun, about, folder)
+        about = _together(begun, about)
+    if finished is not None:
+        about = _together(finished[2], about)
+        if not journal.done():
+            journal.restore(finished[0], finished[1])
+    journal.describe(about)
+    return about
 
 
 def _counts(study: "Study") -> dict[str, int]:
@@ -109,18 +113,15 @@ def _whole_first(study: "Study") -> bool:
     return study.selection == "outside" or study.splits.needs_apparent
 
 
-def _read(
+def _finished(
     study: "Study", folder: Path, about: dict[str, Any], counts: dict[str, int]
-) -> Results | None:
-    """The results where all of the plan has been done; None where something is left."""
-    finished = read_compacted(folder)
-    if finished is None:
+) -> "tuple[pl.DataFrame, pl.DataFrame, dict[str, Any]] | None":
+    """What the folder holds, where all of the plan has been done; None where something is left."""
+    found = read_compacted(folder)
+    if found is None:
         return None
-    _check_same(finished[2], about, folder)
-    if not _covers(finished[1], study, counts):
-        return None
-    tidy(folder, finished[1])
-    return only(finished[0], finished[1], about)
+    _check_same(found[2], about, folder)
+    return found if _covers(found[1], study, counts) else None
 
 
 def _covers(rankings: "pl.DataFrame", study: "Study", counts: dict[str, int]) -> bool:
@@ -261,10 +262,10 @@ class _Runner:
             try:
                 for fit in found:
                     self._keep(fit)
-            except BrokenProcessPool as problem:
+            except BrokenProcessPool:
                 raise StudyError(
-                    f"a process of the study died ({problem}): what is done is kept, run again to "
-                    "go on; n_jobs=1 needs the least memory"
+                    "a process of the study died, for want of memory perhaps: what is done is "
+                    "kept, run again to go on; n_jobs=1 needs the least memory"
                 ) from None
             finally:
                 found.close()
