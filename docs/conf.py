@@ -1,11 +1,16 @@
 """How the documentation is built: ``make docs``."""
 
+import json
 import re
 from pathlib import Path
 
 import featly
 from featly.kinds import KINDS
+from featly.learners import LEARNERS
+from featly.measures.classification import METRICS
+from featly.measures.sizes import CURVE_RULES, SIZE_RULES
 from featly.registry import METHODS
+from featly.study.dataset import family_of
 
 project = "featly"
 author = "The featly developers"
@@ -81,6 +86,159 @@ def write_methods(app):
         (folder / f"methods_{name}.inc").write_text(text, encoding="utf-8")
 
 
+def write_names(app):
+    """Turn the rules, metrics and learners into the tables of the guide to evaluation."""
+    folder = Path(app.srcdir) / "generated"
+    folder.mkdir(exist_ok=True)
+
+    def needs(rule):
+        if rule in CURVE_RULES:
+            return "a study"
+        return "the number of columns" if rule == "rule-of-thumb" else "the scores of a ranking"
+
+    tables = {
+        "size_rules": _table(
+            ("rule", "size", "needs"),
+            [(f"`{name}`", meaning, needs(name)) for name, meaning in SIZE_RULES.items()]
+            + [("a number", "that size", "that it was tried")],
+        ),
+        "metrics": _table(
+            ("metric", "meaning"), [(f"`{name}`", m.description) for name, m in METRICS.items()]
+        ),
+        "learners": _table(
+            ("learner", "what it is"),
+            [(f"`{name}`", meaning) for name, (meaning, _) in LEARNERS.items()],
+        ),
+    }
+    for name, text in tables.items():
+        (folder / f"{name}.inc").write_text(text, encoding="utf-8")
+
+
+def write_reproduced(app):
+    """Turn the committed results of studies into the page of verdicts."""
+    folder = Path(app.srcdir) / "generated"
+    folder.mkdir(exist_ok=True)
+    text = reproduced(Path(app.srcdir).parent / "studies" / "results")
+    (folder / "reproduced.inc").write_text(text, encoding="utf-8")
+
+
+def reproduced(folder):
+    """All studies of a folder, as Markdown."""
+    files = sorted(Path(folder).glob("*.json"))
+    if not files:
+        return "No study has been run yet.\n"
+    return "\n".join(_study(path.stem, json.loads(path.read_text("utf-8"))) for path in files)
+
+
+def _study(name, found):
+    """One study: protocol, data, verdicts, and what was found of the truth."""
+    about = found["about"]
+    holds, fails, untestable = (
+        found["counts"][word] for word in ("holds", "does not hold", "cannot be tested")
+    )
+    words = f"{holds} hold, {fails} do not hold, {untestable} cannot be tested"
+    parts = [f"## {_safe(about['title'] or name)}\n"]
+    if found["biased"]:
+        parts.append(BIASED)
+    parts += [
+        f"**{holds + fails + untestable} claims: {words}.**\n",
+        _table(("", ""), _protocol(name, found)),
+    ]
+    if found["failures"]:
+        parts.append(_failures(found["failures"]))
+    parts += ["### Verdicts\n", _table(VERDICT_HEAD, map(_verdict, found["verdicts"]))]
+    if "success" in found["summary"]:
+        parts += ["### Index of success\n", SUCCESS, _by_method(found["summary"]["success"])]
+    parts += ["### Data\n", _data(about["datasets"])]
+    return "\n".join(parts)
+
+
+BIASED = """:::{danger}
+**BIASED.** The columns were selected once, on all rows, test rows included, because that is how
+the published figures were made. Rates of prediction below are too good, theirs as well as ours. They
+say whether a figure can be reproduced, not how well anything predicts.
+:::
+"""
+SUCCESS = "Mean over the draws, with the standard deviation, and how many columns were taken.\n"
+VERDICT_HEAD = ("claim", "what was published", "printed", "ours", "verdict", "why")
+
+
+def _protocol(name, found):
+    about = found["about"]
+    versions = ", ".join(f"{library} {number}" for library, number in about["versions"].items())
+    rows = [
+        ("run", f"`python -m studies {name}`"),
+        ("methods", ", ".join(f"`{method}`" for method in about["methods"])),
+        ("learners", ", ".join(f"`{learner}`" for learner in about["learners"])),
+        ("splits", f"`{about['splits']}`"),
+        ("columns selected", "on all rows" if found["biased"] else "on the training rows"),
+        ("gaps filled", "yes" if about["fill"] else "no"),
+        ("shuffled labels", str(about["null"]) if about["null"] else "none"),
+        ("fits", f"{found['fits']:,}"),
+        ("versions", versions),
+    ]
+    return [(f"**{part}**", _safe(value) if "`" not in value else value) for part, value in rows]
+
+
+def _failures(texts):
+    """Errors that differ, up to the names in them."""
+    kinds = list(dict.fromkeys(re.sub(r"'[^']*'", "'...'", text) for text in texts))
+    return "What failed:\n\n" + "".join(f"- {_safe(text)}\n" for text in kinds)
+
+
+def _verdict(row):
+    where = f" ({row['where']})" if row["where"] else ""
+    verdict = row["verdict"] if row["verdict"] == "cannot be tested" else f"**{row['verdict']}**"
+    cells = (row["claim"], row["text"] + where, row["published"] or "", _ours(row))
+    return (*map(_safe, cells), verdict, _safe(row["why"]))
+
+
+def _ours(row):
+    if row["ours"] is None:
+        return ""
+    if row["lower"] is None or row["upper"] is None:
+        return f"{row['ours']:.3g}"
+    return f"{row['ours']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})"
+
+
+def _by_method(rows):
+    """Families by methods."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    cells = {}
+    for row in rows:
+        if row["mean"] is None:
+            continue
+        spread = "" if row["sd"] is None else f" ± {row['sd']:.1f}"
+        text = f"{row['mean']:.1f}{spread} ({row['size']})"
+        cells.setdefault(row["family"], {}).setdefault(row["method"], []).append(text)
+    return _table(
+        ("problem", *(f"`{method}`" for method in methods)),
+        [
+            (_safe(family), *("; ".join(found.get(method, ["–"])) for method in methods))
+            for family, found in cells.items()
+        ],
+    )
+
+
+def _data(datasets):
+    """One line a family of draws, with the hash of the first."""
+    families = {}
+    for name, about in datasets.items():
+        families.setdefault(family_of(name), []).append(about)
+    rows = []
+    for family, draws in families.items():
+        first = draws[0]
+        shape = (f"{first['rows']:,}", f"{first['columns']:,}", str(len(first["classes"])))
+        rows.append((_safe(family), str(len(draws)), *shape, f"`{first['hash'][:12]}`"))
+    head = ("data", "draws", "rows", "columns", "classes", "hash of the first")
+    return _table(head, rows)
+
+
+def _safe(text):
+    """Text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_|<$\[\]])", r"\\\1", str(text))
+
+
 def _table(head, rows):
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
@@ -98,5 +256,6 @@ def tidy_signature(app, what, name, obj, options, signature, returns):
 def setup(app):
     """Called by Sphinx."""
     app.connect("autodoc-process-signature", tidy_signature)
-    app.connect("builder-inited", write_methods)
+    for write in (write_methods, write_names, write_reproduced):
+        app.connect("builder-inited", write)
     return {"parallel_read_safe": True}

@@ -61,7 +61,8 @@ def fit_all(columns, y, splits, methods, sizes, learner, *, fill=False, outside=
                 seen = filled(columns, learning) if fill else columns
                 fitted = clone(method).fit(rows_of(seen, learning), [y[row] for row in learning])
                 if hasattr(fitted, "order_"):
-                    order, wanted = list(fitted.order_), sizes
+                    order = list(fitted.order_)
+                    wanted = sizes if hasattr(fitted, "ranking_") else [len(order)]
                 else:
                     order = [j for j, chosen in enumerate(fitted.get_support()) if chosen]
                     wanted = [len(order)]

@@ -121,8 +121,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("splits", [Subsampling(6, test_size=0.3), KFold(3)])
+@pytest.mark.parametrize(("splits", "seed"), [(Subsampling(6, test_size=0.3), 0), (KFold(3), 1)])
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.filterwarnings("ignore:Features .* are constant", "ignore:invalid value encountered")
 def test_a_study_is_its_loops(kind, splits, seed):
@@ -266,7 +265,7 @@ def several():
         X[:, k] += 1.5 * y
         datasets[f"set {k}"] = (X, y)
     methods = {"f": FTest(), "rfe": SVMRFE(), "none": None}
-    return Study(methods, datasets, Subsampling(8, test_size=0.3), sizes=[1, 2, 8],
+    return Study(methods, datasets, Subsampling(5, test_size=0.3), sizes=[1, 2, 8],
                  learner=["naive-bayes", "1-nn"]).run()  # fmt: skip
 
 
@@ -288,7 +287,7 @@ def test_friedman_is_scipys_over_the_blocks(several, size):
                 which = {"dataset": block["dataset"], "learner": block["learner"]}
                 at = several.choose_size(method=method, **which)
                 lines = lines.filter(pl.col("size") == at)
-            assert lines["mean"].to_list() == [block[method]]
+            assert lines["mean"].to_list() == [pytest.approx(block[method])]
     table = [found.blocks[name].to_numpy() for name in ("f", "rfe", "none")]
     theirs = stats.friedmanchisquare(*table)
     assert found.friedman.statistic == pytest.approx(theirs.statistic)
@@ -301,11 +300,9 @@ def test_friedman_is_scipys_over_the_blocks(several, size):
 def test_comparing_errors_and_stabilities(several):
     right, wrong = several.compare("accuracy"), several.compare("error")
     assert wrong.friedman.mean_ranks == pytest.approx(right.friedman.mean_ranks)
-    assert (
-        wrong.pairs["difference"].to_list()
-        == pytest.approx([-d for d in right.pairs["difference"]], abs=1e-12)
-        or wrong.pairs["size_a"].to_list() != right.pairs["size_a"].to_list()
-    )
+    assert wrong.pairs["size_a"].to_list() == right.pairs["size_a"].to_list()
+    negated = [-difference for difference in right.pairs["difference"]]
+    assert wrong.pairs["difference"].to_list() == pytest.approx(negated, abs=1e-12)
     stable = several.compare("kuncheva")
     curves = several.curves()
     block = stable.blocks.row(0, named=True)
@@ -313,7 +310,7 @@ def test_comparing_errors_and_stabilities(several):
         (pl.col("dataset") == block["dataset"]) & (pl.col("learner") == block["learner"])
         & (pl.col("method") == "f") & (pl.col("size") == block["size"])
     )  # fmt: skip
-    assert line["kuncheva"].to_list() == [block["f"]]
+    assert line["kuncheva"].to_list() == [pytest.approx(block["f"])]
     assert stable.pairs.is_empty()
     assert stable.wins is None
     several.compare("kuncheva", size="chosen")
@@ -574,7 +571,7 @@ def left_out():
     y = np.array([0] * 21 + [1] * 7)
     X = rng.normal(size=(28, 5))
     X[:, 1] += 1.3 * y
-    options = {"sizes": [1, 2, 5], "learner": GaussianNB(), "null": 3}
+    options = {"sizes": [1, 2, 5], "learner": GaussianNB(), "null": 1}
     methods = {"f": FTest(), "none": None}
     ours = Study(methods, (X, y), LeaveOneOut(), **options).run()
     theirs = Study(methods, (X, y), TheirLeaveOneOut(), **options).run()

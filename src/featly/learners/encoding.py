@@ -71,7 +71,7 @@ class Encoder(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    starts_ : int array of shape (n_features_in_ + 1,)
+    starts_ : int array of shape (n_columns + 1,)
         Column j of the table is ``starts_[j]:starts_[j + 1]`` of the outcome.
     center_, scale_ : float arrays
         Of the numeric columns.

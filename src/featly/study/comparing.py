@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
+DECIMALS = 12  # of what is ranked: beyond, a difference is rounding
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
@@ -132,6 +134,8 @@ def _blocks(
         spread = single.drop("size").join(grid, on=["dataset", "learner"])
         columns = ["dataset", "learner", "size", "method", value]
         long = pl.concat([several.select(columns), spread.select(columns)])
+    # equal means may differ in their last bits, by the order in which splits were summed
+    long = long.with_columns(pl.col(value).round(DECIMALS))
     wide = long.sort("dataset", "learner", "size").pivot(
         "method", index=["dataset", "learner", "size"], values=value, aggregate_function="first"
     )
@@ -193,7 +197,7 @@ def _paired(
             ]  # fmt: skip
     pairs = pl.DataFrame(found, orient="row", schema=_no_pairs().schema)
     runs = np.concatenate(stacked) if stacked else np.empty((0, len(methods)))
-    won = wins(runs, methods, greater) if len(methods) > 1 and len(runs) else None
+    won = wins(runs.round(DECIMALS), methods, greater) if len(methods) > 1 and len(runs) else None
     return pairs, won
 
 

@@ -56,7 +56,9 @@ def check_sparse_test_rows_have_no_say(estimator: Any) -> None:
 def check_filling_has_no_test_rows(estimator: Any) -> None:
     """Gaps are filled with what the training rows say, whatever the test rows hold."""
     table = example(estimator)
-    frame = _with_gaps(in_library(table, "polars"), _training_rows(len(table.y))[::5])
+    n_rows = len(table.y)
+    gaps = np.concatenate([_training_rows(n_rows)[::5], _test_rows(n_rows)[: N_PROBES // 2]])
+    frame = _with_gaps(in_library(table, "polars"), gaps)
     trial = _Trial(estimator, frame, table.y, fill=True)
     for what, other in _changed_tables(frame, gaps=True):
         trial.repeat(what, other, table.y)
