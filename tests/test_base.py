@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from featly import SVMRFE, FTest, SchemaWarning
+from featly import SVMRFE, DataError, FTest, SchemaWarning
 from featly.base import SubsetSelector, keep_first
 from featly.filters.f_test import f_statistic
 from featly.measures.sizes import choose_size
@@ -135,3 +135,11 @@ def test_the_count_may_be_a_rule_that_reads_the_ranking(rule):
     assert ranker.support_.sum() == 5
     kept = FTest(n_features_to_select=rule, schema={"keep": list(range(20))}).fit(X, y)
     assert kept.support_.sum() >= 20
+
+
+def test_lists_may_mix_none_and_text():
+    rows = [[None, "a"], [1.0, "b"], [2.0, "a"], [3.0, "b"]]
+    with pytest.raises(DataError, match="'x0' has a missing value"):
+        SVMRFE().fit(rows, [0, 1, 0, 1])
+    rows[0][0] = 0.0
+    assert SVMRFE().fit(rows, [0, 1, 0, 1]).order_.tolist() == [1, 0]

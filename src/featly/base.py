@@ -126,7 +126,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         """An array, list or sparse matrix as scikit-learn checks it, and as it can be read."""
         if scipy.sparse.issparse(X) and not self._sparse:
             raise DataError(f"{type(self).__name__} does not take sparse tables: pass X.toarray()")
-        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "US":
+        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
             X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
         textual = getattr(X, "dtype", np.dtype(float)).kind in "OUST"
         X = check_array(

@@ -305,7 +305,6 @@ def test_path_of_tall_wide_and_many_class_tables(n_rows, n_columns, n_classes, c
     assert_path_is_fits(X, y[:n_rows], rows, sorted(set(sizes)), first_columns)
 
 
-@pytest.mark.xfail(reason="the interior point goes on until its digits are lost", strict=True)
 def test_a_tall_table_of_coarse_noise_is_solved():
     rng = np.random.default_rng(27)
     X, y = rng.integers(-1, 2, size=(1200, 2)).astype(float), rng.integers(0, 2, 1200)

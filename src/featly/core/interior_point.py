@@ -61,13 +61,18 @@ def _iterate(
     s = C - a
     z, t = np.ones(n), np.ones(n)
     bias = 0.0
+    best, least = (a, z, t, bias), np.inf
     for _ in range(max_iter):
         quadratic = y * system.product(y * a)
         dual = quadratic - 1 + y * bias - z + t
         balance = float(y @ a)
         gap = float(a @ z + s @ t)
         objective = abs(float(a.sum() - a @ quadratic / 2))
-        if gap <= tolerance * max(objective, 1e-12) and np.abs(dual).max() <= 1e-9:
+        # how far from done; rounding in the Newton systems may spoil the last iterations
+        excess = max(gap / max(objective, 1e-12) / tolerance, float(np.abs(dual).max()) / 1e-9)
+        if excess < least:
+            best, least = (a, z, t, bias), excess
+        if excess <= 1 or excess > 1e4 * least:
             break
         mean_gap = gap / (2 * n)
         weight = z / a + t / s
@@ -110,7 +115,7 @@ def _iterate(
         bias += step * d_bias
         if step < 1e-10:
             break
-    return a, z, t, bias
+    return best
 
 
 @kernel

@@ -354,6 +354,11 @@ def _learners(learner: Any) -> dict[str, Any]:
             raise ParameterError(f"learner {one.__name__} is a class: write {one.__name__}()")
         if not hasattr(one, "fit") or not hasattr(one, "predict"):
             raise ParameterError(f"learner {name!r} has no fit and predict: give a classifier")
+        if getattr(one, "schema", None) is not None:
+            raise ParameterError(
+                f"learner {name!r} has a schema of its own, but sees the selected columns only, in "
+                "the order of their rank: give the dataset the schema"
+            )
     return found
 
 
