@@ -1,13 +1,19 @@
 """Every example in the documentation runs and prints what it says."""
 
 import doctest
+import json
 import re
 import runpy
 import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from featly.datasets import PROBLEMS, make_problem
+from featly.study import Claim, Finding, KFold, Study
+from tests.test_docs_console import demo, featly, folder, lines, pattern  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -66,3 +72,93 @@ def test_the_method_of_the_contributing_guide_passes_the_checks(monkeypatch):
     names = module_named("signal_to_noise", monkeypatch)
     exec(compile(method, "CONTRIBUTING.md", "exec"), names)
     check_method(names["SignalToNoise"]())
+
+
+def test_the_table_of_made_problems_is_true():
+    page = (ROOT / "docs" / "guide" / "synthetic.md").read_text("utf8")
+    rows = re.findall(
+        r"^\| `(\S+)` \| (\d+) \| (\d+) \| (\d+) \| (\d+)([^|]*)\|", page, re.MULTILINE
+    )
+    assert [name for name, *_ in rows] == list(PROBLEMS)
+    for name, n_rows, n_classes, n_columns, n_relevant, groups in rows:
+        made = make_problem(name)
+        assert made.X.shape == (int(n_rows), int(n_columns)), name
+        assert len(np.unique(made.y)) == int(n_classes), name
+        assert len(made.relevant) == int(n_relevant), name
+        size = int(re.search(r"groups of (\d+)", groups).group(1)) if groups.strip() else 1
+        assert {len(group) for group in made.relevant} == {size}, name
+
+
+# ---- published figures ---------------------------------------------------------------------------
+def page_of(folder, **studies):  # noqa: F811  a parameter, not the fixture
+    """The page of verdicts, made from results in a folder."""
+    from studies.__main__ import _plain, document
+
+    for name, study in studies.items():
+        text = json.dumps(document(study, study.run()), default=_plain)
+        (folder / f"{name}.json").write_text(text)
+    return runpy.run_path(str(ROOT / "docs" / "conf.py"))["reproduced"](folder)
+
+
+def small_study(**options):
+    draws = {f"corral/{number}": make_problem("corral", random_state=number) for number in range(3)}
+    claims = [
+        Claim.value("A1", "finds | all", 100, where="table 1", dataset="corral", method="svm-rfe",
+                    metric="success"),
+        Claim.untestable("A2", "costs *nothing*", "no price is printed"),
+        Claim("A3", "is quick", lambda results: Finding(False, "no clock", ours=0.5)),
+    ]  # fmt: skip
+    methods = {"svm-rfe": "svm-rfe", "f-test": "f-test"}
+    return Study(methods, draws, KFold(4), sizes=[4], claims=claims, **options)
+
+
+def test_a_study_becomes_a_page_of_verdicts(tmp_path):
+    study = small_study(title="CorrAL again", metrics=("success", "accuracy"))
+    found = page_of(tmp_path, corral=study)
+    assert "## CorrAL again\n" in found
+    assert "BIASED" not in found
+    counts = study.results.verdicts().counts()
+    assert f"3 claims: {counts['holds']} hold, {counts['does not hold']} do not hold, 1 ca" in found
+    a1, a2, a3 = re.findall(r"^\| A\d \|.*$", found, re.MULTILINE)
+    assert a1.startswith("| A1 | finds \\| all (table 1) | 100 | ")
+    assert re.search(r"\| -?[\d.]+ \(-?[\d.]+ to -?[\d.]+\) \| \*\*(holds|does not hold)\*\*", a1)
+    no_price = "| A2 | costs \\*nothing\\* |  |  | cannot be tested | no price is printed |"
+    assert a2 == no_price
+    assert a3 == "| A3 | is quick |  | 0.5 | **does not hold** | no clock |"
+    (row,) = re.findall(r"^\| corral \| -?[\d.]+ .*$", found, re.MULTILINE)
+    means = study.results.families("success").group_by("method", maintain_order=True).first()
+    expected = [f"{mean:.1f} ± {sd:.1f} (4)" for mean, sd in means.select("mean", "sd").rows()]
+    assert [cell.strip() for cell in row.split("|")[2:4]] == expected
+    assert "| corral | 3 | 32 | 6 | 2 | `" in found
+    assert "KFold(4)" in found
+
+
+def test_a_biased_study_says_so_before_anything_else(tmp_path):
+    biased = small_study(title="theirs", selection="outside", metrics="accuracy")
+    honest = small_study(title="ours", metrics="accuracy")
+    theirs, ours = sorted(page_of(tmp_path, a=honest, b=biased).split("\n## "), reverse=True)
+    assert theirs.index("**BIASED.**") < theirs.index("claims:")
+    assert "| on all rows |" in theirs
+    assert "BIASED" not in ours
+    assert "| on the training rows |" in ours
+    assert "Index of success" not in theirs + ours
+
+
+def test_without_studies_there_is_a_page_all_the_same(tmp_path):
+    assert page_of(tmp_path) == "No study has been run yet.\n"
+
+
+def test_what_is_committed_becomes_a_page():
+    results = ROOT / "studies" / "results"
+    found = runpy.run_path(str(ROOT / "docs" / "conf.py"))["reproduced"](results)
+    assert found.count("\n### Verdicts\n") == len(list(results.glob("*.json")))
+
+
+# ---- the README, on real work --------------------------------------------------------------------
+@pytest.mark.slow
+def test_the_readme_shows_what_evaluate_prints(folder, featly):  # noqa: F811
+    text = (ROOT / "README.md").read_text("utf8")
+    ((command, shown),) = re.findall(r"```console\n\$ featly (.*?)\n(.*?)```", text, re.DOTALL)
+    code, _, seen = featly(command.split(), b"", terminal=True)
+    assert code == 0
+    assert re.fullmatch(pattern(shown), "".join(lines(seen.decode())))

@@ -104,8 +104,9 @@ def test_groups_of_rows_and_an_official_split(featly, frame, tmp_path):
     assert code == 0
     assert "20 groups of rows" in err
     assert "identifier" not in err
-    code, out, _ = featly("evaluate", path, "-t", "ill", "--row-groups", "patient",
-                          "--split-column", "part", "--sizes", "1", "-m", "f-test", "--json", "-q")  # fmt: skip
+    halves = ("--row-groups", "patient", "--split-column", "part")
+    code, out, _ = featly("evaluate", path, "-t", "ill", "-m", "f-test", "--sizes", "1", *halves,
+                          "--json", "-q")  # fmt: skip
     assert code == 0
     assert "Holdout(column='part')" in json.loads(out)["about"]["splits"]
 

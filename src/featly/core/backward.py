@@ -7,6 +7,8 @@ wants more care (no variance left, a solver that does not converge), it gives up
 goes the general way.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,7 +33,7 @@ def eliminate_small(
     counts: npt.NDArray[np.int64],
     kept: npt.NDArray[np.bool_],
     noise: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.int64], ...] | None:
+) -> tuple[npt.NDArray[Any], ...] | None:
     """Eliminate the rows of Z, features by rows; None where the general way must be gone.
 
     Parameters

@@ -285,8 +285,8 @@ def select(
     target: Target = None,
     count: Annotated[
         str | None,
-        typer.Option("--count", "-k", help="How many: 20, a fraction such as 0.1, or rule-of-thumb, "
-                     "largest-gap, two-variances; else half."),
+        typer.Option("--count", "-k", help="How many: 20, a fraction such as 0.1, or "
+                     "rule-of-thumb, largest-gap, two-variances; else half."),
     ] = None,
     output: Annotated[
         str | None,

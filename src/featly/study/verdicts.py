@@ -1,9 +1,10 @@
 """Published claims held against what a study found.
 
 A *value* holds if it lies inside our interval, or within the rounding of what was printed. Where a
-made dataset was drawn several times, the interval is where another draw would fall: what was
-published is one draw, too. That one is *better* holds if the interval of the difference lies above
-zero; that two are *equal* holds if it contains zero. What cannot be tested says why.
+made dataset was drawn several times, the interval is the range of the draws, since what was
+published is one draw, too: of 39 draws, another falls into it with 95% probability. That one is
+*better* holds if the interval of the difference lies above zero; that two are *equal* holds if it
+contains zero. What cannot be tested says why.
 """
 
 import difflib
@@ -323,11 +324,10 @@ def _judge_value(
     except ParameterError as problem:
         return Finding(None, str(problem))
     ours = float(lines["mean"].mean())  # type: ignore[arg-type]
-    if _are_draws(lines):  # what was published is one more draw
-        lower, upper = plain_interval(lines["mean"].to_numpy())
-        half = (upper - lower) / 2 * np.sqrt(lines.height + 1)
-        lower, upper = ours - half, ours + half
-        over, what = f"{lines.height} draws", "the range of 95% of draws"
+    if _are_draws(lines):  # what was published is one draw, too
+        means = lines["mean"].to_numpy()
+        lower, upper = float(means.min()), float(means.max())
+        over, what = f"{lines.height} draws", "the range of our draws"
     else:
         lower, upper = (lines[end].fill_null(np.nan)[0] for end in ("lower", "upper"))
         over, what = _number_of_splits(lines["n"][0]), "our 95% interval"
