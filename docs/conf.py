@@ -155,8 +155,8 @@ def _study(name, found):
 
 BIASED = """:::{danger}
 **BIASED.** The columns were selected once, on all rows, test rows included, because that is how
-the published figures were made. Rates of prediction below are too good, theirs as well as ours. They
-say whether a figure can be reproduced, not how well anything predicts.
+the published figures were made. Rates of prediction below are too good, theirs as well as ours.
+They say whether a figure can be reproduced, not how well anything predicts.
 :::
 """
 SUCCESS = "Mean over the draws, with the standard deviation, and how many columns were taken.\n"

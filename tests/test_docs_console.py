@@ -1,4 +1,4 @@
-"""The shell sessions in the guide print what its pages show."""
+"""The shell sessions in the guide and the README print what is shown."""
 
 import io
 import re
@@ -114,3 +114,12 @@ def test_the_page_shows_what_is_printed(page, folder, featly):
         assert set(codes) <= {2 if "featly: " in shown else 0}, (command, seen)
         printed = "".join(lines(seen.decode()))
         assert re.search(f"(?m)^{pattern(shown)}", printed), f"$ {command}\n{printed[:2000]}"
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_evaluate_prints(folder, featly):
+    text = (ROOT / "README.md").read_text("utf8")
+    ((command, shown),) = re.findall(r"```console\n\$ featly (.*?)\n(.*?)```", text, re.DOTALL)
+    code, _, seen = featly(shlex.split(command), b"", terminal=True)
+    assert code == 0
+    assert re.fullmatch(pattern(shown), "".join(lines(seen.decode())))

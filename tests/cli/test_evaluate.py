@@ -111,6 +111,13 @@ def test_groups_of_rows_and_an_official_split(featly, frame, tmp_path):
     assert "Holdout(column='part')" in json.loads(out)["about"]["splits"]
 
 
+def test_training_rows_are_balanced_where_asked_for(featly, numbers):
+    code, out, _ = featly("evaluate", numbers, "-t", "ill", "-m", "f-test", *FEW, "--resample",
+                          "RandomUnderSampler", "--json", "-q")  # fmt: skip
+    assert code == 0
+    assert "RandomUnderSampler" in json.loads(out)["about"]["resample"]
+
+
 def test_gaps_are_filled_inside_the_training_part(featly, frame, tmp_path):
     path = tmp_path / "gaps.csv"
     holes = pl.Series("marker", [None if k % 7 == 0 else v for k, v in enumerate(frame["marker"])])
@@ -175,6 +182,7 @@ def test_a_plan_is_run_and_shown(featly, numbers, tmp_path):
         (("--protocol", "bootstrap", "--test-size", "0.2"), "--test-size says nothing"),
         (("--row-groups", "patien"), "--row-groups 'patien' is no column"),
         (("--test-size", "1.5"), "test_size=1.5"),
+        (("--resample", "RandomUnderSample"), "did you mean 'RandomUnderSampler'?"),
     ],
 )
 def test_mistakes_are_told_in_a_line(mistake, numbers, arguments, told):

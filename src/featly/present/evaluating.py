@@ -75,6 +75,12 @@ def evaluate(
                      help="Do it all again so many times with shuffled labels: does nothing do as "
                      "well?"),
     ] = 0,
+    resample: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=_PROTOCOL, metavar="SAMPLER",
+                     help="Balance the training rows: RandomUnderSampler, RandomOverSampler, "
+                     "SMOTE, ... of imbalanced-learn."),
+    ] = None,
     row_groups: Annotated[
         str | None,
         typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",

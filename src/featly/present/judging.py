@@ -9,7 +9,7 @@ from featly.present import job
 from featly.present.printing import on_terminal, print_json, print_table, say
 from featly.registry import METHODS
 from featly.study import Dataset, Results, Study
-from featly.study.reading import SPLITTERS
+from featly.study.reading import SPLITTERS, make_sampler
 
 __all__ = ["check", "plan", "plan_lines", "show"]
 
@@ -23,6 +23,7 @@ def check(options: Mapping[str, Any]) -> None:
     _splitter(options)
     _sizes(options["sizes"])
     _rule(options["rule"])
+    make_sampler(options["resample"])
     if options["methods"] is not None:
         _names(options["methods"])
 
@@ -61,6 +62,7 @@ def plan(options: Mapping[str, Any]) -> Study:
         metrics=tuple(dict.fromkeys([options["metric"], "bcr", "accuracy"])),
         selection="outside" if options["outside"] else "inside",
         fill=bool(options["fill"]),
+        resample=make_sampler(options["resample"]),
         null=options["null"],
         random_state=options["seed"],
         title=data.name,

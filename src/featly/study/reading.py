@@ -23,7 +23,7 @@ from featly.study.splits import (
 )
 from featly.study.verdicts import WHICH, Claim
 
-__all__ = ["SPLITTERS", "read_dataset", "read_plan"]
+__all__ = ["SPLITTERS", "make_sampler", "read_dataset", "read_plan"]
 
 SPLITTERS: dict[str, Any] = {
     "subsampling": Subsampling,
@@ -218,7 +218,7 @@ def plan_of(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
         _datasets(plan["datasets"], folder),
         _splits(plan.get("splits")),
         learner=_learners(plan.get("learners", plan.get("learner", "linear-svm"))),
-        resample=_sampler(plan.get("resample")),
+        resample=make_sampler(plan.get("resample")),
         claims=[_claim(entry) for entry in plan.get("claims", ())],
         **parameters,
     )
@@ -369,7 +369,7 @@ def _learners(given: Any) -> Any:
     return found
 
 
-def _sampler(given: Any) -> Any:
+def make_sampler(given: Any) -> Any:
     """A sampler of imbalanced-learn's, by the name of its class."""
     if given is None:
         return None
