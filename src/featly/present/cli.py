@@ -68,6 +68,10 @@ def run() -> None:
         main()
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else OWN_FAULT
+    if "featly.study.run" in sys.modules:
+        sys.modules[
+            "featly.study.run"
+        ].stop_workers()  # else they keep the reader of a pipe waiting
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

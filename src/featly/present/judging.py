@@ -10,6 +10,7 @@ from featly.present.printing import on_terminal, print_json, print_table, say
 from featly.registry import METHODS
 from featly.study import Dataset, Results, Study
 from featly.study.reading import SPLITTERS, make_sampler
+from featly.study.results import SELECTION_METRICS
 
 __all__ = ["check", "plan", "plan_lines", "show"]
 
@@ -157,9 +158,8 @@ def show(
 ) -> None:
     """Tables on standard output, words about them on standard error."""
     chosen = results.summary(metric, rule=_rule(rule))
-    comparison = (
-        results.compare(metric, size="chosen") if len(results.about["methods"]) > 1 else None
-    )
+    several = len(results.about["methods"]) > 1
+    comparison = results.compare(metric, size="chosen", rule=_rule(rule)) if several else None
     if json:
         print_json(_document(results, chosen, comparison, metric, rule))
         return
@@ -170,7 +170,9 @@ def show(
     if on_terminal():
         table = _for_people(table, metric, curves=curves, one=one)
     title = f"{metric} on rows that the selection never saw"
-    if results.biased:
+    if metric in SELECTION_METRICS:
+        title = f"{metric} of the selected columns"
+    elif results.biased:
         title = f"{metric}, BIASED: columns were selected on all rows"
     print_table(table.columns, table.rows(), title=title)
     if not quiet:
@@ -211,6 +213,8 @@ def _lines(results: Results, comparison: Any, metric: str) -> list[str]:
         for row in comparison.pairs.rows(named=True):
             real = row["p_adjusted"] < 0.05
             where = "" if len(results.about["datasets"]) == 1 else f"{row['dataset']}: "
+            if len(results.about["learners"]) > 1:
+                where += f"{row['learner']}: "
             lines.append(
                 f"{where}{row['method_a']} - {row['method_b']}: {row['difference']:+.3f} "
                 f"({row['lower']:+.3f} to {row['upper']:+.3f}), p = {row['p_adjusted']:.2g}"

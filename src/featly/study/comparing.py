@@ -79,7 +79,9 @@ class Comparison:
         return f"Comparison of {self.metric}\n{self.summary()}"
 
 
-def compare(results: "Results", metric: str, size: int | str | None, alpha: float) -> Comparison:
+def compare(
+    results: "Results", metric: str, size: int | str | None, alpha: float, rule: str | int
+) -> Comparison:
     """See :meth:`Results.compare`."""
     if size is not None and size != "chosen" and not isinstance(size, int | np.integer):
         raise ParameterError(f"size={size!r}: give a number, 'chosen', or None for all sizes")
@@ -92,13 +94,14 @@ def compare(results: "Results", metric: str, size: int | str | None, alpha: floa
         )
     greater = True if stability else GREATER[metric]
     methods = list(results.about["methods"])
-    blocks = _blocks(results, metric, size, methods)
+    blocks = _blocks(results, metric, size, rule, methods)
     table = np.column_stack([blocks.get_column(name).to_numpy() for name in methods])
     enough = len(methods) > 1 and len(table) > 1 and (~np.isnan(table).any(axis=1)).sum() > 1
     if stability:
         pairs, won = _no_pairs(), None
     else:
-        pairs, won = _paired(results, metric, size, methods, greater)
+        pairs, won = _paired(results, metric, rule if size is None or size == "chosen" else size,
+                             methods, greater)  # fmt: skip
     return Comparison(
         metric=metric,
         blocks=blocks,
@@ -111,7 +114,7 @@ def compare(results: "Results", metric: str, size: int | str | None, alpha: floa
 
 
 def _blocks(
-    results: "Results", metric: str, size: int | str | None, methods: list[str]
+    results: "Results", metric: str, size: int | str | None, rule: str | int, methods: list[str]
 ) -> "pl.DataFrame":
     """Blocks x methods; a method that says itself how many stands in every block of a dataset."""
     import polars as pl
@@ -120,7 +123,7 @@ def _blocks(
     metric, value = ("bcr", "kuncheva") if metric == "kuncheva" else (metric, "mean")
     curves = results.curves(metric)
     if size == "chosen":
-        picked = chosen_rows(results, curves, metric, "within-interval")
+        picked = chosen_rows(results, curves, metric, rule)
         long = picked.with_columns(pl.lit(0, pl.Int64).alias("size"))
     else:
         own, both = own_sizes(results), ["dataset", "method"]
@@ -156,12 +159,11 @@ def _no_pairs() -> "pl.DataFrame":
 
 
 def _paired(
-    results: "Results", metric: str, size: int | str | None, methods: list[str], greater: bool
+    results: "Results", metric: str, rule: Any, methods: list[str], greater: bool
 ) -> tuple["pl.DataFrame", Wins | None]:
-    """The corrected t-test of every pair on every dataset, at a fixed or the chosen size."""
+    """The corrected t-test of every pair on every dataset, at the size that a rule chooses."""
     import polars as pl
 
-    rule: Any = "within-interval" if size is None or size == "chosen" else size
     picked = chosen_rows(results, results.curves(metric), metric, rule)
     sizes = {
         (d, lr, m): s

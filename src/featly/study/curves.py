@@ -251,8 +251,8 @@ def summary_frame(results: "Results", metric: str, rule: str | int, level: float
         _geometric_mean(found, metric),
     )
     return in_order(found, results, keys).select(
-        *KEYS, pl.col("mean").alias(metric), "lower", "upper", "kuncheva", "geometric_mean",
-        "seconds", "n_failed", "biased",
+        "dataset", "method", "size", pl.col("mean").alias(metric), "lower", "upper", "kuncheva",
+        "geometric_mean", "learner", "seconds", "n_failed", "biased",
     )  # fmt: skip
 
 

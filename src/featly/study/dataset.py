@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import sys
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -255,6 +256,14 @@ def _column(frame: Any, position: int) -> Any:
     return whole[whole.columns[position]].to_list()
 
 
+def _depth_of_user() -> int:
+    """How many calls up the code of the user stands, who may have called a study or a dataset."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("featly."):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
 def _warn_of_repeats(X: Any, name: str) -> None:
     table = open_table(X)
     suspect = suspect_identifier(X) if library_of(X) == "polars" else _suspect_in(X, table)
@@ -264,7 +273,7 @@ def _warn_of_repeats(X: Any, name: str) -> None:
             "of one individual may be on both sides of a split, and results too good: pass "
             f"row_groups={suspect!r}, or leave the column out",
             LeakWarning,
-            stacklevel=4,
+            stacklevel=_depth_of_user(),
         )
 
 

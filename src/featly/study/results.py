@@ -294,8 +294,8 @@ class Results:
         Returns
         -------
         polars.DataFrame
-            dataset, method, learner, size, the metric, lower, upper, kuncheva, geometric_mean of
-            the metric and Kuncheva's index, seconds (a fit), n_failed (splits without a value,
+            dataset, method, size, the metric, lower, upper, kuncheva, geometric_mean of the metric
+            and Kuncheva's index, learner, seconds (a fit), n_failed (splits without a value,
             because the method or the learner failed), biased. A method that never worked has a
             line without values.
         """
@@ -317,7 +317,12 @@ class Results:
         return family_frame(self, metric)
 
     def compare(
-        self, metric: str = "bcr", *, size: int | str | None = None, alpha: float = 0.05
+        self,
+        metric: str = "bcr",
+        *,
+        size: int | str | None = None,
+        alpha: float = 0.05,
+        rule: str | int = "within-interval",
     ) -> Comparison:
         """Are the differences between methods more than chance?
 
@@ -329,6 +334,8 @@ class Results:
             None takes every dataset at every size as a block, as Paul and others (2015) did; a
             number takes that size; "chosen" lets every method use the size that suits it.
         alpha : float, default=0.05
+        rule : str or int, default="within-interval"
+            How sizes are chosen: for "chosen", and for the pairs where `size` is None.
 
         Returns
         -------
@@ -336,7 +343,7 @@ class Results:
             Friedman's test and Nemenyi's critical difference over blocks; the corrected resampled
             t-test of every pair on every dataset; who wins more often.
         """
-        return compare(self, metric, size, alpha)
+        return compare(self, metric, size, alpha, rule)
 
     def null_test(self, metric: str = "bcr") -> "pl.DataFrame":
         """How often shuffled labels do as well: the whole of the protocol, selection included.

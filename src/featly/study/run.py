@@ -5,6 +5,7 @@ processes; then all cores take part. Every process maps the same tables. Only th
 """
 
 import shutil
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from featly.study.plan import Study
 
-__all__ = ["run"]
+__all__ = ["run", "stop_workers"]
 
 START_SECONDS = 4.0  # with less work than this left, other processes would start too late to help
 TRIAL_SECONDS = 0.4  # how long this process works alone before it judges that ...
@@ -305,6 +306,14 @@ class _Runner:
             yield folders, self.study.protocol(one_thread=True)
         finally:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def stop_workers() -> None:
+    """End the processes of studies that are done; they would wait some minutes for the next."""
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    executor = getattr(loky, "_executor", None)
+    if executor is not None:
+        executor.terminate(kill_workers=True)
 
 
 def _with_ranking(task: Task, found: tuple[npt.NDArray[Any], bool] | None) -> Task:
