@@ -323,6 +323,38 @@ def test_words_of_a_comparison(several):
     assert "BIASED" not in words
 
 
+def test_equal_means_are_ties():
+    """Six splits with the same accuracies in another order: sums differ in the last bits."""
+    counts = {"one": (1, 2, 3, 4, 5, 6), "other": (1, 2, 5, 4, 6, 3)}
+    means = [pl.Series([c / 7 for c in values]).mean() for values in counts.values()]
+    assert means[0] != means[1]
+    n = 7 * 6
+    y = np.arange(n + 2) % 2
+    X = np.column_stack([y, y]).astype(float)
+    for column, values in enumerate(counts.values()):
+        for split, right in enumerate(values):
+            wrong = range(7 * split + right, 7 * split + 7)
+            X[wrong, column] = 1 - y[wrong]
+    splits = [([n, n + 1], np.arange(7 * k, 7 * k + 7)) for k in range(6)]
+    methods = {"one": Fixed(0), "other": Fixed(1)}
+    results = Study(methods, {"a": (X, y), "b": (X + 0.25, y)}, splits, sizes=[1], learner=First(),
+                    metrics=["accuracy"]).run()  # fmt: skip
+    found = results.compare("accuracy")
+    assert found.friedman.mean_ranks.tolist() == [1.5, 1.5]
+
+
+class Fixed(BaseEstimator):
+    """Puts one column first."""
+
+    def __init__(self, column=0):
+        self.column = column
+
+    def fit(self, X, y):
+        self.order_ = np.array([self.column, 1 - self.column])
+        self.ranking_ = np.argsort(self.order_) + 1
+        return self
+
+
 def test_comparisons_that_make_no_sense(several):
     with pytest.raises(ParameterError, match="no metric 'auc'"):
         several.compare("auc")
@@ -337,9 +369,9 @@ def test_comparisons_that_make_no_sense(several):
 
 def test_splits_where_one_failed_are_left_out_of_pairs():
     """Values are paired by the number of the split, not by their place in a list."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(2)
     X, y = rng.normal(size=(40, 4)), np.arange(40) % 2
-    X[:, 0] += y
+    X[:, 0] += 0.5 * y
     X[0, 3], X[1, 3] = 77, 88
 
     methods = {"a": Failing(77), "b": Failing(88), "c": FTest()}
@@ -358,6 +390,8 @@ def test_splits_where_one_failed_are_left_out_of_pairs():
         a, b = whole[row["method_a"]], whole[row["method_b"]]
         difference = [a[k] - b[k] for k in range(5) if k in a and k in b]
         assert row["difference"] == pytest.approx(statistics.mean(difference))
+        if len(a) == len(b):  # by their place in the lists it would be another figure
+            assert row["difference"] != pytest.approx(sum(a.values()) / 4 - sum(b.values()) / 4)
     assert results.compare(size=2).wins.n_runs == 3
 
 
@@ -420,21 +454,38 @@ def test_subsets_of_different_sizes():
     assert results.compare(size=3).blocks["wavering"].null_count() == 0
 
 
+class Turns(SubsetSelector):
+    """Chooses what a list holds for the next fit."""
+
+    turns: ClassVar[list] = []
+
+    def __init__(self, *, schema=None, n_jobs=None):
+        self.schema = schema
+        self.n_jobs = n_jobs
+
+    def _select(self, problem):
+        return Turns.turns.pop(0)
+
+
 def test_a_stability_below_minus_one_is_no_crash():
-    class Apart(SubsetSelector):
-        turns: ClassVar[list] = []
-
-        def __init__(self, *, schema=None, n_jobs=None):
-            self.schema, self.n_jobs = schema, n_jobs
-
-        def _select(self, problem):
-            return Apart.turns.pop()
-
-    Apart.turns[:] = [[0], [1, 2, 3, 4], [0], [1, 2, 3, 4]]
+    Turns.turns[:] = [[0], [1, 2, 3, 4], [0], [1, 2, 3, 4]]
     X, y = np.random.default_rng(0).normal(size=(24, 5)), np.arange(24) % 2
-    summary = Study({"m": Apart()}, (X, y), KFold(4)).run(n_jobs=1).summary()
+    summary = Study({"m": Turns()}, (X, y), KFold(4)).run(n_jobs=1).summary()
     assert summary["kuncheva"][0] < -1
     assert summary["geometric_mean"][0] == 0
+
+
+def test_the_size_of_a_subset_is_that_of_the_splits():
+    """Neither shuffled labels nor the fit on all rows have a say in it."""
+    X, y = np.random.default_rng(0).normal(size=(24, 5)), np.arange(24) % 2
+    Turns.turns[:] = [[0], [0, 1, 2, 3, 4]] * 3
+    results = Study({"m": Turns()}, (X, y), KFold(3), null=1).run(n_jobs=1)
+    assert results.curves()["size"].to_list() == [1]
+    assert results.curves()["n"].to_list() == [3]
+    Turns.turns[:] = [[0, 1, 2, 3, 4], [0], [1], [0]]
+    results = Study({"m": Turns()}, (X, y), Bootstrap(3)).run(n_jobs=1)
+    assert results.curves()["size"].to_list() == [1]
+    assert results.curves()["mean"].null_count() == 0  # it finds the fit on all rows, though
 
 
 # ---- sizes and selections ------------------------------------------------------------------------
@@ -536,6 +587,14 @@ def test_what_is_found_of_the_truth():
     assert summary.filter(pl.col("dataset") == "noise")["success"].null_count() == 2
     assert summary.filter(pl.col("dataset") == "corral")["success"].null_count() == 0
     assert summary["geometric_mean"].null_count() == 4  # no rate
+
+
+def test_a_ranker_does_not_pay_for_the_size_it_was_told():
+    corral, chosen = make_problem("corral"), [0, 1, 2, 3, 5]
+    Own.orders[:], Turns.turns[:] = [[*chosen, 4]] * 2, [chosen] * 2
+    results = Study({"own": Own(), "turns": Turns()}, corral, KFold(2), sizes=[5],
+                    metrics=["success"]).run(n_jobs=1)  # fmt: skip
+    assert results.rows["success"].to_list() == [100.0, 100.0, 75.0, 75.0]
 
 
 def test_categorical_columns_are_counted():
@@ -707,6 +766,7 @@ def test_a_strong_signal_beats_all_shuffles():
             assert found["biased"].to_list() == [bool(options)] * 2
             assert found["observed"][0] == (1.0 if metric == "bcr" else 0.0)
             assert 0.3 < found["null_mean"][0] < 0.8
+            assert 0 < found["null_best"][0] < 1
         assert results.summary()["bcr"][0] == 1.0  # shuffles stay out of everything else
         assert len(results.orders(method="f-test")) == 3
 

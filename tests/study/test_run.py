@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
@@ -203,6 +204,15 @@ def test_splits_are_those_of_the_splitter(table):
         for order, split in zip(fits["order"], expected, strict=True):
             own = ByMeans().fit(X[split.train], y[split.train]).order_
             assert order.to_list() == own.tolist()
+
+
+def test_chance_that_is_left_open_is_the_study_s(table):
+    forest = RandomForestClassifier(n_estimators=2, max_features=1)
+    found = [
+        plan(table, learner=forest, sizes=[4], random_state=state).run().rows["confusion"].to_list()
+        for state in (0, 0, 1)
+    ]
+    assert found[0] == found[1] != found[2]
 
 
 def test_row_groups_are_never_torn(table):
@@ -407,6 +417,14 @@ def test_killed_between_the_files_of_a_finished_study(table, tmp_path, monkeypat
         same(plan(table).run(folder), undisturbed)
         assert ByMeans.fits == []
         assert files(folder) == WHOLE
+
+
+def test_tables_that_a_killed_run_has_left_are_removed(table, tmp_path):
+    left = tmp_path / f"{SCRATCH}x" / "0"
+    left.mkdir(parents=True)
+    (left / "X.npy").write_text("large")
+    plan(table).run(tmp_path)
+    assert files(tmp_path) == WHOLE
 
 
 def test_killed_before_the_journal_was_removed(table, tmp_path, monkeypatch):
@@ -737,6 +755,9 @@ def test_progress_is_honest(table, tmp_path):
     plan(table, more).run(tmp_path, verbose=lambda *t: told.append(t))
     assert [t[:2] for t in told] == [(16 + k, 24) for k in range(1, 9)]
     assert told[0][2] is not None  # what is done needs no time
+    told.clear()
+    plan(table, more, null=2).run(tmp_path, verbose=lambda *t: told.append(t))
+    assert [t[:2] for t in told] == [(24 + k, 72) for k in range(1, 49)]
 
 
 @pytest.mark.parametrize("options", [{"selection": "outside"}, {"splits": Bootstrap(5)}])

@@ -5,8 +5,7 @@ from typing import Any
 
 from featly.errors import DataError, ParameterError
 from featly.measures.sizes import SIZE_RULES
-from featly.present import job
-from featly.present.printing import on_terminal, print_json, print_table, say
+from featly.present import job, printing
 from featly.registry import METHODS
 from featly.study import Dataset, Results, Study
 from featly.study.reading import SPLITTERS, make_sampler
@@ -161,23 +160,23 @@ def show(
     several = len(results.about["methods"]) > 1
     comparison = results.compare(metric, size="chosen", rule=_rule(rule)) if several else None
     if json:
-        print_json(_document(results, chosen, comparison, metric, rule))
+        printing.print_json(_document(results, chosen, comparison, metric, rule))
         return
     if results.biased and not quiet:
-        say("BIASED: columns were selected on all rows, test rows included", "red")
+        printing.say("BIASED: columns were selected on all rows, test rows included", "red")
     one = len(results.about["datasets"]) == 1 and len(results.about["learners"]) == 1
     table = results.curves(metric) if curves else chosen
-    if on_terminal():
+    if printing.on_terminal():
         table = _for_people(table, metric, curves=curves, one=one)
     title = f"{metric} on rows that the selection never saw"
     if metric in SELECTION_METRICS:
         title = f"{metric} of the selected columns"
     elif results.biased:
         title = f"{metric}, BIASED: columns were selected on all rows"
-    print_table(table.columns, table.rows(), title=title)
+    printing.print_table(table.columns, table.rows(), title=title)
     if not quiet:
         for line in _lines(results, comparison, metric):
-            say(line)
+            printing.say(line)
 
 
 def _for_people(table: Any, metric: str, *, curves: bool, one: bool) -> Any:

@@ -332,7 +332,8 @@ def _judge_value(
         lower, upper = (lines[end].fill_null(np.nan)[0] for end in ("lower", "upper"))
         over, what = _number_of_splits(lines["n"][0]), "our 95% interval"
     near = abs(ours - published) <= tolerance
-    inside = bool(lower <= published <= upper)
+    room = 0.0 if near else tolerance  # what was printed was rounded
+    inside = bool(lower - room <= published <= upper + room)
     if inside:
         why = f"inside {what} ({over})"
     elif near:
