@@ -324,23 +324,21 @@ def test_words_of_a_comparison(several):
 
 
 def test_equal_means_are_ties():
-    """Six splits with the same accuracies in another order: sums differ in the last bits."""
-    counts = {"one": (1, 2, 3, 4, 5, 6), "other": (1, 2, 5, 4, 6, 3)}
-    means = [pl.Series([c / 7 for c in values]).mean() for values in counts.values()]
-    assert means[0] != means[1]
-    n = 7 * 6
-    y = np.arange(n + 2) % 2
+    """0 + 0 + 3 fifths and 0 + 1 + 2 fifths are the same, but not in the last bits."""
+    counts = {"one": (0, 0, 3), "other": (0, 1, 2)}
+    y = np.arange(17) % 2
     X = np.column_stack([y, y]).astype(float)
     for column, values in enumerate(counts.values()):
         for split, right in enumerate(values):
-            wrong = range(7 * split + right, 7 * split + 7)
+            wrong = np.arange(5 * split + right, 5 * split + 5)
             X[wrong, column] = 1 - y[wrong]
-    splits = [([n, n + 1], np.arange(7 * k, 7 * k + 7)) for k in range(6)]
+    splits = [([15, 16], np.arange(5 * k, 5 * k + 5)) for k in range(3)]
     methods = {"one": Fixed(0), "other": Fixed(1)}
     results = Study(methods, {"a": (X, y), "b": (X + 0.25, y)}, splits, sizes=[1], learner=First(),
                     metrics=["accuracy"]).run()  # fmt: skip
-    found = results.compare("accuracy")
-    assert found.friedman.mean_ranks.tolist() == [1.5, 1.5]
+    means = results.curves("accuracy").filter(pl.col("dataset") == "a")["mean"].to_list()
+    assert means == pytest.approx([0.2, 0.2], abs=1e-15)
+    assert results.compare("accuracy").friedman.mean_ranks.tolist() == [1.5, 1.5]
 
 
 class Fixed(BaseEstimator):

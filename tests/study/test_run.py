@@ -129,7 +129,7 @@ def pool(monkeypatch):
     """Other processes are started after the first fit."""
     monkeypatch.setattr(engine, "START_SECONDS", 0.0)
     monkeypatch.setattr(engine, "TRIAL_SECONDS", 0.0)
-    monkeypatch.setattr(engine, "TRIAL_FITS", 1)
+    monkeypatch.setattr(engine, "TRIAL_FITS", 0)
 
 
 @pytest.fixture(autouse=True)
@@ -588,6 +588,34 @@ def check_kills(folder, n_jobs, n_kills, seed=0):
 @pytest.mark.parametrize(("n_jobs", "n_kills"), [(1, 3), (2, 2)])
 def test_killed_at_random_instants(tmp_path, n_jobs, n_kills):
     check_kills(tmp_path, n_jobs, n_kills)
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text(SCRIPT)
+    with subprocess.Popen(
+        [sys.executable, script, tmp_path / "study", "2"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "FEATLY_TEST_NAP": "0.02"},
+    ) as parent:
+        print("go", file=parent.stdin, flush=True)
+        process = int(parent.stdout.readline().split()[1])
+        for _ in range(60):  # by then the others have work
+            parent.stdout.readline()
+        os.kill(process, signal.SIGKILL)
+        try:
+            for _ in range(300):
+                os.killpg(process, 0)
+                time.sleep(0.1)
+            pytest.fail("processes are left")
+        except ProcessLookupError:
+            pass
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process, signal.SIGKILL)
+        parent.stdin.close()
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from featly.errors import StudyError
 from featly.study.dataset import Dataset
 from featly.study.fold import Protocol, evaluate
 from featly.study.results import Results, only
-from featly.study.sharing import open_shared, share
+from featly.study.sharing import end_with_parent, open_shared, share
 from featly.study.splits import Split
 from featly.study.store import ALL_ROWS, SCRATCH, Fit, Journal, Key, read_compacted, tidy
 
@@ -37,7 +37,7 @@ __all__ = ["run", "stop_workers"]
 
 START_SECONDS = 4.0  # with less work than this left, other processes would start too late to help
 TRIAL_SECONDS = 0.4  # how long this process works alone before it judges that ...
-TRIAL_FITS = 3  # ... and how many fits it has seen; the very first loads what later ones use,
+TRIAL_FITS = 2  # ... and how many fits of every kind: the first loads what later ones use; ...
 LONG_TRIAL = 3.0  # ... unless they take long
 SAME = ("splits", "sizes", "learners", "selection", "fill", "resample", "random_state")
 
@@ -281,7 +281,7 @@ class _Runner:
                 data = data.shuffled(task.null_draw, self.study.random_state)
             self._keep(_evaluated(data, self.study.methods[task.method], protocol, task))
             spent = time.perf_counter() - began
-            tried = spent > TRIAL_SECONDS and self.clock.seen >= TRIAL_FITS
+            tried = spent > TRIAL_SECONDS and self.clock.fewest() >= TRIAL_FITS
             if self.workers > 1 and (tried or spent > LONG_TRIAL):
                 seconds = self.clock.left()
                 if seconds is None or seconds > START_SECONDS:
@@ -324,6 +324,7 @@ def _with_ranking(task: Task, found: tuple[npt.NDArray[Any], bool] | None) -> Ta
 
 def _work(folder: str, method: Any, protocol: Protocol, task: Task, random_state: int) -> Fit:
     """One fit in another process."""
+    end_with_parent()
     data = open_shared(folder)
     if task.null_draw:
         data = _shuffled(folder, task.null_draw, random_state)
@@ -376,10 +377,10 @@ class Clock:
     def __init__(self, progress: Progress | None = None) -> None:
         self.progress = progress
         self.workers = 1
-        self.done = self.total = self.seen = 0
+        self.done = self.total = 0
         self._expected: dict[Any, int] = defaultdict(int)
         self._seconds: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        self._warm: set[Any] = set()
+        self._seen: dict[Any, int] = defaultdict(int)
 
     def expect(self, kind: Any, count: int) -> None:
         """So many fits of a kind will come."""
@@ -393,17 +394,19 @@ class Clock:
 
     def finish(self, kind: Any, seconds: float) -> None:
         """One of them is done."""
-        first_two = self._seconds[kind][1] == 1 and kind not in self._warm
-        if first_two:
-            self._warm.add(kind)
+        self._seen[kind] += 1
+        if self._seen[kind] == 2:
             self._seconds[kind] = [0.0, 0.0]
         spent = self._seconds[kind]
         spent[0] += seconds
         spent[1] += 1
-        self.seen += 1
         self.skip(kind)
         if self.progress is not None:
             self.progress(self.done, self.total, self.left())
+
+    def fewest(self) -> int:
+        """How many fits were done of the kind of which fewest were, among those not finished."""
+        return min((self._seen[kind] for kind, n in self._expected.items() if n), default=self.done)
 
     def left(self) -> float | None:
         """Seconds until all is done."""

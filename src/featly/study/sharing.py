@@ -1,7 +1,10 @@
 """Tables in files that every process of a study maps, so that none has a copy of its own."""
 
 import functools
+import os
 import pickle
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +16,10 @@ from featly.frames import is_frame, open_table
 from featly.kinds import CATEGORICAL
 from featly.study.dataset import Dataset
 
-__all__ = ["open_shared", "share"]
+__all__ = ["end_with_parent", "open_shared", "share"]
 
 PARTS = ("data", "indices", "indptr")  # of a sparse matrix
+WATCH_SECONDS = 1.0
 
 
 def share(dataset: Dataset, folder: Path) -> str:
@@ -49,6 +53,22 @@ def open_shared(folder: str) -> Dataset:
     parts = tuple(np.load(place / f"{part}.npy", mmap_mode="r") for part in PARTS)
     shape = (small.n_rows, small.n_features)
     return replace(small, X=scipy.sparse.csr_array(parts, shape=shape))
+
+
+@functools.cache
+def end_with_parent() -> None:
+    """End this process when the one that started it is killed.
+
+    It would wait some minutes for the next task, and hold its tables in memory.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _mapped_frame(place: Path, small: Dataset) -> Any:
