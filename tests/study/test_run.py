@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 import warnings
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -124,9 +125,23 @@ def table():
     return X, y
 
 
+class AtOnce:
+    """A thread that does not wait until others do something else."""
+
+    def __init__(self, target, args, daemon):
+        self.start = lambda: target(*args)
+
+    def is_alive(self):
+        return False
+
+    def join(self):
+        pass
+
+
 @pytest.fixture
 def pool(monkeypatch):
-    """Other processes are started after the first fit."""
+    """Other processes are started after the first fit, and get work after the second."""
+    monkeypatch.setattr(engine, "threading", SimpleNamespace(Thread=AtOnce))
     monkeypatch.setattr(engine, "START_SECONDS", 0.0)
     monkeypatch.setattr(engine, "TRIAL_SECONDS", 0.0)
     monkeypatch.setattr(engine, "TRIAL_FITS", 0)

@@ -4,9 +4,11 @@ Fits run in this process until it is clear that they will take longer than it ta
 processes; then all cores take part. Every process maps the same tables. Only this process writes.
 """
 
+import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -39,6 +41,8 @@ START_SECONDS = 4.0  # with less work than this left, other processes would star
 TRIAL_SECONDS = 0.4  # how long this process works alone before it judges that ...
 TRIAL_FITS = 2  # ... and how many fits of every kind: the first loads what later ones use; ...
 LONG_TRIAL = 3.0  # ... unless they take long
+PORTION_SECONDS = 0.2  # of work that is handed to another process at once
+WAITING = 3  # portions for each process, at work and waiting
 SAME = ("splits", "sizes", "learners", "selection", "fill", "resample", "random_state")
 
 Progress = Callable[[int, int, float | None], Any]
@@ -248,21 +252,19 @@ class _Runner:
         with self._shared() as (folders, protocol):
             from joblib import Parallel, delayed
 
-            pool = Parallel(n_jobs=self.workers, return_as="generator_unordered", batch_size="auto")
-            calls = (
-                delayed(_work)(
-                    folders[task.dataset],
-                    self.study.methods[task.method],
-                    protocol,
-                    task,
-                    self.study.random_state,
-                )
-                for task in left
+            pool = Parallel(
+                n_jobs=self.workers,
+                return_as="generator_unordered",
+                batch_size=1,
+                pre_dispatch=f"{WAITING} * n_jobs",
             )
-            found = pool(calls)
+            common = folders, self.study.methods, protocol
+            seed, here = self.study.random_state, os.getpid()
+            found = pool(delayed(_work)(*common, some, seed, here) for some in self._portions(left))
             try:
-                for fit in found:
-                    self._keep(fit)
+                for fits in found:
+                    for fit in fits:
+                        self._keep(fit)
             except BrokenProcessPool:
                 raise StudyError(
                     "a process of the study died, for want of memory perhaps: what is done is "
@@ -271,8 +273,22 @@ class _Runner:
             finally:
                 found.close()
 
+    def _portions(self, left: Iterator[Task]) -> Iterator[list[Task]]:
+        """Tasks that take a process a fifth of a second, so that handing them over costs little."""
+        some: list[Task] = []
+        seconds = 0.0
+        for task in left:
+            some.append(task)
+            seconds += self.clock.mean((task.dataset, task.method))
+            if seconds >= PORTION_SECONDS:
+                yield some
+                some, seconds = [], 0.0
+        if some:
+            yield some
+
     def _alone(self, left: Iterator[Task]) -> bool:
-        """Work in this process; False once it is worth while to start others."""
+        """Work in this process until others are ready, where it is worth while to start them."""
+        starting: threading.Thread | None = None
         protocol = self.study.protocol(one_thread=self.workers == 1)
         began = time.perf_counter()
         for task in left:
@@ -280,13 +296,23 @@ class _Runner:
             if task.null_draw:
                 data = data.shuffled(task.null_draw, self.study.random_state)
             self._keep(_evaluated(data, self.study.methods[task.method], protocol, task))
-            spent = time.perf_counter() - began
-            tried = spent > TRIAL_SECONDS and self.clock.fewest() >= TRIAL_FITS
-            if self.workers > 1 and (tried or spent > LONG_TRIAL):
-                seconds = self.clock.left()
-                if seconds is None or seconds > START_SECONDS:
-                    return False
+            if starting is None and self.workers > 1 and self._worth_while(began):
+                starting = threading.Thread(target=_start, args=(self.workers,), daemon=True)
+                starting.start()
+            if starting is not None and not starting.is_alive():
+                return False
+        if starting is not None:
+            starting.join()
         return True
+
+    def _worth_while(self, began: float) -> bool:
+        """Whether enough is left for other processes to help."""
+        spent = time.perf_counter() - began
+        tried = spent > TRIAL_SECONDS and self.clock.fewest() >= TRIAL_FITS
+        if not tried and spent <= LONG_TRIAL:
+            return False
+        seconds = self.clock.left()
+        return seconds is None or seconds > START_SECONDS
 
     def _keep(self, fit: Fit) -> None:
         self.journal.write(fit)
@@ -322,17 +348,35 @@ def _with_ranking(task: Task, found: tuple[npt.NDArray[Any], bool] | None) -> Ta
     return replace(task, order=found[0].astype(np.int64), subset=found[1])
 
 
-def _work(folder: str, method: Any, protocol: Protocol, task: Task, random_state: int) -> Fit:
-    """One fit in another process."""
-    end_with_parent()
-    data = open_shared(folder)
-    if task.null_draw:
-        data = _shuffled(folder, task.null_draw, random_state)
-    return _evaluated(data, method, protocol, task)
+def _start(workers: int) -> None:
+    """Start other processes and let them load what fits need."""
+    from joblib import Parallel, delayed
+
+    Parallel(n_jobs=workers, batch_size=1)(delayed(_ready)(os.getpid()) for _ in range(workers))
 
 
-def _shuffled(folder: str, draw: int, random_state: int) -> Dataset:
-    return open_shared(folder).shuffled(draw, random_state)
+def _ready(parent: int) -> None:
+    end_with_parent(parent)
+    time.sleep(0.1)  # or the first that is there would take the places of the others
+
+
+def _work(
+    folders: dict[str, str],
+    methods: dict[str, Any],
+    protocol: Protocol,
+    tasks: list[Task],
+    random_state: int,
+    parent: int,
+) -> list[Fit]:
+    """Some fits in another process."""
+    end_with_parent(parent)
+    found = []
+    for task in tasks:
+        data = open_shared(folders[task.dataset])
+        if task.null_draw:
+            data = data.shuffled(task.null_draw, random_state)
+        found.append(_evaluated(data, methods[task.method], protocol, task))
+    return found
 
 
 def _evaluated(data: Dataset, method: Any, protocol: Protocol, task: Task) -> Fit:
@@ -403,6 +447,11 @@ class Clock:
         self.skip(kind)
         if self.progress is not None:
             self.progress(self.done, self.total, self.left())
+
+    def mean(self, kind: Any) -> float:
+        """Seconds of a fit of a kind; infinite where none has been seen."""
+        seconds, number = self._seconds[kind]
+        return seconds / number if number else float("inf")
 
     def fewest(self) -> int:
         """How many fits were done of the kind of which fewest were, among those not finished."""

@@ -56,12 +56,11 @@ def open_shared(folder: str) -> Dataset:
 
 
 @functools.cache
-def end_with_parent() -> None:
-    """End this process when the one that started it is killed.
+def end_with_parent(parent: int) -> None:
+    """End this process when the one that started it is killed, or has been already.
 
     It would wait some minutes for the next task, and hold its tables in memory.
     """
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
