@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help demo test slow lint format bench docs clean
+.PHONY: help demo test slow lint format bench studies docs clean
 
 help:
 	@echo "make demo    set up, make a cohort of patients and rank its columns"
@@ -12,6 +12,7 @@ help:
 	@echo "make lint    ruff, mypy and the order of the rooms"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   featly against its peers, in one run"
+	@echo "make studies published tables again, with a verdict on each claim (FEATLY_DATA names the data)"
 	@echo "make docs    build the documentation into docs/_build/html"
 
 $(BIN)/python:
@@ -47,6 +48,9 @@ format: $(VENV)/.made-lint
 
 bench: $(VENV)/.made-bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+studies: $(VENV)/.made-run
+	$(BIN)/python -m studies $(ARGS)
 
 docs: $(VENV)/.made-docs
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
