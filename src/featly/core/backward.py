@@ -55,10 +55,51 @@ def eliminate_small(
     order, rounds = np.empty(p, np.int64), np.zeros(p, np.int32)
     criterion, totals, gaps = np.zeros(p), np.empty(len(counts)), np.empty(len(counts))
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+    factored = False  # a constant inside would have the solver compiled once more, for that case
     done = _eliminate(
-        Z, Z.T @ Z, y, lower, upper, counts, kept, noise, order, rounds, criterion, totals, gaps
-    )
+        Z, Z.T @ Z, factored, y, lower, upper, counts, kept, noise, order, rounds, criterion,
+        totals, gaps,
+    )  # fmt: skip
     return (order, rounds, criterion, totals, gaps) if done else None
+
+
+@kernel
+def falling(scores, n, ranking, spare):
+    """``ranking[:n]``: positions of the first n scores, largest first, ties by position.
+
+    A merge sort of our own: numba's takes several seconds to compile.
+    """
+    for k in range(n):
+        ranking[k] = k
+    width = 1
+    while width < n:
+        for low in range(0, n, 2 * width):
+            middle, high = min(low + width, n), min(low + 2 * width, n)
+            left, right = low, middle
+            for k in range(low, high):
+                if right >= high or (
+                    left < middle and scores[ranking[left]] >= scores[ranking[right]]
+                ):
+                    spare[k] = ranking[left]
+                    left += 1
+                else:
+                    spare[k] = ranking[right]
+                    right += 1
+        for k in range(n):
+            ranking[k] = spare[k]
+        width *= 2
+
+
+@kernel
+def add_gram(K, before, block, factor):
+    """``K = before K + factor block' block`` in place; returns the trace."""
+    product = np.dot(block.T, block)
+    trace = 0.0
+    for i in range(len(K)):
+        for j in range(len(K)):
+            K[i, j] = before * K[i, j] + factor * product[i, j]
+        trace += K[i, i]
+    return trace
 
 
 @lane_kernel
@@ -71,20 +112,24 @@ def _weight(z, v):
 
 @kernel
 def _eliminate(
-    Z, K, y, lower, upper, counts, kept, noise, order, rounds, criterion, totals, gaps
+    Z, K, factored, y, lower, upper, counts, kept, noise, order, rounds, criterion, totals, gaps
 ):  # fmt: skip
     p, n = Z.shape
     remaining = np.arange(p)
     m = p
     v = np.zeros(n)
-    gradient = np.empty(n)
+    gradient, gathered = np.empty(n), np.empty(n)
     free = np.zeros(n + 1, np.int64)
     position = np.full(n, -1)
     inverse = np.empty((n, n))
     factor = np.empty((0, 0))
-    n_free, n_ready = 0, 0
+    zero = n - n  # a plain 0 would have the solver compiled once more, for that case
+    n_free, n_ready = zero, zero
     shift = 0.0
-    weights = np.empty(p)
+    weights, scores = np.empty(p), np.empty(p)
+    bits = scores.view(np.int64)
+    candidates, ranking, spare = np.empty(p, np.int64), np.empty(p, np.int64), np.empty(p, np.int64)
+    dropped = np.empty(p, np.bool_)
     trace = 0.0
     for i in range(n):
         trace += K[i, i]
@@ -98,7 +143,7 @@ def _eliminate(
         if trace <= 0 or (r > 0 and shift <= 0):
             return False
         if r == 0 or not 1 / 16 < trace / n / shift < 16:
-            n_ready = 0
+            n_ready = zero
         if n_ready == 0:
             shift = trace / n
         if r == 0 and m >= n:
@@ -116,7 +161,7 @@ def _eliminate(
                 position[i] = i
             n_free = n
         status, n_free, _, _, primal, dual = solve_active_set(
-            K, factor, False, shift, y, lower, upper, v, gradient, free, position, inverse,
+            K, factor, factored, shift, y, lower, upper, v, gradient, free, position, inverse,
             n_ready, n_free, 20 * n + 100, 1e-10,
         )  # fmt: skip
         n_ready = n_free
@@ -137,36 +182,20 @@ def _eliminate(
         totals[r] = total
         # ---- the worst of them: rounded scores, ties to the later column ----
         any_free = m > n_kept
-        candidates = np.empty(m, np.int64)
         c = 0
         for k in range(m):
             if not any_free or not kept[remaining[k]]:
                 candidates[c] = k
                 c += 1
-        scores = weights[candidates[:c]]
-        bits = scores.view(np.int64)
+        for k in range(c):
+            scores[k] = weights[candidates[k]]
         for k in range(c):
             bits[k] = (bits[k] + (1 << (DROPPED_BITS - 1))) & ~((1 << DROPPED_BITS) - 1)
-        if count < c:
-            limit = np.partition(scores, count - 1)[count - 1]
-            below = 0
-            for k in range(c):
-                below += scores[k] < limit
-            at_limit = count - below
-            chosen = np.empty(count, np.int64)
-            place = count - 1
-            for k in range(c - 1, -1, -1):
-                if scores[k] < limit:
-                    chosen[place] = k
-                    place -= 1
-                elif scores[k] == limit and at_limit > 0:
-                    at_limit -= 1
-                    chosen[place] = k
-                    place -= 1
-        else:
-            chosen = np.arange(c)
-        ranked = chosen[np.argsort(-scores[chosen], kind="mergesort")]
-        dropped = np.zeros(m, np.bool_)
+        falling(scores, c, ranking, spare)
+        n_worst = min(count, c)
+        ranked = ranking[c - n_worst : c]
+        for at in range(m):
+            dropped[at] = False
         for k in range(len(ranked)):
             at = candidates[ranked[k]]
             column = remaining[at]
@@ -180,20 +209,20 @@ def _eliminate(
         if count == 1:
             x = Z[order[m - 1]]
             trace = downdate_gram(K, x)
-            if n_free > 0 and not downdate_inverse(inverse, n_free, x[free[:n_free]]):
-                n_ready = 0
+            for k in range(n_free):
+                gathered[k] = x[free[k]]
+            if n_free > 0 and not downdate_inverse(inverse, n_free, gathered):
+                n_ready = zero
         else:
             block = np.empty((count, n))
             k = 0
             for at in range(m):
                 if dropped[at]:
-                    block[k] = Z[remaining[at]]
+                    for i in range(n):
+                        block[k, i] = Z[remaining[at], i]
                     k += 1
-            K -= np.dot(block.T, block)
-            n_ready = 0
-            trace = 0.0
-            for i in range(n):
-                trace += K[i, i]
+            trace = add_gram(K, 1.0, block, -1.0)
+            n_ready = zero
         left = 0
         for at in range(m):
             if not dropped[at]:
@@ -203,11 +232,9 @@ def _eliminate(
         if trace * REBUILD_TRACE < built:
             block = np.empty((m, n))
             for k in range(m):
-                block[k] = Z[remaining[k]]
-            K[:] = np.dot(block.T, block)
-            n_ready = 0
-            trace = 0.0
-            for i in range(n):
-                trace += K[i, i]
+                for i in range(n):
+                    block[k, i] = Z[remaining[k], i]
+            trace = add_gram(K, 0.0, block, 1.0)
+            n_ready = zero
             built = trace
     return True
