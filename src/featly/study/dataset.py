@@ -29,7 +29,7 @@ from featly.measures.recovery import Roles
 from featly.problem import read_target
 from featly.reading import read
 from featly.schema import Columns, Schema
-from featly.study.identifiers import _sounds_like_one, suspect_identifier
+from featly.study.identifiers import sounds_like_identifier, suspect_identifier
 
 __all__ = ["Dataset", "family_of", "take_rows"]
 
@@ -284,7 +284,7 @@ def _suspect_in(X: Any, table: Table) -> str | None:
     series = [
         pl.Series(name, list(_column(X, position)), strict=False)
         for position, name in enumerate(table.names)
-        if _sounds_like_one(name)
+        if sounds_like_identifier(name)
     ]
     return suspect_identifier(pl.DataFrame(series))
 

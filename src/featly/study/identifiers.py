@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["suspect_identifier"]
+__all__ = ["sounds_like_identifier", "suspect_identifier"]
 
 # one of these must be there; plurals are not, "persons" is a count
 WHO = (
@@ -85,7 +85,7 @@ def suspect_identifier(frame: "pl.DataFrame") -> str | None:
     texts = (pl.String, pl.Categorical, pl.Enum)
     found = []
     for name, dtype in frame.schema.items():
-        if not _sounds_like_one(name) or not (dtype.is_numeric() or dtype in texts):
+        if not sounds_like_identifier(name) or not (dtype.is_numeric() or dtype in texts):
             continue
         values = frame.get_column(name).drop_nulls()
         if dtype.is_float():  # whole numbers from a text file are floats
@@ -99,7 +99,8 @@ def suspect_identifier(frame: "pl.DataFrame") -> str | None:
     return min(found)[1] if found else None
 
 
-def _sounds_like_one(name: str) -> bool:
+def sounds_like_identifier(name: str) -> bool:
+    """Whether a name consists of words such as patient, id, number."""
     words = [word.lower() for word in PARTS.findall(name)]
     words = [part for word in words for part in _apart(word)]
     known = all(word in WHO + LABEL for word in words)

@@ -1,7 +1,8 @@
 """Doing the fits of a study: what is left of them, in this process and in others.
 
 Fits run in this process until it is clear that they will take longer than it takes to start other
-processes; then all cores take part. Every process maps the same tables. Only this process writes.
+processes, and on while those start; then they take over. Every process maps the same tables. Only
+this process writes.
 """
 
 import os
