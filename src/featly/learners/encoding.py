@@ -15,27 +15,16 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from featly.errors import DataError
-from featly.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
-from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
-from featly.reading import Reading, read
-from featly.schema import Columns, Schema
+from featly.rereading import Mixed, MixedReader
+from featly.schema import Schema
 
 __all__ = ["Encoder"]
 
 FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-
-LARGEST = 1e150  # a number whose square still is one
 
 
 @dataclass(frozen=True)
@@ -43,7 +32,7 @@ class _Block:
     """What the training rows said of one categorical column."""
 
     column: int
-    levels: dict[str, int]
+    levels: list[str]
     frequency: FloatArray
     scale: float
 
@@ -117,23 +106,11 @@ class Encoder(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        table, X = self._checked(X, self, reset=True)
-        self._schema: Schema | None = None
-        self._blocks: list[_Block] = []
-        if table is None:
-            self._numeric = np.arange(X.shape[1])
-            numbers = self._finite(X.astype(np.float64, copy=False))
-        else:
-            reading = read(table, Schema.of(self.schema))
-            numeric = np.flatnonzero(reading.columns.kinds != CATEGORICAL)
-            numbers = reading.source.load(numeric).T
-            empty = np.isnan(numbers).all(axis=0)
-            self._numeric = numeric[~empty]
-            numbers = self._finite(numbers[:, ~empty])
-            # an empty column has no kind yet: it may be text in other rows
-            codes = np.setdiff1d(np.arange(self.n_features_in_), self._numeric)
-            self._blocks = [self._block(table, reading.columns, int(column)) for column in codes]
-            self._schema = _as_read(table, reading.columns, codes)
+        self._reader = MixedReader(self.schema)
+        rows = self._reader.fit(X, self)
+        columns = self._reader.categorical.tolist()
+        self._blocks = [self._block(rows, k, column) for k, column in enumerate(columns)]
+        numbers = rows.numbers
         self._first, self._mean, variance = _moments(numbers)
         self.center_, self.scale_ = self._first + self._mean, self._unit(variance)
         widths = np.ones(self.n_features_in_, np.int64)
@@ -169,21 +146,15 @@ class Encoder(TransformerMixin, BaseEstimator):
         -------
         Z : float64 array
         """
-        table, X = self._checked(X, owner, reset=False)
-        if table is None and self._blocks:
-            table = ArrayTable(X)
-        if table is None:
-            return self._scaled(X.astype(np.float64, copy=False))
-        reading = self._read(table)
-        scaled = self._scaled(reading.source.load(self._numeric).T)
+        rows = self._reader.read(X, owner)
+        scaled = self._scaled(rows.numbers)
         if not self._blocks:
             return scaled
         out = np.zeros((len(scaled), self.starts_[-1]))
-        out[:, self.starts_[:-1][self._numeric]] = scaled
-        for block in self._blocks:
+        out[:, self.starts_[:-1][self._reader.numeric]] = scaled
+        for block, codes in zip(self._blocks, rows.codes, strict=True):
             low = self.starts_[block.column]
-            codes, levels = _levels(table, reading.columns, block.column)
-            out[:, low : low + len(block.levels)] = _indicators(codes, levels, block)
+            out[:, low : low + len(block.levels)] = _indicators(codes, block)
         return out
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Any:
@@ -201,7 +172,7 @@ class Encoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         levels: dict[int, list[str | None]] = {
-            block.column: list(block.levels) for block in self._blocks
+            block.column: [*block.levels] for block in self._blocks
         }
         return np.array(
             [
@@ -212,77 +183,13 @@ class Encoder(TransformerMixin, BaseEstimator):
             dtype=object,
         )
 
-    # ---- reading ----------------------------------------------------------------------------
-    def _checked(self, X: Any, owner: BaseEstimator, *, reset: bool) -> tuple[Table | None, Any]:
-        """A frame or an array of texts as a table, or an array of numbers."""
-        refuse_shapes(X)
-        if is_frame(X):
-            table = open_table(X)
-            validate_data(owner, X, reset=reset, skip_check_array=True)
-            for count, unit in ((X.shape[1], "feature"), (X.shape[0], "sample")):
-                if count == 0:
-                    raise DataError(f"X has 0 {unit}(s): a minimum of 1 is required")
-            return table, X
-        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
-            X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
-        if scipy.sparse.issparse(X):
-            X = X.toarray()
-        textual = getattr(X, "dtype", np.dtype(float)).kind in "OUST"
-        dtype = None if textual else "numeric"
-        X = check_array(X, dtype=dtype, ensure_all_finite=False, estimator=owner, input_name="X")
-        validate_data(owner, X, reset=reset, skip_check_array=True)
-        if X.dtype.kind == "O" and not any(isinstance(v, str) for v in X.flat):
-            X, textual = np.where(np.array(None) == X, np.nan, X).astype(np.float64), False
-        if textual:
-            return open_table(X), X
-        return (None if self.schema is None else ArrayTable(X)), X
-
-    def _read(self, table: Table) -> Reading:
-        """Other rows, read as the training rows were: their own dtypes have no say."""
-        return read(table, self._schema or Schema(continuous=self._numeric.tolist()))
-
-    def _finite(self, numbers: FloatArray) -> FloatArray:
-        """The same numbers, or DataError for one that is too large."""
-        with np.errstate(invalid="ignore"):
-            huge = np.abs(numbers) > LARGEST
-        if huge.any():
-            row, column = np.argwhere(huge)[0]
-            self._blame(numbers[row, column], int(row), int(column))
-        return numbers
-
-    def _blame(self, value: float, row: int, column: int) -> None:
-        name = self._name(int(self._numeric[column]))
-        if np.isinf(value):
-            raise DataError(
-                f"column {name!r} has an infinite value (inf) in row {row}: correct it, or make "
-                "it missing"
-            )
-        raise DataError(
-            f"column {name!r} has a value as large as {value:.3g} in row {row}, whose square "
-            "overflows: correct it, or divide the column by a large number"
-        )
-
-    def _name(self, column: int) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        return f"x{column}" if names is None else str(names[column])
-
     # ---- learning ---------------------------------------------------------------------------
-    def _block(self, table: Table, columns: Columns, column: int) -> _Block:
-        codes, levels = _levels(table, columns, column)
-        counts: dict[str, int] = {}
-        for level, count in zip(
-            levels, np.bincount(codes, minlength=len(levels) + 1)[1:], strict=True
-        ):
-            if count:
-                counts[level] = counts.get(level, 0) + int(count)
-        frequency = np.array(list(counts.values()), np.float64) / max(sum(counts.values()), 1)
-        variance = 1 - float(frequency @ frequency) if len(counts) > 1 else 0.0
-        return _Block(
-            column,
-            {level: place for place, level in enumerate(counts)},
-            frequency,
-            float(self._unit(np.array([variance]))[0]),
-        )
+    def _block(self, rows: Mixed, k: int, column: int) -> _Block:
+        levels = list(self._reader.levels[k])
+        counts = np.bincount(rows.codes[k], minlength=len(levels) + 1)[1:]
+        frequency = counts / max(counts.sum(), 1)
+        variance = 1 - float(frequency @ frequency) if len(levels) > 1 else 0.0
+        return _Block(column, levels, frequency, float(self._unit(np.array([variance]))[0]))
 
     def _unit(self, variance: FloatArray) -> FloatArray:
         """What to multiply by; columns that do not vary become 0."""
@@ -292,7 +199,7 @@ class Encoder(TransformerMixin, BaseEstimator):
         return np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
 
     def _scaled(self, numbers: FloatArray) -> FloatArray:
-        scaled = (self._finite(numbers) - self._first - self._mean) * self.scale_
+        scaled = (numbers - self._first - self._mean) * self.scale_
         scaled[np.isnan(scaled)] = 0.0
         return scaled
 
@@ -313,33 +220,8 @@ def _moments(numbers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return first, mean, np.einsum("ij,ij->j", offset, offset) / count
 
 
-def _as_read(table: Table, columns: Columns, codes: Codes) -> Schema:
-    """The kinds that a table was read with, levels of ordinal columns spelt out, by position."""
-    given = columns.levels
-    ordinal: dict[str | int, Sequence[Any]] = {
-        column: given[column] if column in given else table.texts(column)[1]
-        for column in np.flatnonzero(columns.kinds == ORDINAL).tolist()
-        if column not in codes and (column in given or columns.inferred[column] != CONTINUOUS)
-    }
-    rest = np.setdiff1d(np.arange(len(columns.kinds)), [*codes, *ordinal])
-    return Schema(categorical=codes.tolist(), ordinal=ordinal, continuous=rest.tolist())
-
-
-def _levels(table: Table, columns: Columns, column: int) -> tuple[Codes, list[str]]:
-    """A column as codes from 1, 0 where missing, and the levels as text.
-
-    The number 1 is the level "1" in whole and in real numbers: a gap turns one into the other.
-    """
-    if columns.inferred[column] != CONTINUOUS:
-        codes, levels = table.texts(column)
-        return codes, [str(level) for level in levels]
-    codes, levels = ArrayTable(table.numbers([column])).texts(0)
-    return codes, [str(int(level) if level.is_integer() else level) for level in levels]
-
-
-def _indicators(codes: Codes, levels: list[str], block: _Block) -> FloatArray:
-    place = np.array([-1, *(block.levels.get(level, -1) for level in levels)])[codes]
-    hot = place[:, None] == np.arange(len(block.levels))
+def _indicators(codes: Codes, block: _Block) -> FloatArray:
+    hot = codes[:, None] == np.arange(1, len(block.levels) + 1)
     out = (hot - block.frequency) * block.scale
     out[codes == 0] = 0.0
     return out
