@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from featly import ConvergenceWarning, DataError
 from featly.errors import ParameterError
 from featly.learners import Encoder, LinearSVM
-from featly.learners.linear_svm import _middle_bias, _votes
+from featly.learners.voting import middle_bias, votes
 from tests.reference.learners import best_bias, machine, objective, winner
 
 
@@ -99,21 +99,21 @@ def test_the_bias_is_the_middle_of_the_best_ones(seed, n, coarse, weighted):
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     C = np.where(y > 0, 0.3, 0.1 if weighted else 0.3)
-    assert _middle_bias(values, y, C) == pytest.approx(best_bias(values, y, C), abs=1e-9)
+    assert middle_bias(values, y, C) == pytest.approx(best_bias(values, y, C), abs=1e-9)
 
 
 def test_prices_that_cancel_but_for_rounding_leave_an_interval():
     y, C = np.array([1.0, 1.0, 1.0, -1.0]), np.array([0.1, 0.1, 0.1, 0.3])
     assert C[:3].sum() > C[3]
-    assert _middle_bias(np.zeros(4), y, C) == 0
-    assert _middle_bias(np.zeros(4), -y, C) == 0
+    assert middle_bias(np.zeros(4), y, C) == 0
+    assert middle_bias(np.zeros(4), -y, C) == 0
 
 
 def test_margins_that_are_equal_but_for_rounding_leave_the_first_class():
     ring = np.array([[-1e3, 1e3, -1e3], [1e3, -1e3, 1e3]])
     blurred = ring * [1, 1 + 1e-15, 1]
-    assert (_votes(blurred, 3) == _votes(ring, 3)).all()
-    assert _votes(blurred, 3).argmax(axis=1).tolist() == [0, 0]
+    assert (votes(blurred, 3) == votes(ring, 3)).all()
+    assert votes(blurred, 3).argmax(axis=1).tolist() == [0, 0]
 
 
 def test_a_small_price_still_tells_classes_apart():

@@ -23,6 +23,7 @@ from featly.core.parallel import single_threaded_blas
 from featly.core.svm import SVMDual
 from featly.errors import ConvergenceWarning, ParameterError
 from featly.learners.encoding import Encoder
+from featly.learners.voting import checked_sizes, decided, decision, middle_bias
 from featly.problem import read_target
 from featly.schema import Schema
 
@@ -160,7 +161,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         Z = self._encoder.transform_for(self, X)
         values = Z @ self.coef_.T + self.intercept_
-        return _decision(values, self._least, len(self.classes_))
+        return decision(values, self._least, len(self.classes_))
 
     def predict(self, X: Any) -> Any:
         """The class of every row.
@@ -174,7 +175,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         labels : array of shape (n_rows,)
         """
         values = self.decision_function(X)
-        return self.classes_[_decided(values)]
+        return self.classes_[decided(values)]
 
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]) -> Any:
         """Train on the first k columns for every k in `sizes`, and predict other rows.
@@ -208,7 +209,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
         Z, other = encoder.fit_transform(X), encoder.transform(X_test)
-        sizes = _checked_sizes(sizes, encoder.n_features_in_)
+        sizes = checked_sizes(sizes, encoder.n_features_in_)
         codes, classes = read_target(y, len(Z), type(self).__name__, many_classes=True)
         machines = self._machines(codes, classes)
         found = np.empty((len(sizes), len(other)), np.int64)
@@ -219,7 +220,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 kernel.grow(int(encoder.starts_[size]))
                 values = np.column_stack([machine.solve(kernel) for machine in machines])
                 least = np.array([machine.least for machine in machines])
-                found[k] = _decided(_decision(values, least, len(classes)))
+                found[k] = decided(decision(values, least, len(classes)))
                 gaps[k] = [machine.gap for machine in machines]
         self._warn_of_gaps(gaps)
         return classes[found]
@@ -254,41 +255,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,  # the caller of fit
             )
-
-
-def _checked_sizes(sizes: Sequence[int], n_features: int) -> list[int]:
-    found = [int(size) for size in sizes]
-    rising = found == sorted(set(found)) and found == list(sizes)
-    if not found or not rising or found[0] < 1 or found[-1] > n_features:
-        raise ParameterError(
-            f"sizes={list(sizes)!r}: give counts of columns from 1 to {n_features}, ascending"
-        )
-    return found
-
-
-# ---- from margins to classes ---------------------------------------------------------------------
-def _decision(values: FloatArray, least: FloatArray, n_classes: int) -> FloatArray:
-    """Margins of every pair as one value a row, or for many classes one a class."""
-    values = np.where(np.abs(values) <= least, 0.0, values)
-    return values[:, 0] if n_classes == 2 else _votes(values, n_classes)
-
-
-def _votes(values: FloatArray, n_classes: int) -> FloatArray:
-    """Votes of the pairs, with the margins as a fraction that never outweighs a vote."""
-    votes = np.zeros((len(values), n_classes))
-    margins = np.zeros_like(votes)
-    for (a, b), value in zip(combinations(range(n_classes), 2), values.T, strict=True):
-        votes[:, a] += value <= 0
-        votes[:, b] += value > 0
-        margins[:, a] -= value
-        margins[:, b] += value
-    # equal sums of margins must tie, however they were rounded
-    return votes + np.round(margins / (3 * (np.abs(margins) + 1)), 9)
-
-
-def _decided(values: FloatArray) -> npt.NDArray[Any]:
-    """Positions of the winning classes."""
-    return (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
 
 
 # ---- machines along a list of columns ------------------------------------------------------------
@@ -359,7 +325,7 @@ class _Machine:
 
     def _certify(self, values: FloatArray, trace: float) -> None:
         """Bias, duality gap and least margin of the solution, from w . z of the training rows."""
-        self.bias = _middle_bias(values, self.y, self.C)
+        self.bias = middle_bias(values, self.y, self.C)
         quadratic = float(self.coef @ values) / 2
         loss = float(self.C @ np.maximum(0.0, 1 - self.y * (values + self.bias)))
         dual = float(np.abs(self.coef).sum()) - quadratic
@@ -367,19 +333,3 @@ class _Machine:
         # smaller margins are rounding errors: which side they fall on would be chance
         summed = 0.01 + float(np.abs(self.coef).sum()) * trace / len(self.rows)
         self.least = NEAR * float(np.abs(values).max()) + ROUNDING * summed
-
-
-def _middle_bias(values: FloatArray, y: FloatArray, C: FloatArray) -> float:
-    """The bias b of least loss sum_i C_i max(0, 1 - y_i (values_i + b)).
-
-    Where all of an interval is best, its middle: else the bias would depend on the way to the
-    solution. The loss bends at b = y_i - values_i, and its slope grows by C_i there.
-    """
-    bends = y - values
-    order = np.argsort(bends, kind="stable")
-    slope = np.cumsum(C[order]) - C[y > 0].sum()
-    flat = 1e-12 * C.sum()
-    best = int(np.argmax(slope >= -flat))
-    low = bends[order[best]]
-    high = bends[order[best + 1]] if slope[best] <= flat else low
-    return float(low + high) / 2

@@ -1,0 +1,5 @@
+"""Kernels on mixed columns."""
+
+from featly.kernels.clinical import ClinicalKernel
+
+__all__ = ["ClinicalKernel"]

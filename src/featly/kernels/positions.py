@@ -1,0 +1,72 @@
+"""Mixed rows on the lines of the clinical kernel, one a column."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from featly.core.clinical import code_positions, number_positions, ranges
+from featly.rereading import Mixed, MixedReader
+from featly.schema import Schema
+
+__all__ = ["Positions"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Positions:
+    """Where rows lie, with ranges and levels learnt from the training rows.
+
+    Parameters
+    ----------
+    schema : Schema, dict or None
+        The kinds of the columns, where dtypes do not tell.
+
+    Attributes
+    ----------
+    reader : MixedReader
+    low, span : float arrays
+        Smallest value and range of every numeric column.
+    n_rows : int
+        Training rows.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly.kernels import ClinicalKernel
+    >>> from featly.kernels.positions import Positions
+    >>> lines = Positions(None)
+    >>> lines.fit(pl.DataFrame({"age": [40, 60], "sex": ["f", "m"]}), ClinicalKernel())
+    array([[0., 1.],
+           [2., 4.]])
+    """
+
+    def __init__(self, schema: Schema | dict[str, Any] | None) -> None:
+        self.reader = MixedReader(schema)
+
+    def fit(self, X: Any, owner: BaseEstimator) -> FloatArray:
+        """Learn from the training rows; their positions, columns x rows."""
+        rows = self.reader.fit(X, owner)
+        self.n_rows = rows.n_rows
+        self.low, self.span = ranges(np.ascontiguousarray(rows.numbers.T))
+        return self._placed(rows, 0)
+
+    def of(self, X: Any, owner: BaseEstimator, first_row: int | None = None) -> FloatArray:
+        """Positions of other rows.
+
+        A missing value lies where no other row is, as long as tables differ in `first_row`; by
+        default these rows come after the training rows.
+        """
+        first = self.n_rows if first_row is None else first_row
+        return self._placed(self.reader.read(X, owner), first)
+
+    def _placed(self, rows: Mixed, first_row: int) -> FloatArray:
+        numbers = np.ascontiguousarray(rows.numbers.T)
+        placed = number_positions(numbers, self.low, self.span, first_row)
+        if len(rows.codes) == 0:
+            return placed
+        z = np.empty((self.reader.n_features, rows.n_rows))
+        z[self.reader.numeric] = placed
+        z[self.reader.categorical] = code_positions(rows.codes, first_row)
+        return z
