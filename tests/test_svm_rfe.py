@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from featly import SVMRFE, ConvergenceWarning, DataError
 from featly.core.backward import eliminate_small
 from featly.core.sources import DenseSource
-from featly.elimination import svm_rfe
+from featly.elimination import linear_machine, svm_rfe
 from featly.elimination.backward import eliminate, schedule
 from tests.reference.columns import atoms, standardised
 from tests.reference.svm import svm_rfe as naive_rfe
@@ -144,7 +144,7 @@ def test_gram_matrix_is_rebuilt_when_little_of_it_is_left():
     X, y = expression(n=40, p=60, seed=8)
     X[:, 56:] *= 1e6
     source = DenseSource(X)
-    machine = svm_rfe._LinearMachine(source, y * 2.0 - 1, np.ones(40), variance=1.0)
+    machine = linear_machine.LinearMachine(source, y * 2.0 - 1, np.ones(40), variance=1.0)
     machine.criterion()
     machine.drop(np.array([56]))
     machine.drop(np.array([56, 57, 58]))
@@ -165,8 +165,8 @@ def test_factor_route_ranks_as_the_gram_route(monkeypatch, n, p):
     X, y = expression(n=n, p=p, seed=4)
     frame = pl.DataFrame(X).with_columns(kind=pl.Series(np.array(list("xyz"))[np.arange(n) % 3]))
     gram = SVMRFE(step=1, C=0.1).fit(frame, y)
-    monkeypatch.setattr(svm_rfe, "MOST_DENSE_ROWS", 1)
-    monkeypatch.setattr(svm_rfe, "FACTOR_SHARE", 1)
+    monkeypatch.setattr(linear_machine, "MOST_DENSE_ROWS", 1)
+    monkeypatch.setattr(linear_machine, "FACTOR_SHARE", 1)
     factor = SVMRFE(step=1, C=0.1).fit(frame, y)
     assert np.array_equal(gram.order_, factor.order_)
     assert factor.duality_gap_.max() < 1e-8
@@ -354,7 +354,7 @@ def test_small_tables_take_the_loop(monkeypatch):
 def test_a_poor_solution_warns(monkeypatch):
     X, y = expression(p=20)
     monkeypatch.setattr(svm_rfe, "MOST_ROWS", 0)  # the loop for small tables does not come here
-    monkeypatch.setattr(svm_rfe.SVMDual, "solve", _poor(svm_rfe.SVMDual.solve))
+    monkeypatch.setattr(linear_machine.SVMDual, "solve", _poor(linear_machine.SVMDual.solve))
     with pytest.warns(ConvergenceWarning, match="round 0") as caught:
         SVMRFE(step=10).fit(X, y)
     assert caught[0].filename == __file__  # it points at the caller

@@ -122,7 +122,8 @@ def test_interior_start_and_fallback(monkeypatch):
     C = np.full(80, 1.0)
     expected = SVMDual(y, C)
     expected.solve(X @ X.T, 6)
-    monkeypatch.setattr(svm, "COLD_ROWS", 0)
+    monkeypatch.setattr(svm, "FREE_ROWS", 0)
+    monkeypatch.setattr(svm, "WORK_SHARE", 1e30)  # the active set gives up at once
     monkeypatch.setattr(svm, "DIRECT_INVERSE", 0)
     inside = SVMDual(y, C)
     inside.solve(X @ X.T, 6)

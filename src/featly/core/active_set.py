@@ -160,40 +160,46 @@ def _fix(free, k, step, b, lower, upper):
 @kernel
 def solve_active_set(
     K, A, factored, shift, y, lower, upper, b, gradient, free, position, inverse,
-    n_ready, n_free, max_changes, tolerance,
+    n_ready, n_free, max_changes, max_work, tolerance,
 ):  # fmt: skip
     """Solve from the feasible point `b`; all arrays from `b` to `inverse` are updated in place.
 
     ``free[:n_free]`` are the free variables, of which the first `n_ready` are in `inverse`
-    already; ``position[i]`` is the place of i in `free` or -1.
+    already; ``position[i]`` is the place of i in `free` or -1. It gives up after `max_changes`
+    variables freed or fixed, or once the squared numbers of free variables, summed over the
+    steps, exceed `max_work`: where most variables end up free, there are faster ways.
 
     Returns (status, n_free, bias, changes, primal objective, dual objective).
     """
     n = len(y)
-    waiting = free[n_ready:n_free].copy()
+    n_waiting = n_free - n_ready
+    waiting = np.empty(n_waiting + 2, np.int64)
+    for k in range(n_waiting):
+        waiting[k] = free[n_ready + k]
+        position[waiting[k]] = -1
     n_free = n_ready
-    for i in waiting:
-        position[i] = -1
-    n_waiting = len(waiting)
     step = np.empty(n + 1)
     z = np.empty(n)
     _gradient(K, A, factored, y, b, gradient)
     bias = 0.0
     changes = 0
+    work = 0.0
     refinements = 0
     best_residual = np.inf
     fresh = False
     status = CONVERGED
     while True:
-        if changes > max_changes:
+        work += float(n_free) * n_free
+        if changes > max_changes or work > max_work:
             status = TOO_MANY_CHANGES
             break
         entering = -1
         if n_waiting > 0:
             n_waiting -= 1
             entering = waiting[n_waiting]
-        elif n_free == 0:
-            # no free variable to tell the bias: look for a pair that wants to move
+        elif n_free <= 1:
+            # one variable cannot move by itself, and if it sits on a bound its gradient says
+            # nothing of the bias: look for the pair that wants to move most, which then can
             up, down = -1, -1
             for i in range(n):
                 if b[i] < upper[i] and (up < 0 or gradient[i] < gradient[up]):
@@ -209,7 +215,18 @@ def solve_active_set(
                 elif down >= 0:
                     bias = -gradient[down]
                 break
-            entering = up
+            if n_free == 1:
+                only = free[0]
+                inside = lower[only] < b[only] < upper[only]
+                if not inside and only != up and only != down:
+                    n_free = _shrink(inverse, free, position, n_free, 0)
+            if position[up] < 0:
+                waiting[n_waiting] = up
+                n_waiting += 1
+            if position[down] < 0:
+                waiting[n_waiting] = down
+                n_waiting += 1
+            continue
         else:
             # the optimum over the free variables: inverse (-gradient - bias), summing to zero
             total, ones_ones, ones_rhs = 0.0, 0.0, 0.0

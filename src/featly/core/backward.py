@@ -162,7 +162,7 @@ def _eliminate(
             n_free = n
         status, n_free, _, _, primal, dual = solve_active_set(
             K, factor, factored, shift, y, lower, upper, v, gradient, free, position, inverse,
-            n_ready, n_free, 20 * n + 100, 1e-10,
+            n_ready, n_free, 20 * n + 100, np.inf, 1e-10,
         )  # fmt: skip
         n_ready = n_free
         gaps[r] = (primal - dual) / max(abs(primal), 2.2e-308)

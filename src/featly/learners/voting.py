@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from featly.core.svm import middle_bias
 from featly.errors import ParameterError
 
 __all__ = ["checked_sizes", "decided", "decision", "middle_bias", "votes"]
@@ -47,19 +48,3 @@ def votes(values: FloatArray, n_classes: int) -> FloatArray:
 def decided(values: FloatArray) -> npt.NDArray[Any]:
     """Positions of the winning classes."""
     return (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
-
-
-def middle_bias(values: FloatArray, y: FloatArray, C: FloatArray) -> float:
-    """The bias b of least loss sum_i C_i max(0, 1 - y_i (values_i + b)).
-
-    Where all of an interval is best, its middle: else the bias would depend on the way to the
-    solution. The loss bends at b = y_i - values_i, and its slope grows by C_i there.
-    """
-    bends = y - values
-    order = np.argsort(bends, kind="stable")
-    slope = np.cumsum(C[order]) - C[y > 0].sum()
-    flat = 1e-12 * C.sum()
-    best = int(np.argmax(slope >= -flat))
-    low = bends[order[best]]
-    high = bends[order[best + 1]] if slope[best] <= flat else low
-    return float(low + high) / 2
