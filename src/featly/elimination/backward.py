@@ -41,7 +41,7 @@ class Elimination:
     criterion : float array
         Its importance in that round.
     totals : list of float
-        The sum of the importances of all columns in every round.
+        The sum of the importances of all columns in every round, negative ones left out.
     interrupted : bool
         Whether Ctrl-C ended it early; the columns left are then ordered by their last importance.
     """
@@ -54,9 +54,10 @@ class Elimination:
 
     @property
     def share(self) -> np.ndarray:
-        """`criterion` as a share of its sum over the columns of that round."""
+        """`criterion` as a share of its sum over the columns of that round; 0 where negative."""
         totals = np.array(self.totals)[self.round]
-        return np.divide(self.criterion, totals, out=np.zeros(len(totals)), where=totals > 0)
+        gains = np.maximum(self.criterion, 0.0)
+        return np.divide(gains, totals, out=np.zeros(len(totals)), where=totals > 0)
 
 
 def check_schedule(step: Step, fine_below: int | None) -> None:
@@ -199,4 +200,4 @@ def _record(
     found.order[end - len(columns) : end] = columns
     found.round[columns] = number
     found.criterion[columns] = current[positions]
-    found.totals.append(float(current.sum()))
+    found.totals.append(float(np.maximum(current, 0.0).sum()))

@@ -49,7 +49,7 @@ class GaussianMachine:
         self._built = 0
 
     def criterion(self) -> np.ndarray:
-        """How much ||w||^2 changes without each of the columns that are left."""
+        """How much ||w||^2 falls without each of the columns that are left; it may rise too."""
         if self._distances is None:
             self._distances = squared_distances(self.source.gram())
             self._built = self.source.n_features
@@ -62,10 +62,10 @@ class GaussianMachine:
         self.gaps.append(self._dual.gap)
         atoms = self.source.load(np.arange(self.source.n_features))
         v = self._dual.coef
-        changes = np.abs(
-            margin_changes(atoms, self.source.atoms, v, self._distances, gamma, self.source.n_jobs)
+        changes = margin_changes(
+            atoms, self.source.atoms, v, self._distances, gamma, self.source.n_jobs
         )
-        changes[changes <= ROUNDING * float(np.abs(v) @ K @ np.abs(v))] = 0.0
+        changes[np.abs(changes) <= ROUNDING * float(np.abs(v) @ K @ np.abs(v))] = 0.0
         return changes
 
     def drop(self, positions: np.ndarray) -> None:

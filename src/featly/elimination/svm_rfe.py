@@ -50,8 +50,8 @@ class SVMRFE(Ranker):
 
     .. math:: q_f = v' K_f v, \qquad v_i = \alpha_i y_i
 
-    With the ``"rbf"`` kernel it is the change of :math:`\|w\|^2` when the column is left out and
-    the coefficients stay. The SVM is solved to machine precision and says so (`duality_gap_`): at
+    With the ``"rbf"`` kernel it is how much :math:`\|w\|^2` falls when the column is left out and
+    the coefficients stay; columns without which it rises go first. The SVM is solved to machine precision and says so (`duality_gap_`): at
     the usual tolerance of 1e-3 most positions of the ranking are noise.
 
     Parameters

@@ -132,9 +132,32 @@ class ClinicalKernel(BaseEstimator):
         """
         lines = Positions(self.schema)
         z = lines.fit(X, self)
-        self.weights_ = self._checked_weights(lines)
-        self._lines, self._z = lines, z
+        self.adopt(lines, z, self)
         return self
+
+    def adopt(self, lines: Positions, positions: FloatArray, owner: BaseEstimator) -> None:
+        """Take over what a learner with this kernel inside has read.
+
+        Parameters
+        ----------
+        lines : Positions
+            Fitted.
+        positions : float array of shape (n_features, n_rows)
+            Of the training rows.
+        owner : estimator
+            Whose columns they are.
+        """
+        self.weights_ = self._checked_weights(lines)
+        self._lines, self._z = lines, positions
+        self.n_features_in_ = owner.n_features_in_
+        if hasattr(owner, "feature_names_in_"):
+            self.feature_names_in_ = owner.feature_names_in_
+
+    @property
+    def parts(self) -> tuple[Positions, FloatArray, FloatArray]:
+        """How rows are read, where the training rows lie, and the weights of the columns."""
+        check_is_fitted(self)
+        return self._lines, self._z, self.weights_
 
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
         """Similarity of rows to the training rows, or to those of `Y`.

@@ -1,7 +1,8 @@
 """Classifiers that judge a selection: ours where scikit-learn has none, and names for all."""
 
+from featly.learners.clinical_svc import ClinicalSVC
 from featly.learners.encoding import Encoder
 from featly.learners.linear_svm import LinearSVM
 from featly.learners.names import LEARNERS, make_learner
 
-__all__ = ["LEARNERS", "Encoder", "LinearSVM", "make_learner"]
+__all__ = ["LEARNERS", "ClinicalSVC", "Encoder", "LinearSVM", "make_learner"]

@@ -10,20 +10,18 @@ Cortes, C. and Vapnik, V. (1995), Support-vector networks, *Machine Learning* 20
 
 import warnings
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from featly.core.parallel import single_threaded_blas
-from featly.core.svm import SVMDual
 from featly.errors import ConvergenceWarning, ParameterError
 from featly.learners.encoding import Encoder
-from featly.learners.voting import checked_sizes, decided, decision, middle_bias
+from featly.learners.machines import PairMachine, checked_prices, pair_machines
+from featly.learners.voting import checked_sizes, decided, decision
 from featly.problem import read_target
 from featly.schema import Schema
 
@@ -33,8 +31,6 @@ FloatArray = npt.NDArray[np.float64]
 
 MOST_DENSE_ROWS = 1024  # above this, and ...
 FACTOR_SHARE = 4  # ... this many times more rows than columns, nothing n x n is made
-NEAR = 1e-6  # a margin of this share of the largest one is none ...
-ROUNDING = 1e-12  # ... nor is one of this share of what was summed up to it
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
@@ -119,7 +115,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
         if y is None:
             raise ParameterError(
                 "LinearSVM requires y to be passed, but the target y is None: give the class of "
@@ -137,7 +132,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             kernel = _Kernel(Z, Z[:0])
             kernel.grow(Z.shape[1])
             for machine in machines:
-                machine.solve(kernel)
+                kernel.solve(machine)
         self.coef_ = np.array([machine.coef @ Z[machine.rows] for machine in machines])
         self.intercept_ = np.array([machine.bias for machine in machines])
         self.duality_gap_ = np.array([machine.gap for machine in machines])
@@ -206,7 +201,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         >>> LinearSVM().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
-        self._check_parameters()
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
         Z, other = encoder.fit_transform(X), encoder.transform(X_test)
         sizes = checked_sizes(sizes, encoder.n_features_in_)
@@ -218,7 +212,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             kernel = _Kernel(Z, other)
             for k, size in enumerate(sizes):
                 kernel.grow(int(encoder.starts_[size]))
-                values = np.column_stack([machine.solve(kernel) for machine in machines])
+                values = np.column_stack([kernel.solve(machine) for machine in machines])
                 least = np.array([machine.least for machine in machines])
                 found[k] = decided(decision(values, least, len(classes)))
                 gaps[k] = [machine.gap for machine in machines]
@@ -226,25 +220,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return classes[found]
 
     # ---- parts ------------------------------------------------------------------------------
-    def _check_parameters(self) -> None:
-        number = isinstance(self.C, int | float | np.integer | np.floating)
-        if isinstance(self.C, bool) or not number or not 0 < self.C < np.inf:
-            raise ParameterError(f"C={self.C!r}: give a positive finite number")
-
-    def _machines(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any]) -> list["_Machine"]:
-        C = self._prices(codes, classes)
-        return [_Machine(codes, pair, C) for pair in combinations(range(len(classes)), 2)]
-
-    def _prices(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:
-        if self.class_weight is None:
-            return np.full(len(codes), float(self.C))
-        try:
-            weights = compute_class_weight(self.class_weight, classes=classes, y=classes[codes])
-        except ValueError as problem:
-            raise ParameterError(f"class_weight={self.class_weight!r}: {problem}") from None
-        if not (np.isfinite(weights).all() and (weights > 0).all()):
-            raise ParameterError(f"class_weight={self.class_weight!r}: weights must be positive")
-        return self.C * weights[codes]
+    def _machines(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any]) -> list[PairMachine]:
+        prices = checked_prices(self.C, self.class_weight, codes, classes)
+        return pair_machines(codes, len(classes), prices)
 
     def _warn_of_gaps(self, gaps: FloatArray) -> None:
         if gaps.max() > 1e-6:
@@ -284,52 +262,9 @@ class _Kernel:
             self._cross += self.other[:, self.used : count] @ new.T
         self.used = count
 
-    def of(self, rows: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-        """Gram matrices of some training rows, and from the other rows to them."""
-        if len(rows) == len(self._gram):
-            return self._gram, self._cross
-        return np.ascontiguousarray(self._gram[np.ix_(rows, rows)]), self._cross[:, rows]
-
-
-class _Machine:
-    """One pair of classes."""
-
-    def __init__(self, codes: npt.NDArray[Any], pair: tuple[int, int], C: FloatArray) -> None:
-        self.rows = np.flatnonzero(np.isin(codes, pair))
-        self.y = np.where(codes[self.rows] == pair[1], 1.0, -1.0)
-        self.C = C[self.rows]
-        self.dual = SVMDual(self.y, self.C)
-        self.bias = self.gap = self.least = 0.0
-
-    @property
-    def coef(self) -> FloatArray:
-        """alpha_i y_i, so that w = Z' coef."""
-        return self.dual.coef
-
-    def solve(self, kernel: _Kernel) -> FloatArray:
-        """Solve on the columns that the kernel has, and evaluate on its other rows."""
-        if kernel.tall:
-            A = np.ascontiguousarray(kernel.Z[self.rows, : kernel.used].T)
-            self.dual.solve_factor(A)
-            w = A @ self.coef
-            values, other = w @ A, kernel.other[:, : kernel.used] @ w
-            trace = float(np.vdot(A, A))
-        else:
-            K, cross = kernel.of(self.rows)
-            self.dual.forget_inverse()
-            self.dual.solve(K, kernel.used)
-            values, other = K @ self.coef, cross @ self.coef
-            trace = float(np.trace(K))
-        self._certify(values, trace)
-        return other + self.bias
-
-    def _certify(self, values: FloatArray, trace: float) -> None:
-        """Bias, duality gap and least margin of the solution, from w . z of the training rows."""
-        self.bias = middle_bias(values, self.y, self.C)
-        quadratic = float(self.coef @ values) / 2
-        loss = float(self.C @ np.maximum(0.0, 1 - self.y * (values + self.bias)))
-        dual = float(np.abs(self.coef).sum()) - quadratic
-        self.gap = (quadratic + loss - dual) / (quadratic + loss)
-        # smaller margins are rounding errors: which side they fall on would be chance
-        summed = 0.01 + float(np.abs(self.coef).sum()) * trace / len(self.rows)
-        self.least = NEAR * float(np.abs(values).max()) + ROUNDING * summed
+    def solve(self, machine: PairMachine) -> FloatArray:
+        """Solve a machine on the columns that are in; margins of the other rows."""
+        if self.tall:
+            A = np.ascontiguousarray(self.Z[machine.rows, : self.used].T)
+            return machine.solve_factor(A, self.other[:, : self.used])
+        return machine.solve(self._gram, self._cross, self.used)
