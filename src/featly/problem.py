@@ -36,10 +36,13 @@ class Problem:
     y: np.ndarray
     classes: np.ndarray
 
-    def moments(self, *, by_class: bool = False, complete_for: str | None = None) -> Moments:
+    def moments(
+        self, *, by_class: bool = False, complete_for: str | None = None, instead: str = ""
+    ) -> Moments:
         """Moments of the columns; infinite values are an error that names them.
 
-        With `complete_for`, the name of a method that needs complete columns, so are missing ones.
+        With `complete_for`, the name of a method that needs complete columns, so are missing ones;
+        `instead` is a variant of it that does not.
         """
         found = (
             self.source.moments(self.y, len(self.classes)) if by_class else self.source.moments()
@@ -48,7 +51,7 @@ class Problem:
         if odd.any():
             self._blame_infinite(int(np.flatnonzero(odd)[0]))
         if complete_for is not None:
-            self._require_complete(found, complete_for)
+            self._require_complete(found, complete_for, instead)
         return found
 
     def _column(self, feature: int) -> np.ndarray:
@@ -67,7 +70,7 @@ class Problem:
             "squares overflow: divide the column by a large number"
         )
 
-    def _require_complete(self, found: Moments, method: str) -> None:
+    def _require_complete(self, found: Moments, method: str, instead: str) -> None:
         short = found.count.sum(axis=0) < self.source.n_rows
         categorical = np.flatnonzero(self.source.kinds == CATEGORICAL)
         if len(categorical):
@@ -84,7 +87,8 @@ class Problem:
         also = f", and {others} other column{'s' * (others > 1)}" if others else ""
         kinds = [kind for code, kind in enumerate(KINDS) if (self.columns.kinds == code).any()]
         able = [set(methods_that(missing=True, kind=kind)) for kind in kinds]
-        others_do = ", ".join(sorted(set.intersection(*able)))
+        named = [instead] if instead else []
+        others_do = ", ".join(named + sorted(set.intersection(*able)))
         advice = f", or use a method that takes missing values: {others_do}" if others_do else ""
         raise DataError(
             f"column {self.columns.names[feature]!r} has a missing value (NaN) in row {row}{also}: "

@@ -71,6 +71,10 @@ def test_everything_a_machine_asks_is_what_the_definition_says(case):
     )
     assert columns.product(v) == pytest.approx(K.sum(0) @ v, **close)
     assert np.linalg.matrix_rank(K.sum(0)) <= columns.rank
+    present = np.vstack([~np.isnan(numbers), codes > 0])
+    alike = K * (present[:, :, None] & present[:, None, :])
+    expected = np.einsum("i,fij,j->f", v, alike, v)
+    assert columns.forms(v, gaps=False) == pytest.approx(expected, **close)
     half = np.arange(0, len(K), 2)
     part = columns.view(half)
     assert part.forms(v) == pytest.approx(columns.forms(v)[half], abs=0)

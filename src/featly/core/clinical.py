@@ -222,15 +222,25 @@ def _mirror(K):
 
 # ---- sums along the line --------------------------------------------------------------------
 @kernel
-def _forms(order, line, places, v, low, high, out):
-    """``out[k] = v' K_f v`` for f = places[k], k from `low` to `high`."""
+def _forms(order, line, places, v, gaps, low, high, out):
+    """``out[k] = v' K_f v`` for f = places[k], k from `low` to `high`.
+
+    Without `gaps`, less what the similarity of a missing value to itself adds.
+    """
     n = len(v)
     for k in range(low, high):
         f = places[k]
         rows, z = order[f], line[f]
         form = 0.0
         total, first, second = 0.0, 0.0, 0.0
-        for i in range(n - 1):
+        start = 0
+        if not gaps:
+            while start < n and z[start] < 0.0:  # missing values come first
+                start += 1
+        if start == n:
+            out[k] = 0.0
+            continue
+        for i in range(start, n - 1):
             total += v[rows[i]]
             gap = z[i + 1] - z[i]
             if gap > 1.0:
@@ -370,12 +380,16 @@ class ClinicalColumns:
         other._places = self._places[features]
         return other
 
-    def forms(self, v: FloatArray) -> FloatArray:
-        """``v' K_f v`` of every column, in O(n p)."""
+    def forms(self, v: FloatArray, gaps: bool = True) -> FloatArray:
+        """``v' K_f v`` of every column, in O(n p).
+
+        Without `gaps`, less :math:`v_i^2` for every missing value: what it adds by being like
+        itself says nothing of the column.
+        """
         out = np.empty(self.n_features)
 
         def one(block: tuple[int, int]) -> None:
-            _forms(self._order, self._line, self._places, v, *block, out)
+            _forms(self._order, self._line, self._places, v, gaps, *block, out)
 
         run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return out

@@ -25,7 +25,8 @@ class ClinicalMachine:
         Whether the importance of a column is how much ||w||^2 changes when its kernel is taken
         out of the *mean* (eq. 4-5 of Paul et al.), instead of out of the sum.
     most_dense_rows : int
-        With more rows than this, a product with the kernel is a pass over the columns.
+        With more rows than this (4,096 by default), a product with the kernel is a pass over
+        the columns.
 
     Attributes
     ----------
@@ -40,13 +41,14 @@ class ClinicalMachine:
         C: np.ndarray,
         *,
         renormalised: bool = False,
-        most_dense_rows: int = MOST_DENSE_ROWS,
+        most_dense_rows: int | None = None,
     ) -> None:
         self.columns = columns
         self.y, self.C = y, C
         self.renormalised = renormalised
         self.gaps: list[float] = []
-        self._dense = columns.n_rows <= most_dense_rows
+        most = MOST_DENSE_ROWS if most_dense_rows is None else most_dense_rows
+        self._dense = columns.n_rows <= most
         self._gram: np.ndarray | None = None
         self._built = 0
         self._dual = SVMDual(y, C, n_jobs=columns.n_jobs) if self._dense else None
@@ -56,7 +58,8 @@ class ClinicalMachine:
     def criterion(self) -> np.ndarray:
         """The importance of the columns that are left."""
         coef = self._solve_dense() if self._dense else self._solve_free()
-        forms = self.columns.forms(coef)
+        # a gap is like itself, which makes ||w|| larger and no column better
+        forms = self.columns.forms(coef, gaps=self.renormalised)
         forms[forms <= ROUNDING * float(coef @ coef) * self.columns.n_rows] = 0.0
         p = len(forms)
         # of two columns both are as far from their mean, and of one nothing is left: there the

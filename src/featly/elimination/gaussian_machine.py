@@ -66,6 +66,11 @@ class GaussianMachine:
             atoms, self.source.atoms, v, self._distances, gamma, self.source.n_jobs
         )
         changes[np.abs(changes) <= ROUNDING * float(np.abs(v) @ K @ np.abs(v))] = 0.0
+        # a column that does not vary changes nothing, but it is no better than one that disturbs
+        constant = self.variance <= 0
+        if constant.any():
+            least = min(float(changes.min()), 0.0)
+            changes[constant] = least - 1e-6 * abs(least)
         return changes
 
     def drop(self, positions: np.ndarray) -> None:

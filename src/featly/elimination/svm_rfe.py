@@ -50,9 +50,11 @@ class SVMRFE(Ranker):
 
     .. math:: q_f = v' K_f v, \qquad v_i = \alpha_i y_i
 
-    With the ``"rbf"`` kernel it is how much :math:`\|w\|^2` falls when the column is left out and
-    the coefficients stay; columns without which it rises go first. The SVM is solved to machine precision and says so (`duality_gap_`): at
-    the usual tolerance of 1e-3 most positions of the ranking are noise.
+    without what a gap adds by being like itself: a column of gaps is worth nothing. With the
+    ``"rbf"`` kernel it is how much :math:`\|w\|^2` falls when the column is left out and the
+    coefficients stay; columns without which it rises go first. The SVM is solved to machine
+    precision and says so (`duality_gap_`): at the usual tolerance of 1e-3 most positions of the
+    ranking are noise.
 
     Parameters
     ----------
@@ -259,7 +261,8 @@ class SVMRFE(Ranker):
         self, problem: Problem, y: np.ndarray, C: np.ndarray
     ) -> tuple[Elimination, np.ndarray]:
         """Linear and rbf kernels: columns centred and scaled."""
-        moments = problem.moments(complete_for=type(self).__name__)
+        name = type(self).__name__
+        moments = problem.moments(complete_for=name, instead=f"{name}(kernel='clinical')")
         center, variance = centers_and_variances(problem.source, moments)
         scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
         source = problem.source.scaled(center, scale)
