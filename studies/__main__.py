@@ -14,12 +14,12 @@ from typing import Any
 from featly.study import Results, Study
 
 FOLDER = Path(__file__).parent
-NAMES = ("book-chapter-3",)
+NAMES = ("book-chapter-3", "heterogeneous", "heterogeneous-learners")
 LEFT_OUT = ("names", "kinds", "roles")  # of the datasets: long, and made anew from the seed
 
 
-def document(study: Study, results: Results) -> dict[str, Any]:
-    """What is committed of a study."""
+def document(study: Study, results: Results, extras: dict[str, Any]) -> dict[str, Any]:
+    """What is committed of a study; `extras` are of its own making, such as curves to draw."""
     about = dict(results.about)
     about["datasets"] = {
         name: {part: value for part, value in data.items() if part not in LEFT_OUT}
@@ -41,6 +41,7 @@ def document(study: Study, results: Results) -> dict[str, Any]:
         "summary": summaries,
         "counts": verdicts.counts(),
         "verdicts": verdicts.table().to_dicts(),
+        **extras,
     }
 
 
@@ -53,10 +54,12 @@ def main() -> None:
     for name in arguments.names or NAMES:
         if name not in NAMES:
             parser.error(f"no study {name}; there are {', '.join(NAMES)}")
-        study = import_module(f"studies.{name.replace('-', '_')}").study()
+        module = import_module(f"studies.{name.replace('-', '_')}")
+        study = module.study()
         results = study.run(FOLDER / "runs" / name, n_jobs=arguments.jobs, verbose=True)
         print(results.verdicts())
-        text = json.dumps(document(study, results), indent=1, default=_plain)
+        extras = module.extras(results) if hasattr(module, "extras") else {}
+        text = json.dumps(document(study, results, extras), indent=1, default=_plain)
         (FOLDER / "results" / f"{name}.json").write_text(text + "\n")
 
 

@@ -94,7 +94,7 @@ def page_of(folder, **studies):
     from studies.__main__ import _plain, document
 
     for name, study in studies.items():
-        text = json.dumps(document(study, study.run()), default=_plain)
+        text = json.dumps(document(study, study.run(), {}), default=_plain)
         (folder / f"{name}.json").write_text(text)
     return runpy.run_path(str(ROOT / "docs" / "conf.py"))["reproduced"](folder)
 

@@ -37,7 +37,7 @@ def test_registry_tells_the_truth(name):
     method, cls = METHODS[name], method_class(name)
     assert issubclass(cls, Ranker | SubsetSelector)
     assert method.kinds == cls._kinds
-    assert method.missing == cls._missing
+    assert method.missing == cls()._missing  # of SVMRFE it depends on the kernel
     assert method.sparse == cls._sparse
     assert method.many_classes == cls._many_classes
     assert method.uses == cls._uses

@@ -19,8 +19,10 @@ class Method:
     ----------
     path : str
         ``"module:Class"``.
-    family : {"filter", "elimination"}
-        A filter scores every column once; an elimination drops the worst ones round by round.
+    family : {"filter", "elimination", "embedded", "wrapper"}
+        A filter scores every column once; an elimination drops the worst ones round by round; an
+        embedded method reads the columns' worth off one model; a wrapper tries sets of columns
+        with a learner.
     tier : {"stable", "historical"}
         Stable: agrees with an independent program or a proof, on real data. Historical: built
         from its description, no independent check exists.
@@ -37,7 +39,7 @@ class Method:
     """
 
     path: str
-    family: Literal["filter", "elimination"]
+    family: Literal["filter", "elimination", "embedded", "wrapper"]
     tier: Literal["stable", "historical"]
     summary: str
     kinds: tuple[str, ...]
@@ -66,17 +68,65 @@ METHODS: dict[str, Method] = {
         uses=("keep",),
         cost="n p, one pass",
     ),
+    "univariate-test": Method(
+        path="featly.filters.univariate_test:UnivariateTest",
+        family="filter",
+        tier="stable",
+        summary="a test of each column by its kind: Welch's t, Kruskal-Wallis, Fisher's exact",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p, n log n for ranks; tables by their margins",
+    ),
     "svm-rfe": Method(
         path="featly.elimination.svm_rfe:SVMRFE",
         family="elimination",
         tier="stable",
-        summary="backward elimination by the weights of a linear support vector machine",
+        summary="backward elimination by a support vector machine: linear, clinical or Gaussian",
         kinds=("continuous", "ordinal", "categorical"),
         missing=False,
         sparse=True,
         many_classes=False,
         uses=("keep",),
         cost="n² p, + n² a round; n p² a round where n is much larger",
+    ),
+    "mkl-rfe": Method(
+        path="featly.elimination.mkl_rfe:MKLRFE",
+        family="elimination",
+        tier="stable",
+        summary="backward elimination by the weights of a kernel a column, for mixed columns",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=False,
+        uses=("keep",),
+        cost="n² p, some ten times a round",
+    ),
+    "forest": Method(
+        path="featly.embedded.forest_ranker:ForestRanker",
+        family="embedded",
+        tier="stable",
+        summary="random forest: accuracy lost out of bag when a column is permuted",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="trees x n √p log n",
+    ),
+    "hybrid-forward": Method(
+        path="featly.wrappers.hybrid_forward:HybridForward",
+        family="wrapper",
+        tier="historical",
+        summary="numbers and categories ranked apart, merged by what a learner makes of them",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p, + n (5-nn: n²) for each step of the merge",
     ),
 }
 

@@ -1,0 +1,419 @@
+r"""One p-value a column, by the test that suits its kind.
+
+.. math::
+
+    F_j = \frac{\sum_c w_c (\bar x_c - \tilde x)^2 / (k - 1)}
+               {1 + \frac{2 (k - 2)}{k^2 - 1} \sum_c \frac{(1 - w_c / w)^2}{n_c - 1}}, \qquad
+    w_c = \frac{n_c}{s_c^2}, \quad w = \sum_c w_c, \quad \tilde x = \sum_c \frac{w_c}{w} \bar x_c
+
+for numbers, with two classes the square of Welch's t. Welch, B. L. (1951), On the comparison of
+several mean values: an alternative approach, *Biometrika* 38, 330-336. For categories Fisher's
+exact test, whose formula is in :mod:`featly.core.contingency`; ranks are compared in
+:mod:`featly.core.rank_tests`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.core.contingency import chi2_tail, chi_squared, count_tables, fisher
+from featly.core.ordering import best_first, rounded
+from featly.core.parallel import run_blocks, split
+from featly.core.rank_tests import kruskal_wallis
+from featly.core.sources import DenseSource, Moments
+from featly.core.tails import f_tail, false_discovery_rates
+from featly.errors import ParameterError
+from featly.filters.f_test import f_statistic
+from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.progress import progress_bar
+from featly.schema import Schema
+
+__all__ = ["ColumnTests", "UnivariateTest", "column_tests"]
+
+TESTS_OF_NUMBERS = ("welch", "student", "f", "kruskal-wallis")
+TESTS_OF_CATEGORIES = ("fisher", "chi2")
+
+
+class UnivariateTest(Ranker):
+    r"""Rank columns of any kind by the p-value of a test of each by itself.
+
+    The score is the evidence :math:`-\log_{10} p`, which compares across kinds and across columns
+    with different numbers of missing values: a missing value is left out of its column, nothing
+    else. It goes on where p is too small for a number.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
+    continuous : {"welch", "student", "f", "kruskal-wallis"}, default="welch"
+        The test of continuous columns. "welch": Welch's t, with more than two classes Welch's
+        analysis of variance; classes may differ in their variance. Where it is not defined (a
+        class has one value; of more than two classes, one is constant) the pooled test stands in.
+        "student": t with a pooled variance, with more classes F. "f": F, that is, :class:`FTest`.
+        "kruskal-wallis": compares ranks, corrected for ties; with two classes it is the normal
+        approximation of the Mann-Whitney test, without continuity correction.
+    ordinal : {"welch", "student", "f", "kruskal-wallis"}, default="kruskal-wallis"
+        The test of ordinal columns.
+    categorical : {"fisher", "chi2"}, default="fisher"
+        The test of categorical columns. "fisher": Fisher's exact test, two-sided; for tables
+        larger than 2 x 2 that of Freeman and Halton. "chi2": Pearson's, without correction.
+    n_draws : int, default=10000
+        Random tables for a table that is too large for the exact sum. p is then
+        :math:`(1 + \text{number as extreme}) / (1 + n_{draws})`, at least
+        :math:`1 / (1 + n_{draws})`.
+    random_state : int, default=0
+        Seed of the random tables. They depend on it and on the counts of the levels and classes,
+        so neither the order of the rows nor that of the columns changes a p-value.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `keep` is used.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (columns tested, columns in all).
+
+    Attributes
+    ----------
+    test_ : array of str of shape (n_features,)
+        Which test each column had: "welch t", "welch f", "student t", "f", "kruskal-wallis",
+        "fisher exact", "fisher monte carlo" or "chi2".
+    statistic_ : float array of shape (n_features,)
+        t, positive where the mean is larger in the second of two classes; F; H of Kruskal and
+        Wallis; :math:`\chi^2`; for Fisher's test :math:`-\log_{10}` of the probability of the
+        observed table, the smaller of which count as more extreme.
+    p_value_ : float array of shape (n_features,)
+        1 for a column that is constant or has too few values for a test, 0 for numbers that are
+        constant within each class but not overall.
+    q_value_ : float array of shape (n_features,)
+        Benjamini-Hochberg over all columns, whatever their test.
+    tie_break_ : float array of shape (n_features,)
+        What orders columns of equal score: the evidence of the F-test or of the chi-squared test;
+        0 where no other column has the same score.
+    interrupted_ : bool
+        Whether Ctrl-C came. Columns whose table was still to be tested then have "chi2".
+    order_, ranking_, scores_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`.
+
+    See Also
+    --------
+    FTest : The F-test of numbers alone.
+
+    Notes
+    -----
+    Fisher's test is exact for all tables of 2 x 2 and 2 x 3 and for larger ones as long as half of
+    their columns can be filled in at most 262,144 ways: with two classes about 5 levels at 300
+    rows or 10 at 100, with three 3 levels at 100 rows. Others are tested by random tables, and
+    `test_` says so.
+
+    References
+    ----------
+    Welch, B. L. (1951), On the comparison of several mean values, *Biometrika* 38, 330-336.
+    Kruskal, W. H. and Wallis, W. A. (1952), Use of ranks in one-criterion variance analysis,
+    *J. Amer. Statist. Assoc.* 47, 583-621. Freeman, G. H. and Halton, J. H. (1951), Note on an
+    exact treatment of contingency, *Biometrika* 38, 141-149. Patefield, W. M. (1981), Algorithm
+    AS 159, *Applied Statistics* 30, 91-97. Benjamini, Y. and Hochberg, Y. (1995), Controlling the
+    false discovery rate, *J. R. Statist. Soc. B* 57, 289-300.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly import UnivariateTest
+    >>> frame = pl.DataFrame({
+    ...     "age": [41, 52, 38, 60, 47, 55, 49, 58],
+    ...     "sex": ["f", "m", "f", "m", "m", "f", "f", "m"],
+    ...     "grade": [1, 1, 2, 1, 3, 2, 3, None],
+    ...     "smoker": ["no", "no", "no", "no", "yes", "yes", "yes", "yes"],
+    ... })
+    >>> outcome = ["well"] * 4 + ["ill"] * 4
+    >>> test = UnivariateTest(schema={"ordinal": ["grade"]}).fit(frame, outcome)
+    >>> test.table().select("feature", "test", pl.col("p_value").round(4))
+    shape: (4, 3)
+    ┌─────────┬────────────────┬─────────┐
+    │ feature ┆ test           ┆ p_value │
+    │ ---     ┆ ---            ┆ ---     │
+    │ str     ┆ str            ┆ f64     │
+    ╞═════════╪════════════════╪═════════╡
+    │ smoker  ┆ fisher exact   ┆ 0.0286  │
+    │ grade   ┆ kruskal-wallis ┆ 0.0396  │
+    │ age     ┆ welch t        ┆ 0.4686  │
+    │ sex     ┆ fisher exact   ┆ 1.0     │
+    └─────────┴────────────────┴─────────┘
+    """
+
+    _kinds = ("continuous", "ordinal", "categorical")
+    _missing = True
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        continuous: str = "welch",
+        ordinal: str = "kruskal-wallis",
+        categorical: str = "fisher",
+        n_draws: int = 10_000,
+        random_state: int = 0,
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.continuous = continuous
+        self.ordinal = ordinal
+        self.categorical = categorical
+        self.n_draws = n_draws
+        self.random_state = random_state
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _choices(self) -> dict[str, Any]:
+        names = ("continuous", "ordinal", "categorical", "n_draws", "random_state")
+        return {name: getattr(self, name) for name in names}
+
+    def _check_parameters(self) -> None:
+        check_choices(**self._choices())
+
+    def _rank(self, problem: Problem) -> Ranking:
+        with progress_bar(self.verbose, "Tests", unit="columns") as progress:
+            found = column_tests(problem, **self._choices(), n_jobs=self.n_jobs, progress=progress)
+        order = found.order()
+        ranking = Ranking(
+            order=keep_first(order, problem.columns.keep),
+            scores=found.score,
+            extra={
+                "statistic": found.statistic,
+                "p_value": found.p_value,
+                "q_value": false_discovery_rates(found.p_value, order),
+                "test": found.test,
+            },
+            attributes={"tie_break": found.tie_break, "interrupted": found.interrupted},
+        )
+        if found.interrupted:
+            raise interrupted(ranking)
+        return ranking
+
+
+# ---- for methods that build on the tests ----------------------------------------------------
+@dataclass(frozen=True)
+class ColumnTests:
+    """The test of every column of a problem; see :class:`UnivariateTest` for the entries."""
+
+    test: np.ndarray
+    statistic: np.ndarray
+    p_value: np.ndarray
+    score: np.ndarray
+    tie_break: np.ndarray
+    interrupted: bool = False
+
+    def order(self) -> np.ndarray:
+        """Columns by score, then by `tie_break`, then by position."""
+        first = best_first(self.tie_break)
+        return first[best_first(self.score[first])]
+
+
+def check_choices(
+    *, continuous: Any, ordinal: Any, categorical: Any, n_draws: Any, random_state: Any
+) -> None:
+    """ParameterError for a choice that :func:`column_tests` does not know."""
+    for kind, given, known in (
+        ("continuous", continuous, TESTS_OF_NUMBERS),
+        ("ordinal", ordinal, TESTS_OF_NUMBERS),
+        ("categorical", categorical, TESTS_OF_CATEGORIES),
+    ):
+        if not isinstance(given, str) or given not in known:
+            raise ParameterError(f"{kind}={given!r}: give one of {', '.join(map(repr, known))}")
+    for name, number, least in (("n_draws", n_draws, 1), ("random_state", random_state, 0)):
+        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        if not whole or number < least:
+            raise ParameterError(f"{name}={number!r}: give a whole number from {least}")
+
+
+def column_tests(
+    problem: Problem,
+    *,
+    continuous: str = "welch",
+    ordinal: str = "kruskal-wallis",
+    categorical: str = "fisher",
+    n_draws: int = 10_000,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+) -> ColumnTests:
+    """Test every column of a problem by itself.
+
+    The parameters are those of :class:`UnivariateTest`, unchecked (`check_choices` does that).
+    On Ctrl-C, what was done is returned, and `interrupted` says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.base import Problem
+    >>> from featly.reading import read
+    >>> from featly.schema import Schema
+    >>> X = np.array([[0.0, 3.1], [1.1, 2.0], [4.0, 2.9], [5.2, 1.8]])
+    >>> reading = read(X, Schema())
+    >>> y = np.array([0, 0, 1, 1])
+    >>> found = column_tests(Problem(reading.source, reading.columns, y, np.unique(y)))
+    >>> found.order().tolist(), found.test.tolist()
+    ([0, 1], ['welch t', 'welch t'])
+    """
+    kinds = problem.columns.kinds
+    moments = problem.moments(by_class=True)  # refuses infinite values, whatever the test
+    test = np.empty(len(kinds), object)
+    statistic, p, score, tie_break = (np.zeros(len(kinds)) for _ in range(4))
+    stopped = False
+    found: Any
+    for kind, name in ((CONTINUOUS, continuous), (ORDINAL, ordinal), (CATEGORICAL, categorical)):
+        columns = np.flatnonzero(kinds == kind)
+        if len(columns) == 0:
+            continue
+        if kind == CATEGORICAL:
+            report = _shifted(progress, len(kinds) - len(columns))
+            *found, tie_break[columns], stopped = _compare_levels(
+                problem, columns, name, n_draws, random_state, n_jobs, report
+            )
+        elif name == "kruskal-wallis":
+            found = _compare_ranks(problem, columns, n_jobs)
+        else:
+            found = _compare_means(moments, columns, name, n_jobs)
+        test[columns], statistic[columns], p[columns], score[columns] = found
+    tied = _tied(score)
+    tie_break[~tied] = 0.0
+    numbers = np.flatnonzero(tied & (kinds != CATEGORICAL))
+    tie_break[numbers] = f_tail(*f_statistic(_taken(moments, numbers)))[1]
+    if progress is not None and not stopped:
+        progress(len(kinds), len(kinds))
+    return ColumnTests(test, statistic, p, score, tie_break, stopped)
+
+
+def _shifted(
+    progress: Callable[[int, int], Any] | None, done: int
+) -> Callable[[int, int], Any] | None:
+    """Progress of a part, told as progress of the whole, of which `done` came before."""
+    if progress is None:
+        return None
+    return lambda part, total: progress(done + part, done + total)
+
+
+def _tied(score: np.ndarray) -> np.ndarray:
+    """Where another column has the same score, to the digits that make an order."""
+    _, which, count = np.unique(rounded(score), return_inverse=True, return_counts=True)
+    return count[which] > 1
+
+
+def _taken(moments: Moments, columns: np.ndarray) -> Moments:
+    return Moments(*(part[:, columns] for part in (moments.count, moments.mean, moments.m2)))
+
+
+# ---- numbers --------------------------------------------------------------------------------
+def _compare_ranks(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> tuple[Any, ...]:
+    source = problem.source.view(columns)
+    statistic, freedom = kruskal_wallis(source, problem.y, len(problem.classes), n_jobs)
+    return "kruskal-wallis", statistic, *chi2_tail(statistic, freedom)
+
+
+def _compare_means(
+    moments: Moments, columns: np.ndarray, name: str, n_jobs: int | None
+) -> list[np.ndarray]:
+    """Test, statistic, p and evidence of some columns, by Welch, Student or F."""
+    two = len(moments.count) == 2 and name != "f"
+
+    def one(block: tuple[int, int]) -> tuple[np.ndarray, ...]:
+        part = _taken(moments, columns[slice(*block)])
+        statistic, d1, d2 = f_statistic(part)
+        test = np.full(len(statistic), "student t" if two else "f", object)
+        if name == "welch":
+            other, e1, e2, defined = welch_statistic(part)
+            test[defined] = "welch t" if two else "welch f"
+            statistic, d1, d2 = (
+                np.where(defined, mine, pooled)
+                for mine, pooled in ((other, statistic), (e1, d1), (e2, d2))
+            )
+        p, evidence = f_tail(statistic, d1, d2)
+        if two:
+            # adding 0.0 makes 0.0 of -0.0
+            statistic = np.sqrt(statistic) * np.sign(part.mean[1] - part.mean[0]) + 0.0
+        return test, statistic, p, evidence
+
+    parts = run_blocks(one, split(len(columns), 4096), n_jobs)
+    return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+
+def welch_statistic(
+    moments: Moments,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Welch's F of every column, its degrees of freedom, and whether it is defined.
+
+    Classes without a value in a column do not count for it. It is defined where all others have
+    two values or more, and none is constant; of two classes, one may be. Elsewhere it is 0 with
+    one degree of freedom each.
+    """
+    present = moments.count > 0
+    n_classes = present.sum(axis=0)
+    freedom = np.where(present, np.maximum(moments.count - 1, 1), np.inf)
+    # squared standard errors of the class means
+    error = np.where(present, moments.m2 / freedom / np.maximum(moments.count, 1), np.inf)
+    smallest = error.min(axis=0)
+    constant = (error == 0).sum(axis=0)
+    defined = (n_classes > 1) & (constant < np.where(n_classes == 2, 2, 1))
+    defined &= ~(moments.count == 1).any(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # relative to the largest weight, which may be infinite
+        weight = np.where(error == smallest, 1.0, smallest / error)
+        share = weight / weight.sum(axis=0)
+        # relative to the surest mean, so that equal means give exactly zero
+        surest = error.argmin(axis=0)
+        offset = moments.mean - moments.mean[surest, np.arange(len(surest))]
+        offset = np.where(present, offset, 0.0)
+        apart = offset - (share * offset).sum(axis=0)
+        between = np.where(apart == 0, 0.0, apart**2 / error).sum(axis=0)
+        doubt = ((1 - share) ** 2 / freedom).sum(axis=0)
+        square = n_classes**2 - 1.0
+        statistic = between / (n_classes - 1) / (1 + 2 * (n_classes - 2) / square * doubt)
+        d2 = square / (3 * doubt)
+    d1 = np.where(defined, n_classes - 1.0, 1.0)
+    return np.where(defined, statistic, 0.0), d1, np.where(defined, d2, 1.0), defined
+
+
+# ---- categories -----------------------------------------------------------------------------
+def _compare_levels(
+    problem: Problem,
+    columns: np.ndarray,
+    name: str,
+    n_draws: int,
+    random_state: int,
+    n_jobs: int | None,
+    progress: Callable[[int, int], Any] | None,
+) -> tuple[Any, ...]:
+    """Test, statistic, p and evidence, then that of chi-squared, and whether Ctrl-C came."""
+    source = problem.source
+    assert isinstance(source, DenseSource)  # no other holds categories
+    tables = count_tables(
+        source.codes,
+        source.place[columns],
+        np.diff(source.atoms)[columns],
+        problem.y,
+        len(problem.classes),
+        n_jobs,
+    )
+    statistic, freedom = chi_squared(tables, n_jobs)
+    p, evidence = chi2_tail(statistic, freedom)
+    if name == "chi2":
+        return name, statistic, p, evidence, evidence, False
+    found = fisher(
+        tables, n_draws=n_draws, random_state=random_state, n_jobs=n_jobs, progress=progress
+    )
+    tested = ~np.isnan(found.log_p)
+    test = np.where(found.drawn, "fisher monte carlo", "fisher exact").astype(object)
+    test[~tested] = "chi2"
+    return (
+        test,
+        np.where(tested, 0.0 - found.log_probability / np.log(10), statistic),
+        np.where(tested, np.exp(found.log_p), p),
+        np.where(tested, 0.0 - found.log_p / np.log(10), evidence),
+        evidence,
+        not tested.all(),
+    )
