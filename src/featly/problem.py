@@ -4,16 +4,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import column_or_1d
 
 from featly.core.sources import Moments, Source
-from featly.errors import DataError
+from featly.errors import DataError, ParameterError
 from featly.frames import absent, values_of
 from featly.kinds import CATEGORICAL, KINDS
 from featly.registry import methods_that
 from featly.schema import Columns
 
-__all__ = ["Problem", "read_target"]
+__all__ = ["Problem", "read_target", "row_prices"]
 
 
 @dataclass(frozen=True)
@@ -151,3 +152,41 @@ def read_target(
             "classes (PairwiseRanker) and joint elimination (MulticlassSVMRFE) are to come"
         )
     return labels.astype(np.int64), classes
+
+
+def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """C of every row of a machine with prices by class, or ParameterError.
+
+    Parameters
+    ----------
+    C : float
+    class_weight : dict, "balanced" or None
+    codes : int array
+        Class of every row, as a position in `classes`.
+    classes : array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.problem import row_prices
+    >>> row_prices(2, {"a": 3}, np.array([0, 0, 1]), np.array(["a", "b"]))
+    array([6., 6., 2.])
+    """
+    number = isinstance(C, int | float | np.integer | np.floating)
+    if isinstance(C, bool) or not number or not 0 < C < np.inf:
+        raise ParameterError(f"C={C!r}: give a positive finite number")
+    if class_weight is None:
+        return np.full(len(codes), float(C))
+    if isinstance(class_weight, dict):
+        absent = [label for label in class_weight if label not in classes]
+        if absent:
+            raise ParameterError(
+                f"class_weight names {absent[0]!r}, which is no class; the classes are "
+                f"{classes.tolist()}"
+            )
+    elif class_weight != "balanced":
+        raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
+    by_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    if not (np.isfinite(by_class).all() and (by_class > 0).all()):
+        raise ParameterError(f"class_weight={class_weight!r}: weights must be positive")
+    return float(C) * by_class[codes]

@@ -89,7 +89,7 @@ def test_weights_of_columns():
 
 
 @pytest.mark.parametrize("C", [0, -1.0, np.inf, "much", True])
-def test_C_must_be_positive(C):
+def test_price_must_be_positive(C):
     X, y = mixed(20)
     with pytest.raises(ParameterError, match="C="):
         ClinicalSVC(C=C).fit(X, y)

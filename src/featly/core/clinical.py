@@ -294,12 +294,34 @@ def _spread(order, line, places, out):
 
 
 @kernel
+def _pick(order, line, places, member, out):
+    """The positions of some rows: row i goes to place ``member[i]``, or nowhere if negative."""
+    for k in range(len(places)):
+        f = places[k]
+        for i in range(order.shape[1]):
+            at = member[order[f, i]]
+            if at >= 0:
+                out[k, at] = line[f, i]
+
+
+@kernel
 def _distinct(line, out):
     for f in range(len(line)):
         count = 1
         for i in range(line.shape[1] - 1):
             count += line[f, i + 1] > line[f, i]
         out[f] = count
+
+
+@kernel
+def _lonely(line, places, out):
+    for k in range(len(places)):
+        z = line[places[k]]
+        out[k] = True
+        for i in range(len(z) - 1):
+            if z[i + 1] - z[i] <= 1.0:
+                out[k] = False
+                break
 
 
 class ClinicalColumns:
@@ -373,6 +395,16 @@ class ClinicalColumns:
         """The sum kernel has at most this rank."""
         return int(min(self.n_rows, self._distinct[self._places].sum()))
 
+    @property
+    def lonely(self) -> npt.NDArray[np.bool_]:
+        """Columns in which no two rows have anything in common: nothing can be learnt from them.
+
+        Those without any value, and categories that are names of the rows.
+        """
+        found = np.empty(self.n_features, np.bool_)
+        _lonely(self._line, self._places, found)
+        return found
+
     def view(self, features: IntArray) -> "ClinicalColumns":
         """Only these columns, in this order; nothing is copied."""
         other = object.__new__(ClinicalColumns)
@@ -424,6 +456,16 @@ class ClinicalColumns:
             z = np.empty((high - low, self.n_rows))
             _spread(self._order, self._line, places[low:high], z)
             add_similarities(z, None, weights[low:high], out, self.n_jobs)
+        return out
+
+    def block(self, rows: IntArray, weight: FloatArray) -> FloatArray:
+        """``sum_f weight_f K_f`` between some rows alone."""
+        member = np.full(self.n_rows, -1)
+        member[rows] = np.arange(len(rows))
+        z = np.empty((self.n_features, len(rows)))
+        _pick(self._order, self._line, self._places, member, z)
+        out = np.zeros((len(rows), len(rows)))
+        add_similarities(z, None, weight, out, self.n_jobs)
         return out
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from featly.core.jit import kernel
 from featly.core.svm import middle_bias
 
-__all__ = ["Solution", "projected", "projected_gradient"]
+__all__ = ["Solution", "duality_gap", "projected", "projected_gradient"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,7 +73,7 @@ def projected_gradient(
     n_iter = 0
     for n_iter in range(max_iter + 1):
         if n_iter % LOOK_EVERY == 0 or n_iter == max_iter:
-            gap, bias = _gap(Kb, b, y, C)
+            gap, bias = duality_gap(Kb, b, y, C)
             if gap < best[0]:
                 best = (gap, b, bias)
             if gap <= tolerance or n_iter == max_iter:
@@ -112,7 +112,7 @@ def _largest_eigenvalue(product: Callable[[FloatArray], FloatArray], y: FloatArr
     return found
 
 
-def _gap(Kb: FloatArray, b: FloatArray, y: FloatArray, C: FloatArray) -> tuple[float, float]:
+def duality_gap(Kb: FloatArray, b: FloatArray, y: FloatArray, C: FloatArray) -> tuple[float, float]:
     """Relative duality gap, and the bias of least loss."""
     bias = middle_bias(Kb, y, C)
     quadratic = float(b @ Kb) / 2

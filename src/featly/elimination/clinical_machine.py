@@ -3,12 +3,13 @@
 import numpy as np
 
 from featly.core.clinical import ClinicalColumns
-from featly.core.projected_gradient import projected_gradient
 from featly.core.svm import SVMDual
+from featly.core.working_set import solve_by_products
 
 __all__ = ["ClinicalMachine"]
 
-MOST_DENSE_ROWS = 4096  # above this nothing n x n is made
+MOST_DENSE_ROWS = 4096  # above this nothing n x n is made, nor ...
+FEW_ROWS, FEW_COLUMNS = 1024, 200  # ... above so many rows with at most so many columns
 REBUILD_SHARE = 8  # rebuild the Gram matrix when this fraction of the columns is left
 ROUNDING = 1e-22  # forms below this share of those of a useful column are zero
 
@@ -25,8 +26,8 @@ class ClinicalMachine:
         Whether the importance of a column is how much ||w||^2 changes when its kernel is taken
         out of the *mean* (eq. 4-5 of Paul et al.), instead of out of the sum.
     most_dense_rows : int
-        With more rows than this (4,096 by default), a product with the kernel is a pass over
-        the columns.
+        With more rows than this, a product with the kernel is a pass over the columns; by
+        default 4,096, or 1,024 where there are few columns.
 
     Attributes
     ----------
@@ -47,19 +48,23 @@ class ClinicalMachine:
         self.y, self.C = y, C
         self.renormalised = renormalised
         self.gaps: list[float] = []
-        most = MOST_DENSE_ROWS if most_dense_rows is None else most_dense_rows
-        self._dense = columns.n_rows <= most
+        if most_dense_rows is None:
+            few = columns.n_features <= FEW_COLUMNS
+            most_dense_rows = min(FEW_ROWS, MOST_DENSE_ROWS) if few else MOST_DENSE_ROWS
+        self._dense = columns.n_rows <= most_dense_rows
+        self._lonely = columns.lonely
         self._gram: np.ndarray | None = None
         self._built = 0
         self._dual = SVMDual(y, C, n_jobs=columns.n_jobs) if self._dense else None
         self._coef: np.ndarray | None = None
-        self._lipschitz = 0.0
 
     def criterion(self) -> np.ndarray:
         """The importance of the columns that are left."""
         coef = self._solve_dense() if self._dense else self._solve_free()
         # a gap is like itself, which makes ||w|| larger and no column better
         forms = self.columns.forms(coef, gaps=self.renormalised)
+        if not self.renormalised:
+            forms[self._lonely] = 0.0
         forms[forms <= ROUNDING * float(coef @ coef) * self.columns.n_rows] = 0.0
         p = len(forms)
         # of two columns both are as far from their mean, and of one nothing is left: there the
@@ -80,7 +85,7 @@ class ClinicalMachine:
             else:
                 minus = np.full(len(positions), -1.0)
                 self.columns.gram(minus, positions, out=self._gram)
-        self.columns = rest
+        self.columns, self._lonely = rest, self._lonely[stays]
 
     def _solve_dense(self) -> np.ndarray:
         assert self._dual is not None
@@ -93,16 +98,17 @@ class ClinicalMachine:
         return self._dual.coef
 
     def _solve_free(self) -> np.ndarray:
-        mean = np.full(self.columns.n_features, 1 / self.columns.n_features)
-        found = projected_gradient(
-            lambda v: self.columns.product(v, mean),
+        columns, p = self.columns, self.columns.n_features
+        mean = np.full(p, 1 / p)
+        found = solve_by_products(
+            lambda v: columns.product(v, mean),
+            lambda rows: columns.block(rows, mean),
             self.y,
             self.C,
             start=self._coef,
-            lipschitz=self._lipschitz,
+            # the last column is compared with no other, and of one column half the rows are free
+            rough=1e-8 if p > 1 else 1e-4,
         )
-        # the next kernel is another, but not by much: a guess too small is corrected, one too
-        # large makes every step short
-        self._coef, self._lipschitz = found.coef, 0.0
+        self._coef = found.coef
         self.gaps.append(found.gap)
         return found.coef

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.class_weight import compute_class_weight
 
 from featly.base import Problem, Ranker, Ranking, interrupted
 from featly.core.backward import MOST_CELLS, MOST_ROWS, eliminate_small
@@ -29,6 +28,7 @@ from featly.elimination.gaussian_machine import GaussianMachine
 from featly.elimination.linear_machine import ROUNDING, LinearMachine
 from featly.errors import ConvergenceWarning, DataError, ParameterError
 from featly.kinds import CATEGORICAL
+from featly.problem import row_prices
 from featly.progress import progress_bar
 from featly.schema import Schema
 
@@ -125,8 +125,9 @@ class SVMRFE(Ranker):
     of size :math:`n^2` is made: a round costs about :math:`20\, n p^2`, and memory one copy of the
     table.
 
-    The clinical kernel costs the same; above 4,096 rows its SVM is solved by accelerated projected
-    gradients whose steps cost :math:`n p` each, some hundred a round, to a relative gap of 1e-8.
+    The clinical kernel costs the same; above 4,096 rows, or 1,024 with at most 200 columns, its
+    SVM is solved by products with the kernel that cost :math:`n p` each, some hundred a round, and
+    nothing of size :math:`n^2` is made: time and memory grow with the number of rows.
     The rbf kernel costs :math:`n^2 p` in *every* round and up to :math:`n^3` for the solver.
 
     On heart, hepatitis, bands and housing the criterion as printed picks columns that predict
@@ -232,18 +233,22 @@ class SVMRFE(Ranker):
             raise ParameterError(f"class_weight={given!r}: give a dict, 'balanced' or None")
 
     def _rank(self, problem: Problem) -> Ranking:
-        y, C = np.where(problem.y == 1, 1.0, -1.0), self._prices(problem)
+        y, price = np.where(problem.y == 1, 1.0, -1.0), self.C
+        price = KERNELS[self.kernel] if price is None else price
+        C = row_prices(price, self.class_weight, problem.y, problem.classes)
         if self.kernel == "clinical":
             problem.moments()  # refuses infinite values
             found, gaps = self._eliminated(problem, self._clinical(problem, y, C))
         else:
             found, gaps = self._ranked_by_atoms(problem, y, C)
-        if gaps.max(initial=0.0) > 1e-6:
+        alone = len(found.round) and np.bincount(found.round)[-1] == 1
+        told = gaps[: len(gaps) - 1] if alone else gaps  # the last column is compared with none
+        if told.max(initial=0.0) > 1e-6:
             scaled = self.standardize or self.kernel == "clinical"
             remedy = "try a smaller C" if scaled else "try standardize=True"
             warnings.warn(
-                f"the SVM of round {int(gaps.argmax())} was solved to a relative gap of "
-                f"{gaps.max():.1e} only: columns of similar weight may be out of order; {remedy}",
+                f"the SVM of round {int(told.argmax())} was solved to a relative gap of "
+                f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}",
                 ConvergenceWarning,
                 stacklevel=4,  # the caller of fit
             )
@@ -326,24 +331,6 @@ class SVMRFE(Ranker):
             return None, np.empty(0)
         order, rounds, criterion, totals, gaps = done
         return Elimination(order, rounds, criterion, totals.tolist()), gaps
-
-    def _prices(self, problem: Problem) -> np.ndarray:
-        """C of every row."""
-        C = KERNELS[self.kernel] if self.C is None else float(self.C)
-        if self.class_weight is None:
-            return np.full(len(problem.y), C)
-        if isinstance(self.class_weight, dict):
-            absent = [label for label in self.class_weight if label not in problem.classes]
-            if absent:
-                raise ParameterError(
-                    f"class_weight names {absent[0]!r}, which is no class; the classes are "
-                    f"{problem.classes.tolist()}"
-                )
-        labels = problem.classes[problem.y]
-        by_class = compute_class_weight(self.class_weight, classes=problem.classes, y=labels)
-        if not (np.isfinite(by_class).all() and (by_class > 0).all()):
-            raise ParameterError(f"class_weight={self.class_weight!r}: weights must be positive")
-        return C * by_class[problem.y]
 
 
 def _positive(value: Any) -> bool:

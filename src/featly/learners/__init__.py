@@ -2,7 +2,19 @@
 
 from featly.learners.clinical_svc import ClinicalSVC
 from featly.learners.encoding import Encoder
+from featly.learners.heom import HEOMNeighbors
 from featly.learners.linear_svm import LinearSVM
+from featly.learners.mixed_naive_bayes import MixedNaiveBayes
+from featly.learners.mkl_classifier import MKLClassifier
 from featly.learners.names import LEARNERS, make_learner
 
-__all__ = ["LEARNERS", "ClinicalSVC", "Encoder", "LinearSVM", "make_learner"]
+__all__ = [
+    "LEARNERS",
+    "ClinicalSVC",
+    "Encoder",
+    "HEOMNeighbors",
+    "LinearSVM",
+    "MKLClassifier",
+    "MixedNaiveBayes",
+    "make_learner",
+]

@@ -21,13 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from featly.core.clinical import ClinicalColumns, add_similarities
 from featly.core.parallel import single_threaded_blas, split
-from featly.core.projected_gradient import projected_gradient
+from featly.core.working_set import solve_by_products
 from featly.errors import ConvergenceWarning, ParameterError
 from featly.kernels import ClinicalKernel
 from featly.kernels.positions import Positions
-from featly.learners.machines import PairMachine, checked_prices, pair_machines
+from featly.learners.machines import PairMachine, pair_machines
 from featly.learners.voting import checked_sizes, decided, decision
-from featly.problem import read_target
+from featly.problem import read_target, row_prices
 from featly.schema import Schema
 
 __all__ = ["ClinicalSVC"]
@@ -139,7 +139,7 @@ class ClinicalSVC(ClassifierMixin, BaseEstimator):
         kernel = ClinicalKernel(weights=self.weights, schema=self.schema, n_jobs=self.n_jobs)
         kernel.adopt(lines, z, self)
         codes, self.classes_ = read_target(y, z.shape[1], type(self).__name__, many_classes=True)
-        prices = checked_prices(self.C, self.class_weight, codes, self.classes_)
+        prices = row_prices(self.C, self.class_weight, codes, self.classes_)
         machines = pair_machines(codes, len(self.classes_), prices)
         with single_threaded_blas():
             self._solve(machines, z, kernel.weights_)
@@ -220,7 +220,7 @@ class ClinicalSVC(ClassifierMixin, BaseEstimator):
         other = lines.of(X_test, owner)
         sizes = checked_sizes(sizes, len(z))
         codes, classes = read_target(y, z.shape[1], type(self).__name__, many_classes=True)
-        prices = checked_prices(self.C, self.class_weight, codes, classes)
+        prices = row_prices(self.C, self.class_weight, codes, classes)
         machines = pair_machines(codes, len(classes), prices)
         weights = self._path_weights(lines, z, owner)
         found = np.empty((len(sizes), other.shape[1]), np.int64)
@@ -317,8 +317,11 @@ class ClinicalSVC(ClassifierMixin, BaseEstimator):
                 machine.solve(gram, np.empty((0, len(gram))), _rank(part))
                 continue
             columns = ClinicalColumns(part, n_jobs=self.n_jobs)
-            found = projected_gradient(
-                partial(columns.product, weight=weights), machine.y, machine.C
+            found = solve_by_products(
+                partial(columns.product, weight=weights),
+                partial(columns.block, weight=weights),
+                machine.y,
+                machine.C,
             )
             machine.coef[:] = found.coef
             machine.certify(columns.product(found.coef, weights), float(len(machine.rows)))

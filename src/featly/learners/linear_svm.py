@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from featly.core.parallel import single_threaded_blas
 from featly.errors import ConvergenceWarning, ParameterError
 from featly.learners.encoding import Encoder
-from featly.learners.machines import PairMachine, checked_prices, pair_machines
+from featly.learners.machines import PairMachine, pair_machines
 from featly.learners.voting import checked_sizes, decided, decision
-from featly.problem import read_target
+from featly.problem import read_target, row_prices
 from featly.schema import Schema
 
 __all__ = ["LinearSVM"]
@@ -221,7 +221,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     # ---- parts ------------------------------------------------------------------------------
     def _machines(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any]) -> list[PairMachine]:
-        prices = checked_prices(self.C, self.class_weight, codes, classes)
+        prices = row_prices(self.C, self.class_weight, codes, classes)
         return pair_machines(codes, len(classes), prices)
 
     def _warn_of_gaps(self, gaps: FloatArray) -> None:

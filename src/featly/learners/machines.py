@@ -5,55 +5,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.class_weight import compute_class_weight
 
 from featly.core.svm import SVMDual, middle_bias
-from featly.errors import ParameterError
 
-__all__ = ["PairMachine", "checked_prices", "pair_machines"]
+__all__ = ["PairMachine", "pair_machines"]
 
 FloatArray = npt.NDArray[np.float64]
 
 NEAR = 1e-6  # a margin of this share of the largest one is none ...
 ROUNDING = 1e-12  # ... nor is one of this share of what was summed up to it
-
-
-def checked_prices(
-    C: Any, class_weight: Any, codes: npt.NDArray[Any], classes: npt.NDArray[Any]
-) -> FloatArray:
-    """C of every row, or ParameterError.
-
-    Parameters
-    ----------
-    C : float
-    class_weight : dict, "balanced" or None
-    codes : int array
-        Class of every row, as a position in `classes`.
-    classes : array
-
-    Returns
-    -------
-    prices : float array
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from featly.learners.machines import checked_prices
-    >>> checked_prices(2, {"a": 3}, np.array([0, 0, 1]), np.array(["a", "b"]))
-    array([6., 6., 2.])
-    """
-    number = isinstance(C, int | float | np.integer | np.floating)
-    if isinstance(C, bool) or not number or not 0 < C < np.inf:
-        raise ParameterError(f"C={C!r}: give a positive finite number")
-    if class_weight is None:
-        return np.full(len(codes), float(C))
-    try:
-        weights = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-    except ValueError as problem:
-        raise ParameterError(f"class_weight={class_weight!r}: {problem}") from None
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise ParameterError(f"class_weight={class_weight!r}: weights must be positive")
-    return C * weights[codes]
 
 
 def pair_machines(

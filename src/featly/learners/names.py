@@ -24,6 +24,30 @@ def _linear_svm(**parameters: Any) -> Any:
     return LinearSVM(**parameters)
 
 
+def _clinical_svm(**parameters: Any) -> Any:
+    from featly.learners.clinical_svc import ClinicalSVC
+
+    return ClinicalSVC(**parameters)
+
+
+def _mkl(**parameters: Any) -> Any:
+    from featly.learners.mkl_classifier import MKLClassifier
+
+    return MKLClassifier(**parameters)
+
+
+def _heom(**parameters: Any) -> Any:
+    from featly.learners.heom import HEOMNeighbors
+
+    return HEOMNeighbors(**parameters)
+
+
+def _mixed_naive_bayes(**parameters: Any) -> Any:
+    from featly.learners.mixed_naive_bayes import MixedNaiveBayes
+
+    return MixedNaiveBayes(**parameters)
+
+
 def _logistic(**parameters: Any) -> Any:
     from sklearn.linear_model import LogisticRegression
 
@@ -65,6 +89,13 @@ def _rbf_svm(**parameters: Any) -> Any:
 
 LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "linear-svm": ("linear support vector machine, exact, quick over many sizes", _linear_svm),
+    "clinical-svm": (
+        "support vector machine with the clinical kernel, for mixed columns with gaps",
+        _clinical_svm,
+    ),
+    "mkl": ("a weighted clinical kernel for each column, weights learnt", _mkl),
+    "mixed-naive-bayes": ("naive Bayes: normal for numbers, counts for levels", _mixed_naive_bayes),
+    "heom-5-nn": ("five nearest neighbours by the mixed distance HEOM", _heom),
     "rbf-svm": ("support vector machine with a Gaussian kernel", _rbf_svm),
     "logistic": ("logistic regression", _logistic),
     "naive-bayes": ("Gaussian naive Bayes", _naive_bayes),
@@ -88,7 +119,8 @@ def make_learner(name: str, **parameters: Any) -> Any:
     Returns
     -------
     classifier
-        All take mixed columns and gaps: see :class:`featly.learners.Encoder`.
+        All take mixed columns and gaps, some by themselves, the others behind
+        :class:`featly.learners.Encoder`.
 
     Examples
     --------

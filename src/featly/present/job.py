@@ -32,7 +32,8 @@ __all__ = [
 ]
 
 OWN_OPTIONS = ("schema", "n_features_to_select", "n_jobs", "verbose")  # not for --set
-DEFAULTS = ("f-test", "svm-rfe")  # the first of them that takes a table ranks it
+# the first of them that takes a table ranks it
+DEFAULTS = ("f-test", "svm-rfe", "mkl-rfe", "univariate-test")
 LIKELY_TARGETS = ("class", "target", "outcome", "label", "y", "diagnosis", "status")
 
 

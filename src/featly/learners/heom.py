@@ -1,0 +1,327 @@
+r"""Nearest neighbours of rows with continuous, ordinal and categorical columns, and with gaps.
+
+.. math::
+
+    d(x, x') = \sqrt{\sum_f d_f(x_f, x'_f)^2}, \qquad
+    d_f(a, b) = \begin{cases}
+        1 & a \text{ or } b \text{ missing} \\
+        [a \ne b] & f \text{ categorical} \\
+        |a - b| / (\max_f - \min_f) & f \text{ continuous or ordinal}
+    \end{cases}
+
+Wilson, D. R. and Martinez, T. R. (1997), Improved heterogeneous distance functions, *JAIR* 6, 1-34.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from featly.core.neighbours import add_distances, poll
+from featly.core.ordering import rounded
+from featly.core.parallel import n_threads, run_blocks, split
+from featly.errors import ParameterError
+from featly.learners.voting import checked_sizes
+from featly.problem import read_target
+from featly.rereading import Mixed, MixedReader
+from featly.schema import Schema
+
+__all__ = ["HEOMNeighbors"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+TILE = 32  # rows whose distances are summed together: a column is read once for all of them
+
+
+class HEOMNeighbors(ClassifierMixin, BaseEstimator):
+    r"""k nearest neighbours by the Heterogeneous Euclidean-Overlap Metric.
+
+    Ranges and levels are those of the training rows, so no test row has a say in them:
+
+    - a value of another row outside the range counts as the end of the range, so that no column
+      counts more than 1;
+    - a level that the training rows do not have differs from all of theirs;
+    - a missing value has distance 1 to everything, another missing value included;
+    - a constant column has distance 0 between values that are there.
+
+    Each of the k nearest rows has a vote. Rows as far as the k-th share the votes that nearer ones
+    leave, so the order of the training rows does not matter. On equal votes, the class whose voters
+    are nearer by their summed distance wins, then the class that is sorted first.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Rows that vote; all of them where there are fewer.
+    schema : Schema, dict or None, default=None
+        The kinds of the columns, where dtypes do not tell.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where X has names.
+
+    See Also
+    --------
+    featly.kernels.ClinicalKernel : The same columns as similarities :math:`1 - d_f`.
+    MixedNaiveBayes : Another classifier for mixed columns.
+
+    References
+    ----------
+    Wilson, D. R. and Martinez, T. R. (1997), Improved heterogeneous distance functions, *JAIR* 6,
+    1-34.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly.learners.heom import HEOMNeighbors
+    >>> train = pl.DataFrame({"age": [40, 50, 60, 80], "sex": ["f", "m", "f", "m"]})
+    >>> nearest = HEOMNeighbors(n_neighbors=1).fit(train, ["well", "well", "ill", "ill"])
+    >>> rows = pl.DataFrame({"age": [62, None], "sex": ["f", "m"]})
+    >>> nearest.predict(rows).tolist()
+    ['ill', 'ill']
+    >>> nearest.kneighbors(rows)[0].round(2).tolist(), nearest.kneighbors(rows)[1].tolist()
+    ([[0.05], [1.0]], [[2], [1]])
+
+    The age of the second row is missing, so both men are equally near, and share its vote:
+
+    >>> nearest.predict_proba(rows).tolist()
+    [[1.0, 0.0], [0.5, 0.5]]
+    """
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = 5,
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.schema = schema
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep the training rows, and learn ranges and levels.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_rows, n_features)
+        y : sequence of shape (n_rows,)
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if y is None:
+            raise ParameterError(
+                "HEOMNeighbors requires y to be passed, but the target y is None: give the class "
+                "of every row"
+            )
+        reader = MixedReader(self.schema)
+        rows = reader.fit(X, self)
+        self._y, self.classes_ = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
+        self._reader, self._training = reader, _Training(reader, rows)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix with the columns seen in ``fit``
+
+        Returns
+        -------
+        labels : array of shape (n_rows,)
+        """
+        first = self.winners(X).argmax(axis=1)
+        return self.classes_[first]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The share of each class in the votes of the neighbours.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix with the columns seen in ``fit``
+
+        Returns
+        -------
+        shares : float array of shape (n_rows, n_classes)
+            Rows sum to 1. A class with as many votes as the winner, but farther ones, has 1e-9
+            less, so that the largest share is that of the predicted class.
+        """
+        return self._polled(X)[0]
+
+    def winners(self, X: Any) -> npt.NDArray[np.bool_]:
+        """The classes that share the first place: several where votes and distances tie.
+
+        ``predict`` names the first of them. Who must not depend on how classes are called, such as
+        :class:`featly.HybridForward`, takes all.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix with the columns seen in ``fit``
+
+        Returns
+        -------
+        winners : bool array of shape (n_rows, n_classes)
+        """
+        return self._polled(X)[1]
+
+    def kneighbors(self, X: Any) -> tuple[FloatArray, IntArray]:
+        """The nearest training rows, nearest first; of rows equally near, the first.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix with the columns seen in ``fit``
+
+        Returns
+        -------
+        distances : float array of shape (n_rows, n_neighbors)
+        indices : int array of shape (n_rows, n_neighbors)
+            Positions of the training rows.
+        """
+        other, training = self._placed(X), self._training
+        k = min(self.n_neighbors, training.n_rows)
+        distances = np.empty((other.shape[1], k))
+        indices = np.empty((other.shape[1], k), np.int64)
+
+        def find(block: tuple[int, int]) -> None:
+            total = np.zeros((block[1] - block[0], training.n_rows))
+            training.add(other, block, 0, len(other), total)
+            # equal distances must tie, however they were rounded
+            order = np.argsort(rounded(total), axis=1, kind="stable")[:, :k]
+            indices[slice(*block)] = order
+            distances[slice(*block)] = np.sqrt(np.take_along_axis(total, order, axis=1))
+
+        run_blocks(find, split(other.shape[1], TILE), self.n_jobs)
+        return distances, indices
+
+    def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]) -> Any:
+        """Train on the first k columns for every k in `sizes`, and predict other rows.
+
+        The same as a fit and a predict at every size, but squared distances add up over columns:
+        all sizes cost as many passes over the columns as the largest. Nothing is left behind: this
+        object is as fitted or unfitted as before.
+
+        Parameters
+        ----------
+        X, y
+            The training rows, columns in the order in which they join.
+        X_test
+            Rows to predict, with the same columns.
+        sizes : ascending counts of columns
+
+        Returns
+        -------
+        labels : array of shape (n_sizes, n_test_rows)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from featly.learners.heom import HEOMNeighbors
+        >>> rng = np.random.default_rng(0)
+        >>> X, y = rng.normal(size=(40, 8)), np.repeat([0, 1], 20)
+        >>> X[:, 2] += 3 * y
+        >>> HEOMNeighbors().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
+        (2, 20)
+        """
+        self._check_parameters()
+        reader, owner = MixedReader(self.schema), HEOMNeighbors()
+        rows = reader.fit(X, owner)
+        training, other = _Training(reader, rows), reader.read(X_test, owner)
+        sizes = checked_sizes(sizes, reader.n_features)
+        codes, classes = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
+        wins = self._votes(training, codes, len(classes), training.place(other), sizes)[1]
+        return classes[wins.argmax(axis=2)]
+
+    # ---- parts ------------------------------------------------------------------------------
+    def _check_parameters(self) -> None:
+        whole = isinstance(self.n_neighbors, int | np.integer)
+        if isinstance(self.n_neighbors, bool) or not whole or self.n_neighbors < 1:
+            raise ParameterError(f"n_neighbors={self.n_neighbors!r}: give a whole number from 1")
+        n_threads(self.n_jobs)
+
+    def _placed(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return self._training.place(self._reader.read(X, self))
+
+    def _polled(self, X: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        other = self._placed(X)
+        sizes, n_classes = [len(other)], len(self.classes_)
+        shares, wins = self._votes(self._training, self._y, n_classes, other, sizes)
+        return shares[0], wins[0]
+
+    def _votes(
+        self,
+        training: "_Training",
+        y: IntArray,
+        n_classes: int,
+        other: FloatArray,
+        sizes: Sequence[int],
+    ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """Shares and winners on the first columns, for each number of them."""
+        k = min(self.n_neighbors, training.n_rows)
+        shares = np.empty((len(sizes), other.shape[1], n_classes))
+        wins = np.empty(shares.shape, np.bool_)
+
+        def one(block: tuple[int, int]) -> None:
+            rows, done = slice(*block), 0
+            total = np.zeros((block[1] - block[0], training.n_rows))
+            for s, size in enumerate(sizes):
+                training.add(other, block, done, size, total)
+                farthest = np.partition(total, k - 1, axis=1)[:, k - 1].copy()
+                poll(total, farthest, y, k, shares[s, rows], wins[s, rows])
+                done = size
+
+        run_blocks(one, split(other.shape[1], TILE), self.n_jobs)
+        return shares, wins
+
+
+class _Training:
+    """The training rows as :mod:`featly.core.neighbours` takes them, columns in their order."""
+
+    def __init__(self, reader: MixedReader, rows: Mixed) -> None:
+        self._numeric, self._categorical = reader.numeric, reader.categorical
+        # unlike min and max, these pass over gaps without a word
+        self.low = np.fmin.reduce(rows.numbers, axis=0)[:, None]
+        self.high = np.fmax.reduce(rows.numbers, axis=0)[:, None]
+        self.n_rows = rows.n_rows
+        self.cells = self._cells(rows)
+        self.ranges = np.zeros(reader.n_features)
+        spread = (self.high - self.low)[:, 0]
+        self.ranges[self._numeric] = np.where(spread > 0, spread, 1.0)
+
+    def place(self, rows: Mixed) -> FloatArray:
+        """Other rows as cells, numbers moved into the range of the training rows."""
+        cells = self._cells(rows)
+        cells[self._numeric] = np.clip(cells[self._numeric], self.low, self.high)
+        return cells
+
+    def add(
+        self, other: FloatArray, block: tuple[int, int], first: int, last: int, total: FloatArray
+    ) -> None:
+        """Add some columns to the squared distances from a block of other rows."""
+        add_distances(other, *block, self.cells, self.ranges, first, last, total)
+
+    def _cells(self, rows: Mixed) -> FloatArray:
+        cells = np.empty((len(self._numeric) + len(self._categorical), rows.n_rows))
+        cells[self._numeric] = rows.numbers.T
+        cells[self._categorical] = np.where(rows.codes == 0, np.nan, rows.codes)
+        return cells

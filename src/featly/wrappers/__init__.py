@@ -1,0 +1,1 @@
+"""Methods that ask a learner which columns help it."""

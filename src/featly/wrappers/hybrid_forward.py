@@ -1,0 +1,376 @@
+r"""Two ranked lists, one of numbers and one of categories, merged by what helps a classifier.
+
+.. math::
+
+    F \leftarrow F \cup \{ \arg\max_{f \in \{a, b\}} \mathrm{BCR}(F \cup \{f\}) \}
+
+where a is the next continuous column by the p-value of Welch's t-test, b the next categorical one
+by that of Fisher's exact test, and BCR the mean of the class recalls over inner folds.
+
+Doquire, G. and Verleysen, M. (2011), An hybrid approach to feature selection for mixed categorical
+and continuous data, *KDIR*, 394-401; with p-values in place of mutual information as in Paul, J.,
+D'Ambrosio, R. and Dupont, P. (2015), Kernel methods for heterogeneous feature selection,
+*Neurocomputing* 169, 187-195.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.core.likelihoods import join_codes, join_numbers, merge_likelihoods
+from featly.core.neighbours import join_neighbours, merge_neighbours
+from featly.core.sources import DenseSource
+from featly.errors import ParameterError
+from featly.filters.univariate_test import column_tests
+from featly.kinds import CATEGORICAL
+from featly.learners.heom import HEOMNeighbors
+from featly.learners.mixed_naive_bayes import MixedNaiveBayes
+from featly.progress import progress_bar
+from featly.schema import Schema
+
+__all__ = ["HybridForward"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+LEARNERS = ("nb", "5nn")
+MOST_COLUMNS = 256  # of each list that are handed to a search at once ...
+WORK = 30_000_000  # ... and about how many operations it may take until it hears Ctrl-C
+
+
+class HybridForward(Ranker):
+    r"""Merge a ranking of numbers and one of categories by what helps a classifier.
+
+    Continuous and ordinal columns are ranked by Welch's t-test, categorical ones by Fisher's exact
+    test, with more than two classes by Welch's analysis of variance and the test of Freeman and
+    Halton. Then the next of each list is tried beside the columns chosen so far, and the one with
+    the better balanced classification rate is chosen, on a tie the continuous one. When a list is
+    exhausted, the rest of the other follows in its order, without being tried.
+
+    The rate is the mean of the class recalls over inner folds: every row is classified once, by a
+    learner that saw the other folds only; its ranges, levels, densities and priors are theirs.
+    Missing values count as :class:`~featly.learners.MixedNaiveBayes` and
+    :class:`~featly.learners.HEOMNeighbors` say. A row for which t classes tie is right by 1/t
+    where its own is one of them, so that names of classes do not matter.
+
+    Folds are stratified: they differ by at most one row, in each class and in total. A class with
+    fewer rows than folds is absent from some of them, one with a single row stays in training and
+    out of the rate. There are fewer folds where no class has so many rows.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
+    learner : {"nb", "5nn"}, default="nb"
+        Naive Bayes, or five nearest neighbours by the HEOM.
+    n_folds : int, default=5
+        Inner folds, at least 2.
+    random_state : int, default=0
+        Seed of the folds, and of random tables where a contingency table is too large for
+        Fisher's sum.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `keep` is used: those columns are merged first, and the
+        others beside them.
+    n_jobs : int or None, default=None
+        Threads of the tests; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (columns chosen, columns in all).
+
+    Attributes
+    ----------
+    scores_ : float array of shape (n_features,)
+        n_features for the first column, 1 for the last: a place in a merged list is all that the
+        method says.
+    bcr_ : float array of shape (n_features,)
+        The balanced classification rate when the column was chosen, NaN where it was not tried.
+    p_value_ : float array of shape (n_features,)
+        Of the column's own test.
+    fold_ : int array of shape (n_rows,)
+        The fold in which each row is tested, -1 for none.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search: columns not chosen by then follow by their p-values.
+    order_, ranking_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`.
+
+    See Also
+    --------
+    UnivariateTest : The tests alone: p-values of all kinds in one list.
+
+    Notes
+    -----
+    Logarithms of likelihoods and squared distances add up over columns, so a trial costs n
+    operations for naive Bayes and n² for neighbours, however many columns are chosen already.
+    Neighbours keep 8 n² bytes.
+
+    References
+    ----------
+    Doquire, G. and Verleysen, M. (2011), An hybrid approach to feature selection for mixed
+    categorical and continuous data, *KDIR*, 394-401. Paul, J., D'Ambrosio, R. and Dupont, P.
+    (2015), Kernel methods for heterogeneous feature selection, *Neurocomputing* 169, 187-195.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from featly.wrappers.hybrid_forward import HybridForward
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 2
+    >>> frame = pl.DataFrame({
+    ...     "marker": rng.normal(size=60) + 1.5 * y,
+    ...     "age": rng.normal(60, 10, size=60),
+    ...     "stage": np.where(rng.random(60) < 0.8, y, 1 - y).astype(str),
+    ...     "sex": rng.choice(["f", "m"], 60),
+    ... })
+    >>> forward = HybridForward(n_features_to_select=2).fit(frame, y)
+    >>> forward.table().select("feature", "kind", pl.col("bcr", "p_value").round(3))
+    shape: (4, 4)
+    ┌─────────┬─────────────┬───────┬─────────┐
+    │ feature ┆ kind        ┆ bcr   ┆ p_value │
+    │ ---     ┆ ---         ┆ ---   ┆ ---     │
+    │ str     ┆ str         ┆ f64   ┆ f64     │
+    ╞═════════╪═════════════╪═══════╪═════════╡
+    │ marker  ┆ continuous  ┆ 0.833 ┆ 0.0     │
+    │ stage   ┆ categorical ┆ 0.867 ┆ 0.018   │
+    │ age     ┆ continuous  ┆ 0.867 ┆ 0.837   │
+    │ sex     ┆ categorical ┆ NaN   ┆ 0.279   │
+    └─────────┴─────────────┴───────┴─────────┘
+    """
+
+    _kinds = ("continuous", "ordinal", "categorical")
+    _missing = True
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        learner: str = "nb",
+        n_folds: int = 5,
+        random_state: int = 0,
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.learner = learner
+        self.n_folds = n_folds
+        self.random_state = random_state
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # the folds are drawn, so the order of the rows matters
+        return tags
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.learner, str) or self.learner not in LEARNERS:
+            raise ParameterError(f"learner={self.learner!r}: give 'nb' or '5nn'")
+        for name, least in (("n_folds", 2), ("random_state", 0)):
+            number = getattr(self, name)
+            whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+            if not whole or number < least:
+                raise ParameterError(f"{name}={number!r}: give a whole number from {least}")
+
+    def _rank(self, problem: Problem) -> Ranking:
+        tests = column_tests(
+            problem, ordinal="welch", random_state=self.random_state, n_jobs=self.n_jobs
+        )
+        ranked = tests.order()
+        fold = deal(problem.y, self.n_folds, self.random_state)
+        with progress_bar(self.verbose, "Hybrid forward", unit="columns") as progress:
+            search = _Search(problem, self.learner, fold, progress)
+            stopped = tests.interrupted
+            if not stopped:
+                kept = np.isin(ranked, problem.columns.keep)
+                try:
+                    search.merge(ranked[kept], last=False)
+                    search.merge(ranked[~kept], last=True)
+                except KeyboardInterrupt:
+                    stopped = True
+        p = problem.source.n_features
+        # of what an interrupted search leaves, the columns to keep are still first
+        rest = keep_first(ranked[~np.isin(ranked, search.order)], problem.columns.keep)
+        order = np.array([*search.order, *rest], np.int64)
+        scores = np.empty(p)
+        scores[order] = np.arange(p, 0, -1)
+        ranking = Ranking(
+            order=order,
+            scores=scores,
+            extra={"bcr": search.bcr, "p_value": tests.p_value},
+            attributes={"fold": fold, "interrupted": stopped},
+        )
+        if stopped:
+            raise interrupted(ranking)
+        return ranking
+
+
+def deal(y: IntArray, n_folds: int, random_state: int) -> IntArray:
+    """The fold of every row, from 0; -1 for the only row of its class.
+
+    Rows are dealt class by class in a random order, each class going on where the last one ended.
+    The classes come in the order in which that finds them, so their names do not matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> deal(np.array([0, 0, 0, 0, 1, 1, 1, 2]), 2, random_state=0).tolist()
+    [0, 1, 0, 1, 0, 0, 1, -1]
+    """
+    order = np.random.default_rng(np.random.SeedSequence(int(random_state))).permutation(len(y))
+    sizes = np.bincount(y)
+    used = max(2, min(int(n_folds), int(sizes.max())))
+    fold = np.full(len(y), -1)
+    dealt = 0
+    for label in dict.fromkeys(y[order].tolist()):
+        if sizes[label] > 1:
+            members = order[y[order] == label]
+            fold[members] = np.arange(dealt, dealt + len(members)) % used
+            dealt += len(members)
+    return fold
+
+
+# ---- the search -----------------------------------------------------------------------------
+class _Search:
+    """The columns chosen so far, and what the learner makes of them."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        learner: str,
+        fold: IntArray,
+        progress: Callable[[int, int], Any] | None,
+    ) -> None:
+        self.problem, self.progress = problem, progress
+        self.order: list[int] = []
+        self.bcr = np.full(problem.source.n_features, np.nan)
+        self._fold, self._learner = fold, learner
+        self._trial: _Bayes | _Neighbours | None = None
+
+    def merge(self, ranked: IntArray, *, last: bool) -> None:
+        """Choose all of some columns; what is not `last` is to be tried beside others."""
+        categorical = self.problem.columns.kinds[ranked] == CATEGORICAL
+        numbers, codes = ranked[~categorical], ranked[categorical]
+        if (self._fold >= 0).any() and self._needed():
+            numbers, codes = self._tried(numbers, codes)
+        rest = np.concatenate([numbers, codes])
+        if not last and self._trial is not None:
+            for feature in rest.tolist():
+                self._trial.join(*self._column(feature))
+        self._choose(rest)
+
+    def _needed(self) -> bool:
+        """Whether there is anything to be tried: then the learner is made, once."""
+        kinds = self.problem.columns.kinds == CATEGORICAL
+        if self._trial is None and kinds.any() and not kinds.all():
+            make = _Bayes if self._learner == "nb" else _Neighbours
+            self._trial = make(self.problem.y, len(self.problem.classes), self._fold)
+        return self._trial is not None
+
+    def _tried(self, numbers: IntArray, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Choose until one of the lists is exhausted; returns what is left of both."""
+        assert self._trial is not None
+        size = max(1, min(MOST_COLUMNS, WORK // self._trial.cost))
+        while len(numbers) and len(codes):
+            first, second = numbers[:size], codes[:size]
+            taken, rates = self._trial.merge(self._numbers(first), self._codes(second))
+            chosen = np.empty(len(taken), np.int64)
+            chosen[~taken], chosen[taken] = first[: (~taken).sum()], second[: taken.sum()]
+            numbers, codes = numbers[(~taken).sum() :], codes[taken.sum() :]
+            self.bcr[chosen] = rates
+            self._choose(chosen)
+        return numbers, codes
+
+    def _choose(self, features: IntArray) -> None:
+        self.order += features.tolist()
+        if self.progress is not None:
+            self.progress(len(self.order), self.problem.source.n_features)
+
+    def _numbers(self, features: IntArray) -> FloatArray:
+        return self.problem.source.load(features)
+
+    def _codes(self, features: IntArray) -> IntArray:
+        source = self.problem.source
+        assert isinstance(source, DenseSource)  # there are no others with categories
+        return source.codes[source.place[features]].astype(np.int64)
+
+    def _column(self, feature: int) -> tuple[npt.NDArray[Any], bool]:
+        numeric = bool(self.problem.columns.kinds[feature] != CATEGORICAL)
+        read = self._numbers if numeric else self._codes
+        return read(np.array([feature]))[0], numeric
+
+
+class _Bayes:
+    """Naive Bayes on every fold, learnt from the others: logarithms of each row and class."""
+
+    def __init__(self, y: IntArray, n_classes: int, fold: IntArray) -> None:
+        self._y, self._fold, self._n_folds = y, fold, int(fold.max()) + 1
+        self._tested = np.bincount(y[fold >= 0], minlength=n_classes)
+        learner = MixedNaiveBayes()
+        self._smoothing = float(learner.smoothing)
+        self._var_smoothing = float(learner.var_smoothing)
+        self._total = np.zeros((len(y), n_classes))
+        for f in range(self._n_folds):
+            others = np.bincount(y[fold != f], minlength=n_classes)
+            self._total[fold == f] = np.log(others / others.sum())
+        self.cost = 4 * len(y) * (self._n_folds + n_classes)
+
+    def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
+        """Try two lists of columns; whether each choice was the second list's, and its rate."""
+        most = len(numbers) + len(codes)
+        taken, rates = np.empty(most, np.bool_), np.empty(most)
+        steps = merge_likelihoods(
+            numbers, codes, codes.max(axis=1), self._y, self._fold, self._n_folds, self._tested,
+            self._smoothing, self._var_smoothing, self._total, taken, rates,
+        )  # fmt: skip
+        return taken[:steps], rates[:steps]
+
+    def join(self, column: npt.NDArray[Any], numeric: bool) -> None:
+        """Add a column without trying it."""
+        where = (self._y, self._fold, self._n_folds)
+        if numeric:
+            join_numbers(column, *where, self._var_smoothing, self._total)
+        else:
+            join_codes(column, int(column.max()), *where, self._smoothing, self._total)
+
+
+class _Neighbours:
+    """The nearest of other folds to every row: squared distances, rows sorted by fold."""
+
+    def __init__(self, y: IntArray, n_classes: int, fold: IntArray) -> None:
+        n_folds = int(fold.max()) + 1
+        group = np.where(fold < 0, n_folds, fold)
+        self._rows = np.argsort(group, kind="stable")
+        self._y = y[self._rows]
+        self._starts = np.searchsorted(group[self._rows], np.arange(n_folds + 1))
+        self._tested = np.bincount(y[fold >= 0], minlength=n_classes)
+        self._k = HEOMNeighbors().n_neighbors
+        self._squared = np.zeros((len(y), len(y)))
+        # any k rows of other folds will do to begin with
+        self._near = np.zeros((len(y), self._k), np.int64)
+        for low, high in zip(self._starts[:-1], self._starts[1:], strict=True):
+            others = np.concatenate([np.arange(low), np.arange(high, len(y))])[: self._k]
+            self._near[low:high, : len(others)] = others
+        self.cost = 4 * len(y) ** 2
+
+    def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
+        """Try two lists of columns; whether each choice was the second list's, and its rate."""
+        most = len(numbers) + len(codes)
+        taken, rates = np.empty(most, np.bool_), np.empty(most)
+        steps = merge_neighbours(
+            np.take(numbers, self._rows, axis=1), self._cells(codes), self._y, self._starts,
+            self._tested, self._k, self._squared, self._near, taken, rates,
+        )  # fmt: skip
+        return taken[:steps], rates[:steps]
+
+    def join(self, column: npt.NDArray[Any], numeric: bool) -> None:
+        """Add a column without trying it."""
+        cells = column[self._rows] if numeric else self._cells(column)
+        join_neighbours(cells, numeric, self._starts, self._squared)
+
+    def _cells(self, codes: IntArray) -> FloatArray:
+        return np.take(np.where(codes == 0, np.nan, codes), self._rows, axis=-1)
