@@ -44,7 +44,7 @@ def test_exact_as_with_the_whole_matrix(C, decimals):
 def test_small_working_sets_get_there_too(monkeypatch):
     columns, y = problem(300, seed=2)
     monkeypatch.setattr(working_set, "FEW", 5)
-    monkeypatch.setattr(working_set, "ROUGH", 0.3)
+    monkeypatch.setattr(working_set, "ROUGH", (0.3,))
     assert abs(solved(columns, y, np.full(300, 0.5)).gap) <= 1e-10
 
 

@@ -258,17 +258,20 @@ def _forms(order, line, places, v, gaps, low, high, out):
 def _add_products(order, line, places, v, weight, low, high, out):
     """``out += sum_k weight_k K_f v`` for f = places[k], k from `low` to `high`."""
     n = len(v)
+    along = np.empty(n)  # v in the order of the column: fetched once, from all over memory
     for k in range(low, high):
         if weight[k] == 0.0:
             continue
         f, w = places[k], weight[k]
         rows, z = order[f], line[f]
+        for i in range(n):
+            along[i] = v[rows[i]]
         start = 0
         while start < n:
             end = start
             total, first = 0.0, 0.0
             while True:
-                total += v[rows[end]]
+                total += along[end]
                 end += 1
                 if end == n or z[end] - z[end - 1] > 1.0:
                     break
@@ -279,7 +282,7 @@ def _add_products(order, line, places, v, weight, low, high, out):
             for i in range(start, end):
                 out[rows[i]] += w * (total - distance)
                 if i + 1 < end:
-                    below += v[rows[i]]
+                    below += along[i]
                     distance += (z[i + 1] - z[i]) * (2 * below - total)
             start = end
 

@@ -63,9 +63,14 @@ def projected_gradient(
     tolerance: float = 1e-8,
     max_iter: int = 5000,
 ) -> Solution:
-    """Solve from `start`, or from zero, until the relative duality gap is at most `tolerance`."""
+    """Solve from `start`, or from zero, until the relative duality gap is at most `tolerance`.
+
+    `lipschitz` is the largest eigenvalue of K between balanced vectors, if something is known of
+    it: it may be too small, which is noticed, and must not be much too large.
+    """
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
-    scale = max(_largest_eigenvalue(product, y), lipschitz, np.finfo(float).tiny)
+    scale = lipschitz if lipschitz > 0 else _largest_eigenvalue(product, y)
+    scale = max(scale, np.finfo(float).tiny)
     b = np.zeros(len(y)) if start is None else projected(start, lower, upper)
     Kb = product(b) if b.any() else np.zeros(len(y))
     ahead, K_ahead, momentum = b, Kb, 1.0

@@ -13,6 +13,7 @@ machines, *NNSP*, 276-285.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ __all__ = ["solve_by_products"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-ROUGH = 1e-4  # the gap at which the bounds that hold are known well enough
+ROUGH = (1e-4, 1e-5, 1e-6, 1e-7)  # gaps at which the bounds that hold may be known well enough
 FEW = 200  # rows that a working set takes in at least, if they violate optimality
 MOST = 3000  # rows of a working set
 ROUNDS = 40
@@ -47,28 +48,36 @@ def solve_by_products(
     To a relative duality gap of `tolerance` where few coefficients lie between their bounds; else,
     as for a column of many equal values, to one of `rough`, by `max_iter` gradient steps at most.
     """
-    found = projected_gradient(product, y, C, start=start, tolerance=ROUGH, max_iter=max_iter)
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+    scale, steps = 0.0, 0
+    for goal in ROUGH:
+        found = projected_gradient(
+            product, y, C, start=start, lipschitz=scale, tolerance=goal, max_iter=max_iter - steps
+        )
+        start, scale, steps = found.coef, found.lipschitz, steps + found.n_iter
+        n_free = int(((start > lower) & (start < upper)).sum())
+        if n_free <= MOST // 2 or found.gap <= rough or steps >= max_iter:
+            break
     b, best = found.coef.copy(), found
-    steps = found.n_iter
     for _ in range(ROUNDS):
         Kb = product(b)
         gap, bias = duality_gap(Kb, b, y, C)
         if gap < best.gap:
-            best = Solution(b.copy(), bias, gap, steps, found.lipschitz)
+            best = Solution(b.copy(), bias, gap, steps, scale)
         if gap <= tolerance:
             return best
         rows = _working_set(Kb - y + bias, b, lower, upper)
         if rows is None or not _improve(rows, block(rows), Kb, b, y, lower, upper):
             break
         steps += 1
-    if best.gap <= rough:
+    if best.gap <= rough or steps >= max_iter:
         return best
     finer = projected_gradient(
-        product, y, C, start=best.coef, lipschitz=found.lipschitz, tolerance=rough,
-        max_iter=max_iter,
-    )  # fmt: skip
-    return finer if finer.gap < best.gap else best
+        product, y, C, start=best.coef, lipschitz=scale, tolerance=rough, max_iter=max_iter - steps
+    )
+    if finer.gap >= best.gap:
+        return best
+    return replace(finer, n_iter=steps + finer.n_iter)
 
 
 def _working_set(

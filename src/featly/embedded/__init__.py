@@ -1,0 +1,1 @@
+"""Methods whose importances come out of a learner that was trained."""

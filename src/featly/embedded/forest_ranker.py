@@ -1,0 +1,299 @@
+r"""Permutation importance in a random forest.
+
+.. math::
+
+    I_f = \frac1T \sum_t \frac{1}{|O_t|} \sum_{i \in O_t}
+          \Big( [h_t(x_i) = y_i] - [h_t(x_i^{\pi(f)}) = y_i] \Big)
+
+Breiman, L. (2001), Random forests, *Machine Learning* 45, 5-32.
+"""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.core.forest import Forest, ForestInterrupted, grow_forest
+from featly.core.ordering import best_first
+from featly.core.rank_codes import code_table
+from featly.errors import ParameterError
+from featly.progress import progress_bar
+from featly.schema import Schema
+
+__all__ = ["ForestRanker"]
+
+
+class ForestRanker(Ranker):
+    r"""Rank columns by what a random forest loses when they are permuted.
+
+    Every tree is grown on a bootstrap of the rows and tested on the rows it has not seen. Then one
+    column after the other is permuted among those rows; the drop in accuracy, averaged over the
+    trees, is the column's score. It sees interactions that a test of single columns misses, and
+    takes columns of all kinds as they are: categories are split into two *sets* of levels, missing
+    values go to the side that suits them, and only the order of numbers matters.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
+    n_trees : int, default=10000
+        Trees to grow. They are not kept.
+    max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
+        How many columns, drawn anew, compete at every node: the root or the logarithm of their
+        number (rounded down), a count, a fraction, or None for all.
+    min_samples_leaf : int, default=1
+        Fewest rows on either side of a split, a row counted as often as the bootstrap drew it.
+    max_depth : int or None, default=None
+        Most splits from the root to a leaf; None grows trees until their leaves are pure.
+    scaled : bool, default=False
+        Divide each score by its standard error, as R's randomForest does on request. That number
+        grows with the trees and is no test of significance (Strobl and Zeileis, 2008).
+    random_state : int, default=0
+        Where the random numbers start. Each tree has its own stream, so the outcome is the same
+        on every machine.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `keep` is used.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (trees grown, trees in all).
+
+    Attributes
+    ----------
+    scores_ : float array of shape (n_features,)
+        Mean drop in accuracy, a share of 1; over its standard error where `scaled`. Zero for a
+        column that no tree uses, such as a constant one; negative by chance for a useless one.
+    importance_error_ : float array of shape (n_features,)
+        Standard error of the mean over the trees: how far other random numbers would move it.
+        It says nothing about other rows.
+    gini_ : float array of shape (n_features,)
+        Mean over trees of the summed decrease of the Gini impurity, in rows, as in R.
+    oob_error_ : float
+        Share of rows that the forest gets wrong by the votes of the trees that have not seen
+        them; NaN if every tree has seen all rows.
+    oob_confusion_ : int array of shape (n_classes, n_classes)
+        The same as counts: true classes in rows, predicted ones in columns, as in `classes_`.
+    n_trees_ : int
+        Trees that were grown: `n_trees`, or fewer after Ctrl-C.
+    interrupted_ : bool
+        Whether Ctrl-C ended the growth early. The scores are then those of the trees grown.
+    order_, ranking_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`.
+
+    See Also
+    --------
+    FTest : Scores every column by itself, in one pass.
+
+    Notes
+    -----
+    What descriptions of random forests leave open is settled thus.
+
+    *Splits.* The Gini impurity, its ties by lot: candidates come in random order and the first of
+    equal ones wins. A column that is constant in a node counts as a candidate, as in R; but if
+    none of the candidates can split the node, more are drawn until one can, as in scikit-learn.
+    A cut lies halfway, in ranks over the whole table, between the two values next to it.
+
+    *Categories.* For two classes, levels are ordered by their share of a class; the best cut in
+    that order is the best of all subsets (Breiman et al., 1984). For more classes they are ordered
+    along the first principal component of their class probabilities (Coppersmith et al., 1999),
+    which is close to the best. Both are done anew in every node, as in R's randomForest; ranger's
+    ``respect.unordered.factors="order"`` does it once, with all rows, those out of the bag
+    included, and so gives a column of many levels more than it is worth to new rows.
+
+    *Missing values* try both sides of every cut, and stand alone against all others (Twala et al.,
+    2008), so that a gap that tells something is found. In a category they are one more level.
+
+    *What a node has not seen*, a level or a gap, goes with its larger side.
+
+    *Equal columns* (equal ranks, equal levels) get the mean of their scores: which of them a tree
+    uses is chance. They also share: two copies are worth less each than one alone. So do
+    correlated columns, whose information the others still have when one is permuted.
+
+    *Bias.* The Gini importance favours columns of many values: more cuts, more luck (Strobl et
+    al., 2007). Permutation among unseen rows does not reward luck, but leaves more chance to such
+    columns. Measured on 200 tables of 120 rows and six columns of noise (2, 4, 10, 20 and 50
+    levels, and a continuous one): the 50 levels have the largest `gini_` in all 200. The mean
+    score is within 0.001 of zero for every column, as it should be; but its standard deviation
+    grows from 0.002 for 2 levels to 0.016 for 50, which come first in 64 of the 200 tables, and
+    not in 33. A category of many levels that ranks high deserves a second look with another table.
+
+    Costs about :math:`T\, n \log n \sqrt p` operations for T trees, and two bytes a cell of the
+    table, four above 65,534 rows; a sparse table becomes dense.
+
+    References
+    ----------
+    Breiman, L. (2001), Random forests, *Machine Learning* 45, 5-32. Breiman, L., Friedman, J. H.,
+    Olshen, R. A. and Stone, C. J. (1984), *Classification and Regression Trees*. Coppersmith, D.,
+    Hong, S. J. and Hosking, J. R. M. (1999), Partitioning nominal attributes in decision trees,
+    *Data Mining and Knowledge Discovery* 3, 197-217. Strobl, C., Boulesteix, A.-L., Zeileis, A.
+    and Hothorn, T. (2007), Bias in random forest variable importance measures, *BMC
+    Bioinformatics* 8, 25. Strobl, C. and Zeileis, A. (2008), Danger: high power! Exploring the
+    statistical properties of a test for random forest variable importance, *COMPSTAT 2008*. Twala,
+    B., Jones, M. C. and Hand, D. J. (2008), Good methods for coping with missing data in decision
+    trees, *Pattern Recognition Letters* 29, 950-956.
+
+    Examples
+    --------
+    Two columns that tell nothing alone and everything together:
+
+    >>> import numpy as np
+    >>> from featly import ForestRanker
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 6))
+    >>> y = np.where(X[:, 2] * X[:, 4] > 0, "same", "opposite")
+    >>> forest = ForestRanker(n_features_to_select=2, n_trees=500).fit(X, y)
+    >>> sorted(forest.order_[:2].tolist())
+    [2, 4]
+
+    A category is one column, whatever its levels are called:
+
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({
+    ...     "age": rng.integers(30, 70, 120),
+    ...     "site": rng.choice(["lung", "breast", "colon", "skin"], 120),
+    ... })
+    >>> outcome = frame["site"].is_in(["lung", "skin"]).to_numpy()
+    >>> forest = ForestRanker(n_trees=100).fit(frame, outcome)
+    >>> forest.table().select("feature", "kind", "rank")
+    shape: (2, 3)
+    ┌─────────┬─────────────┬──────┐
+    │ feature ┆ kind        ┆ rank │
+    │ ---     ┆ ---         ┆ ---  │
+    │ str     ┆ str         ┆ i64  │
+    ╞═════════╪═════════════╪══════╡
+    │ site    ┆ categorical ┆ 1    │
+    │ age     ┆ continuous  ┆ 2    │
+    └─────────┴─────────────┴──────┘
+    >>> forest.oob_error_
+    0.0
+    """
+
+    _kinds = ("continuous", "ordinal", "categorical")
+    _missing = True
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        n_trees: int = 10_000,
+        max_features: str | int | float | None = "sqrt",
+        min_samples_leaf: int = 1,
+        max_depth: int | None = None,
+        scaled: bool = False,
+        random_state: int = 0,
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_trees = n_trees
+        self.max_features = max_features
+        self.min_samples_leaf = min_samples_leaf
+        self.max_depth = max_depth
+        self.scaled = scaled
+        self.random_state = random_state
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # the bootstrap draws rows by their place
+        return tags
+
+    def _check_parameters(self) -> None:
+        for name, least in (("n_trees", 1), ("min_samples_leaf", 1), ("random_state", 0)):
+            if not _whole(getattr(self, name), least):
+                raise ParameterError(
+                    f"{name}={getattr(self, name)!r}: give a whole number from {least}"
+                )
+        if self.max_depth is not None and not _whole(self.max_depth, 1):
+            raise ParameterError(
+                f"max_depth={self.max_depth!r}: give a whole number from 1, or None for no limit"
+            )
+        if not isinstance(self.scaled, bool | np.bool_):
+            raise ParameterError(f"scaled={self.scaled!r}: give True or False")
+        _count(self.max_features, 1 << 62)
+
+    def _rank(self, problem: Problem) -> Ranking:
+        n_candidates = _count(self.max_features, problem.source.n_features)
+        problem.moments()  # refuses infinite values
+        # classes by appearance: then random draws do not depend on what they are called
+        _, first = np.unique(problem.y, return_index=True)
+        rank = np.argsort(np.argsort(first))
+        ended = False
+        with progress_bar(self.verbose, "Forest", unit="trees") as progress:
+            try:
+                forest = grow_forest(
+                    code_table(problem.source, self.n_jobs),
+                    rank[problem.y],
+                    n_trees=int(self.n_trees),
+                    n_candidates=n_candidates,
+                    min_samples_leaf=int(self.min_samples_leaf),
+                    max_depth=None if self.max_depth is None else int(self.max_depth),
+                    random_state=int(self.random_state),
+                    n_jobs=self.n_jobs,
+                    progress=progress,
+                )
+            except ForestInterrupted as stopped:
+                forest, ended = stopped.forest, True
+        scores = forest.importance
+        if self.scaled:
+            certain = forest.error < np.finfo(np.float64).eps
+            scores = scores / np.where(certain, 1.0, forest.error)
+        confusion = _confusion(forest, rank, problem.y)
+        asked = int(confusion.sum())
+        wrong = asked - int(np.trace(confusion))
+        ranking = Ranking(
+            order=keep_first(best_first(scores), problem.columns.keep),
+            scores=scores,
+            extra={"importance_error": forest.error, "gini": forest.gini},
+            attributes={
+                "oob_error": wrong / asked if asked else float("nan"),
+                "oob_confusion": confusion,
+                "n_trees": forest.n_trees,
+                "interrupted": ended,
+            },
+        )
+        if ended:
+            raise interrupted(ranking)
+        return ranking
+
+
+def _whole(value: Any, least: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _count(max_features: Any, n_features: int) -> int:
+    """How many columns `max_features` means."""
+    if max_features is None:
+        return n_features
+    if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
+        return max(1, int(getattr(np, max_features)(n_features)))
+    if _whole(max_features, 1):
+        if max_features > n_features:
+            raise ParameterError(
+                f"max_features={max_features!r}, but the table has {n_features} columns"
+            )
+        return int(max_features)
+    fraction = isinstance(max_features, Real) and not isinstance(max_features, Integral)
+    if fraction and 0 < max_features <= 1:
+        return max(1, int(max_features * n_features))
+    raise ParameterError(
+        f"max_features={max_features!r}: give 'sqrt', 'log2', a whole number from 1, a fraction "
+        "in (0, 1], or None for all columns"
+    )
+
+
+def _confusion(forest: Forest, rank: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Rows by true and by voted class; rows that every tree has seen are left out."""
+    votes = forest.votes[:, rank]  # back to the classes in their order
+    asked = votes.any(axis=1)
+    # equal votes go to the class that appears first in the table, whatever it is called
+    winner = np.argsort(rank)[forest.votes.argmax(axis=1)]
+    confusion = np.zeros((len(rank), len(rank)), np.int64)
+    np.add.at(confusion, (y[asked], winner[asked]), 1)
+    return confusion
