@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import f_test, files, package, study, svm_rfe
+from benchmarks import clinical, f_test, files, forest, mkl, package, study, svm_rfe
 from benchmarks.harness import as_json, as_markdown, environment
 
 HEAD = """# Benchmarks
@@ -16,7 +16,16 @@ are compared with the latter.
 
 """
 
-CASES = {**svm_rfe.CASES, **f_test.CASES, **package.CASES, **files.CASES, **study.CASES}
+CASES = {
+    **svm_rfe.CASES,
+    **f_test.CASES,
+    **clinical.CASES,
+    **mkl.CASES,
+    **forest.CASES,
+    **package.CASES,
+    **files.CASES,
+    **study.CASES,
+}
 
 
 def main() -> None:

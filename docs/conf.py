@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import featly
@@ -118,19 +119,28 @@ def write_reproduced(app):
     """Turn the committed results of studies into the page of verdicts."""
     folder = Path(app.srcdir) / "generated"
     folder.mkdir(exist_ok=True)
-    text = reproduced(Path(app.srcdir).parent / "studies" / "results")
+    root = Path(app.srcdir).parent
+    sys.path.insert(0, str(app.srcdir))
+    from figures import draw_all
+
+    figures = draw_all(root, folder)
+    text = reproduced(root / "studies" / "results", figures)
+    plot = f"![](/generated/{figures['rows']})\n" if "rows" in figures else ""
+    (folder / "clinical_rows.inc").write_text(plot, encoding="utf-8")
     (folder / "reproduced.inc").write_text(text, encoding="utf-8")
 
 
-def reproduced(folder):
-    """All studies of a folder, as Markdown."""
+def reproduced(folder, figures=()):
+    """All studies of a folder, as Markdown; `figures` are files by name."""
     files = sorted(Path(folder).glob("*.json"))
     if not files:
         return "No study has been run yet.\n"
-    return "\n".join(_study(path.stem, json.loads(path.read_text("utf-8"))) for path in files)
+    return "\n".join(
+        _study(path.stem, json.loads(path.read_text("utf-8")), figures) for path in files
+    )
 
 
-def _study(name, found):
+def _study(name, found, figures):
     """One study: protocol, data, verdicts, and what was found of the truth."""
     about = found["about"]
     holds, fails, untestable = (
@@ -149,6 +159,9 @@ def _study(name, found):
     parts += ["### Verdicts\n", _table(VERDICT_HEAD, map(_verdict, found["verdicts"]))]
     if "success" in found["summary"]:
         parts += ["### Index of success\n", SUCCESS, _by_method(found["summary"]["success"])]
+    if "curves" in found and figures:
+        parts += ["### Figures\n", FIGURES]
+        parts += [f"![](/generated/{figures[part]})\n" for part in ("ranks", *found["curves"])]
     parts += ["### Data\n", _data(about["datasets"])]
     return "\n".join(parts)
 
@@ -158,6 +171,10 @@ BIASED = """:::{danger}
 the published figures were made. Rates of prediction below are too good, theirs as well as ours.
 They say whether a figure can be reproduced, not how well anything predicts.
 :::
+"""
+FIGURES = """Mean ranks of the paper's five methods as its figures 1 and 6 show them, then every table
+as in figures 2 to 5: rate, stability and number of categorical columns by size. RFE-SVM uses the
+printed criterion; the dashed line is featly's. The dotted line is the size of figure 6.
 """
 SUCCESS = "Mean over the draws, with the standard deviation, and how many columns were taken.\n"
 VERDICT_HEAD = ("claim", "what was published", "printed", "ours", "verdict", "why")

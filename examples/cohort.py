@@ -2,7 +2,7 @@
 
 Three hundred patients, eleven clinical columns, two thousand genes. Some values are missing, some
 numbers are labels, some genes are copies of others. The table is made, so that we know what each
-column is worth, and can hold two rankings against it. Run it with ``make demo``, or with
+column is worth, and can hold three rankings against it. Run it with ``make demo``, or with
 ``python examples/cohort.py [folder]`` where featly is installed.
 """
 
@@ -13,7 +13,7 @@ from textwrap import fill
 import polars as pl
 from polars import selectors
 
-from featly import SVMRFE, FTest, Schema
+from featly import MKLRFE, SVMRFE, FTest, Schema
 from featly.datasets import Cohort, make_cohort
 from featly.io import whole_file, write_frame
 from featly.preprocessing import fill_missing
@@ -30,7 +30,7 @@ grade = ["G1", "G2", "G3"]
 
 
 def main(folder: str | Path = "demo") -> None:
-    """Look at the table, rank its columns twice, compare with the truth, save."""
+    """Look at the table, rank its columns three times, compare with the truth, save."""
     cohort = make_cohort()
 
     # Nothing is changed here; remarks are hints. We take them: the identifier goes, the numbers
@@ -41,11 +41,11 @@ def main(folder: str | Path = "demo") -> None:
 
     heading("2. Each column by itself: FTest, with missing values as they are")
     alone = rank_alone(cohort)
-    heading("3. All columns together: SVMRFE, which needs every value")
-    together = rank_together(cohort)
-    compare(alone, together, n_causes=(cohort.truth["role"] == "causal").sum())
+    heading("3. All columns together: SVMRFE, which needs every value, and MKLRFE, which does not")
+    together, mixed = rank_together(cohort), rank_mixed(cohort)
+    compare(alone, together, mixed, n_causes=(cohort.truth["role"] == "causal").sum())
     heading("5. Saved, to go on with")
-    save(cohort, alone, together, Path(folder))
+    save(cohort, alone, together, mixed, Path(folder))
 
 
 def rank_alone(cohort: Cohort) -> pl.DataFrame:
@@ -70,15 +70,27 @@ def rank_together(cohort: Cohort) -> pl.DataFrame:
     return with_truth(rfe.table(), cohort)
 
 
-def compare(alone: pl.DataFrame, together: pl.DataFrame, n_causes: int) -> None:
-    """What the two methods put first, and what it is worth."""
+def rank_mixed(cohort: Cohort) -> pl.DataFrame:
+    """All columns by MKL-RFE, numbers, categories and gaps as they are, joined with the truth."""
+    rfe = MKLRFE(schema=cohort.schema).fit(cohort.X, cohort.y)
+    print("MKLRFE compares patients column by column, and a gap with nothing.")
+    return with_truth(rfe.table(), cohort)
+
+
+def compare(
+    alone: pl.DataFrame, together: pl.DataFrame, mixed: pl.DataFrame, n_causes: int
+) -> None:
+    """What the methods put first, and what it is worth."""
     found, first, second = found_in(alone), alone.head(n_causes), together.head(n_causes)
+    third = mixed.head(n_causes)
     heading(f"4. The {n_causes} best of each, and the truth: {n_causes} columns cause the outcome")
-    print(f"rank  {'FTest':<38}SVMRFE")
-    for rank, (a, b) in enumerate(zip(entries(first), entries(second), strict=True), 1):
-        print(f"{rank:>4}  {a:<38}{b}")
+    print(f"rank  {'FTest':<34}{'SVMRFE':<24}MKLRFE")
+    rows = zip(entries(first), entries(second), entries(third), strict=True)
+    for rank, (a, b, c) in enumerate(rows, 1):
+        print(f"{rank:>4}  {a:<34}{b:<24}{c}")
     print("        causal  redundant  batch or noise  causes told of")
-    for name, table in (("FTest", first), ("SVMRFE", second), ("q<=0.05", found)):
+    lists = {"FTest": first, "SVMRFE": second, "MKLRFE": third, "q<=0.05": found}
+    for name, table in lists.items():
         causal, redundant, other = n_by_role(table)
         print(f"{name:<7} {causal:>6}{redundant:>11}{other:>16}{n_told(table):>16}")
 
@@ -92,26 +104,35 @@ def compare(alone: pl.DataFrame, together: pl.DataFrame, n_causes: int) -> None:
         to the others. Its {n_causes} best tell of {n_told(second)} causes, those of FTest of
         {n_told(first)}. But {n_by_role(second)[2]} of its {n_causes} are neither cause nor copy,
         and the list does not say which. Low does not mean useless: half of the copies, which do
-        tell of the outcome, rank below {middle:.0f}. Both methods saw all patients; a fair judge
-        would keep some back."""
+        tell of the outcome, rank below {middle:.0f}. MKLRFE lets copies share a weight instead of
+        choosing one: {n_by_role(third)[1]} of its {n_causes} are copies, {n_by_role(third)[2]}
+        neither. All methods saw all patients; a fair judge would keep some back."""
     print(fill(" ".join(text.split()), 100))
 
 
-def save(cohort: Cohort, alone: pl.DataFrame, together: pl.DataFrame, folder: Path) -> None:
+def save(
+    cohort: Cohort,
+    alone: pl.DataFrame,
+    together: pl.DataFrame,
+    mixed: pl.DataFrame,
+    folder: Path,
+) -> None:
     """Write the table and the rankings, and say what to do with them."""
     joint = together.select("feature", "kind", "role", "partner", "effect", svm_rfe_rank="rank")
     single = alone.select("feature", f_test_rank="rank", f_test_q_value="q_value")
-    both = joint.join(single, on="feature", how="left").sort("svm_rfe_rank")
+    third = mixed.select("feature", mkl_rfe_rank="rank")
+    joined = joint.join(third, on="feature").join(single, on="feature", how="left")
+    joined = joined.sort("svm_rfe_rank")
     table, schema, ranking = (folder / n for n in ("cohort.csv", "schema.toml", "ranking.csv"))
     folder.mkdir(parents=True, exist_ok=True)
     write_frame(cohort.frame, table)
-    write_frame(both, ranking)
+    write_frame(joined, ranking)
     with whole_file(schema) as out:
         out.write(SCHEMA.encode())
-    print(f"{table}: the table; {ranking}: both rankings and the truth. From a shell:")
+    print(f"{table}: the table; {ranking}: the rankings and the truth. From a shell:")
     print(f"  featly describe {table} --schema {schema}")
-    print(f"  featly rank {table} --schema {schema} --fill --top 10")
-    print(f"  featly select {table} --schema {schema} --fill --count 20 --output small.csv")
+    print(f"  featly rank {table} --schema {schema} --top 10")
+    print(f"  featly select {table} --schema {schema} --count 20 --output small.csv")
 
 
 def heading(text: str) -> None:

@@ -88,8 +88,9 @@ def test_methods_are_found_by_either_name():
     assert method_class("svm-rfe") is method_class("SVMRFE") is featly.SVMRFE
     with pytest.raises(KeyError, match="svm-rfe"):
         method_class("svm")
-    assert methods_that(kind="categorical") == ["SVMRFE"]
-    assert methods_that(many_classes=True, missing=True) == ["FTest"]
+    assert "FTest" not in methods_that(kind="categorical")
+    assert "MKLRFE" in methods_that(kind="categorical", missing=True)
+    assert "SVMRFE" not in methods_that(many_classes=True)
 
 
 def test_registry_is_complete():

@@ -84,6 +84,7 @@ def test_missing_values_where_the_method_cannot(mistake, tmp_path):
     told = mistake("rank", path, "-t", "y", "-m", "svm-rfe")
     assert "column 'a' has a missing value (NaN) in row 2 of the data" in told
     assert "FTest" in told
+    assert "SVMRFE(kernel='clinical')" in told
     assert "a.csv" in told
 
 

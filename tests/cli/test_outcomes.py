@@ -115,12 +115,18 @@ def test_a_method_is_chosen_and_said_aloud(featly, csv, numbers):
     assert featly("rank", csv, "-t", "ill", "-q")[2] == ""
 
 
-def test_where_no_method_fits_it_says_what_is_in_the_way(featly, mistake, tmp_path):
+def test_mixed_columns_with_gaps_are_ranked_as_they_are(featly, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("sex,bmi,y\nf,20,0\nm,?,1\nf,31,0\nm,22,1\n")
-    told = mistake("rank", path, "-t", "y")
-    assert "f-test does not take categorical columns ('sex')" in told
-    assert "svm-rfe does not take missing values ('bmi')" in told
+    code, out, err = featly("rank", path, "-t", "y")
+    assert code == 0
+    assert "method: mkl-rfe" in err
+    assert [row[1] for row in cells(out)[1:]] == ["sex", "bmi"]
+    three = tmp_path / "b.csv"
+    three.write_text("sex,bmi,y\nf,20,0\nm,?,1\nf,31,2\nm,22,1\n")
+    assert "method: univariate-test" in featly("rank", three, "-t", "y")[2]
+    clinical = featly("rank", path, "-t", "y", "-m", "svm-rfe", "--set", "kernel=clinical")
+    assert clinical[0] == 0
     code, out, err = featly("rank", path, "-t", "y", "--fill")
     assert code == 0
     assert len(cells(out)) == 3

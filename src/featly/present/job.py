@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 OWN_OPTIONS = ("schema", "n_features_to_select", "n_jobs", "verbose")  # not for --set
-# the first of them that takes a table ranks it
+# the first of them that takes a table ranks it; the last takes all
 DEFAULTS = ("f-test", "svm-rfe", "mkl-rfe", "univariate-test")
 LIKELY_TARGETS = ("class", "target", "outcome", "label", "y", "diagnosis", "status")
 
@@ -289,18 +289,9 @@ def obstacles(method: Method, job: Job, kinds: Mapping[str, str], gap: str | Non
 
 
 def choose_method(job: Job) -> str:
-    """The first of the default methods that takes the table as it is."""
+    """The first of the default methods that takes the table as it is; the last takes any."""
     kinds, gap = _kinds(job), _first_gap(job)
-    told = []
-    for name in DEFAULTS:
-        against = obstacles(METHODS[name], job, kinds, gap)
-        if not against:
-            return name
-        told.append(f"{name} does not take {' and '.join(against)}")
-    raise DataError(
-        f"no method takes {job.table.source} as it is: {'; '.join(told)}. --drop leaves columns "
-        "out, --fill fills gaps"
-    )
+    return next(name for name in DEFAULTS if not obstacles(METHODS[name], job, kinds, gap))
 
 
 def _kinds(job: Job) -> dict[str, str]:

@@ -13,6 +13,7 @@ from featly.study.results import SELECTION_METRICS
 
 __all__ = ["check", "plan", "plan_lines", "show"]
 
+QUICK = ("f-test", "svm-rfe")  # judged where none is named
 COUNTED = {"subsampling": "n_splits", "bootstrap": "n_splits", "k-fold": "n_folds",
            "balanced-k-fold": "n_folds"}  # fmt: skip
 
@@ -125,12 +126,10 @@ def _names(text: str) -> list[str]:
 
 
 def _able(found: job.Job, *, fill: bool) -> list[str]:
-    """The methods that take the table, and no selection beside them."""
+    """The quick methods that take the table, or else what ranks it, and no selection beside."""
     kinds, gap = job._kinds(found), None if fill else job._first_gap(found)
-    able = [n for n, method in METHODS.items() if not job.obstacles(method, found, kinds, gap)]
-    if not able:
-        job.choose_method(found)  # says what stands in the way
-    return [*able, "none"]
+    able = [n for n in QUICK if not job.obstacles(METHODS[n], found, kinds, gap)]
+    return [*(able or [job.choose_method(found)]), "none"]
 
 
 def plan_lines(study: Study) -> list[str]:
