@@ -172,7 +172,7 @@ the published figures were made. Rates of prediction below are too good, theirs 
 They say whether a figure can be reproduced, not how well anything predicts.
 :::
 """
-FIGURES = """Mean ranks of the paper's five methods as its figures 1 and 6 show them, then every table
+FIGURES = """Mean ranks of the paper's five methods as in its figures 1 and 6, then every table
 as in figures 2 to 5: rate, stability and number of categorical columns by size. RFE-SVM uses the
 printed criterion; the dashed line is featly's. The dotted line is the size of figure 6.
 """

@@ -185,7 +185,7 @@ def a3(results: Results) -> Finding:
     test = tested(blocks(results, "bcr"))[1]
     three = ("RFE-MKL", "RF10000", "HFS-NB")
     apart = [f"{a} beats {b}" for a in three for b in three if a != b and beats(test, a, b)]
-    words = "; ".join(apart) if apart else "no two differ by more than"
+    words = "; ".join(apart) if apart else "no two are that far apart"
     return Finding(not apart, f"{words} (CD {test.critical_difference:.2f})")
 
 

@@ -101,6 +101,11 @@ def read_target(
     y: Any, n_rows: int, method: str, *, many_classes: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The class of every row as a number, and the labels; DataError for what cannot be."""
+    if y is None:
+        raise ParameterError(
+            f"{method} requires y to be passed, but the target y is None: give the class of every "
+            "row"
+        )
     y = values_of(y)
     if isinstance(y, list | tuple) and len({isinstance(v, str) for v in y if not absent(v)}) > 1:
         y = np.array(y, dtype=object)  # NumPy would quietly turn the numbers into text

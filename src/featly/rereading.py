@@ -23,13 +23,25 @@ from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.reading import Reading, read
 from featly.schema import Columns, Schema
 
-__all__ = ["Mixed", "MixedReader"]
+__all__ = ["Mixed", "MixedColumns", "MixedReader"]
 
 FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 LARGEST = 1e150  # a number whose square still is one
 HASHED_BITS = 48  # twice such a code is still exact as a float
+
+
+class MixedColumns:
+    """What scikit-learn should know of an estimator that reads mixed columns with gaps."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        return tags
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class MKLRFE(Ranker):
     --------
     >>> import numpy as np
     >>> import polars as pl
-    >>> from featly.elimination.mkl_rfe import MKLRFE
+    >>> from featly import MKLRFE
     >>> rng = np.random.default_rng(0)
     >>> grade = rng.choice(["low", "middle", "high"], 60)
     >>> genes = {f"gene {j}": rng.normal(size=60) for j in range(20)}

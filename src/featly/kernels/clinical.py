@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from featly.core.clinical import add_similarities
 from featly.errors import ParameterError
 from featly.kernels.positions import Positions
+from featly.rereading import MixedColumns
 from featly.schema import Schema
 
 __all__ = ["ClinicalKernel"]
@@ -31,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 Weights = Sequence[float] | Mapping[str | int, float] | None
 
 
-class ClinicalKernel(BaseEstimator):
+class ClinicalKernel(MixedColumns, BaseEstimator):
     r"""Similarity of rows with continuous, ordinal and categorical columns, and with gaps.
 
     Every column gives a similarity in [0, 1], and the kernel is their mean, or their weighted
@@ -109,14 +110,6 @@ class ClinicalKernel(BaseEstimator):
         self.weights = weights
         self.schema = schema
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn ranges and levels.

@@ -22,12 +22,13 @@ from sklearn.utils.validation import check_is_fitted
 from featly.core.clinical import ClinicalColumns, add_similarities
 from featly.core.parallel import single_threaded_blas, split
 from featly.core.working_set import solve_by_products
-from featly.errors import ConvergenceWarning, ParameterError
+from featly.errors import ConvergenceWarning
 from featly.kernels import ClinicalKernel
 from featly.kernels.positions import Positions
 from featly.learners.machines import PairMachine, pair_machines
 from featly.learners.voting import checked_sizes, decided, decision
 from featly.problem import read_target, row_prices
+from featly.rereading import MixedColumns
 from featly.schema import Schema
 
 __all__ = ["ClinicalSVC"]
@@ -38,7 +39,7 @@ MOST_DENSE_ROWS = 4096  # above this nothing n x n is made
 NEW_ROWS = 1024  # rows that are compared with the training rows at a time
 
 
-class ClinicalSVC(ClassifierMixin, BaseEstimator):
+class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Soft-margin support vector machine with the clinical kernel, for mixed columns.
 
     Continuous, ordinal and categorical columns and gaps are taken as they are: see
@@ -109,14 +110,6 @@ class ClinicalSVC(ClassifierMixin, BaseEstimator):
         self.schema = schema
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the machine.
 
@@ -129,11 +122,6 @@ class ClinicalSVC(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        if y is None:
-            raise ParameterError(
-                "ClinicalSVC requires y to be passed, but the target y is None: give the class of "
-                "every row"
-            )
         lines = Positions(self.schema)
         z = lines.fit(X, self)
         kernel = ClinicalKernel(weights=self.weights, schema=self.schema, n_jobs=self.n_jobs)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from featly.rereading import Mixed, MixedReader
+from featly.rereading import Mixed, MixedColumns, MixedReader
 from featly.schema import Schema
 
 __all__ = ["Encoder"]
@@ -42,7 +42,7 @@ class _Block:
         return max(1, len(self.levels))
 
 
-class Encoder(TransformerMixin, BaseEstimator):
+class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
     r"""Turn mixed columns into numbers of mean 0 and variance 1.
 
     A continuous or ordinal column is one number; a categorical one is an indicator for each level
@@ -84,14 +84,6 @@ class Encoder(TransformerMixin, BaseEstimator):
     ) -> None:
         self.standardize = standardize
         self.schema = schema
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn kinds, levels, means and variances.

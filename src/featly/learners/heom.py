@@ -26,7 +26,7 @@ from featly.core.parallel import n_threads, run_blocks, split
 from featly.errors import ParameterError
 from featly.learners.voting import checked_sizes
 from featly.problem import read_target
-from featly.rereading import Mixed, MixedReader
+from featly.rereading import Mixed, MixedColumns, MixedReader
 from featly.schema import Schema
 
 __all__ = ["HEOMNeighbors"]
@@ -37,7 +37,7 @@ IntArray = npt.NDArray[np.int64]
 TILE = 32  # rows whose distances are summed together: a column is read once for all of them
 
 
-class HEOMNeighbors(ClassifierMixin, BaseEstimator):
+class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
     r"""k nearest neighbours by the Heterogeneous Euclidean-Overlap Metric.
 
     Ranges and levels are those of the training rows, so no test row has a say in them:
@@ -81,7 +81,7 @@ class HEOMNeighbors(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import polars as pl
-    >>> from featly.learners.heom import HEOMNeighbors
+    >>> from featly.learners import HEOMNeighbors
     >>> train = pl.DataFrame({"age": [40, 50, 60, 80], "sex": ["f", "m", "f", "m"]})
     >>> nearest = HEOMNeighbors(n_neighbors=1).fit(train, ["well", "well", "ill", "ill"])
     >>> rows = pl.DataFrame({"age": [62, None], "sex": ["f", "m"]})
@@ -107,14 +107,6 @@ class HEOMNeighbors(ClassifierMixin, BaseEstimator):
         self.schema = schema
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the training rows, and learn ranges and levels.
 
@@ -128,11 +120,6 @@ class HEOMNeighbors(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        if y is None:
-            raise ParameterError(
-                "HEOMNeighbors requires y to be passed, but the target y is None: give the class "
-                "of every row"
-            )
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
         self._y, self.classes_ = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
@@ -235,7 +222,7 @@ class HEOMNeighbors(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> import numpy as np
-        >>> from featly.learners.heom import HEOMNeighbors
+        >>> from featly.learners import HEOMNeighbors
         >>> rng = np.random.default_rng(0)
         >>> X, y = rng.normal(size=(40, 8)), np.repeat([0, 1], 20)
         >>> X[:, 2] += 3 * y

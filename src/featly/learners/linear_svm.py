@@ -18,11 +18,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.core.parallel import single_threaded_blas
-from featly.errors import ConvergenceWarning, ParameterError
+from featly.errors import ConvergenceWarning
 from featly.learners.encoding import Encoder
 from featly.learners.machines import PairMachine, pair_machines
 from featly.learners.voting import checked_sizes, decided, decision
 from featly.problem import read_target, row_prices
+from featly.rereading import MixedColumns
 from featly.schema import Schema
 
 __all__ = ["LinearSVM"]
@@ -33,7 +34,7 @@ MOST_DENSE_ROWS = 1024  # above this, and ...
 FACTOR_SHARE = 4  # ... this many times more rows than columns, nothing n x n is made
 
 
-class LinearSVM(ClassifierMixin, BaseEstimator):
+class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Soft-margin linear support vector machine for mixed columns.
 
     Columns are centred and scaled by :class:`Encoder`, from the training rows; gaps count as
@@ -95,14 +96,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.standardize = standardize
         self.schema = schema
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the machine.
 
@@ -115,11 +108,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        if y is None:
-            raise ParameterError(
-                "LinearSVM requires y to be passed, but the target y is None: give the class of "
-                "every row"
-            )
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
         Z = encoder.fit_transform(X)
         self._encoder = encoder

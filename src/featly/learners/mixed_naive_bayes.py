@@ -25,7 +25,7 @@ from featly.core.likelihoods import NEAR, add_codes, add_numbers, learn_codes, l
 from featly.errors import ParameterError
 from featly.learners.voting import checked_sizes
 from featly.problem import read_target
-from featly.rereading import Mixed, MixedReader
+from featly.rereading import Mixed, MixedColumns, MixedReader
 from featly.schema import Schema
 
 __all__ = ["MixedNaiveBayes"]
@@ -36,7 +36,7 @@ IntArray = npt.NDArray[np.int64]
 NOBODY = -1  # the fold that is left out of the training rows
 
 
-class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
+class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Naive Bayes: normal densities of numbers, smoothed counts of levels.
 
     Everything is learnt from the training rows. The product leaves out what says nothing about
@@ -84,7 +84,7 @@ class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import polars as pl
-    >>> from featly.learners.mixed_naive_bayes import MixedNaiveBayes
+    >>> from featly.learners import MixedNaiveBayes
     >>> train = pl.DataFrame({"age": [40, 50, 60, 80], "smokes": ["no", "no", "yes", "no"]})
     >>> bayes = MixedNaiveBayes().fit(train, ["well", "well", "ill", "ill"])
     >>> rows = pl.DataFrame({"age": [75, None, None], "smokes": ["no", "yes", "never asked"]})
@@ -105,14 +105,6 @@ class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
         self.priors = priors
         self.schema = schema
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> Self:
         """Learn densities, probabilities and priors.
 
@@ -126,11 +118,6 @@ class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        if y is None:
-            raise ParameterError(
-                "MixedNaiveBayes requires y to be passed, but the target y is None: give the class "
-                "of every row"
-            )
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
         codes, self.classes_ = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
@@ -219,7 +206,7 @@ class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> import numpy as np
-        >>> from featly.learners.mixed_naive_bayes import MixedNaiveBayes
+        >>> from featly.learners import MixedNaiveBayes
         >>> rng = np.random.default_rng(0)
         >>> X, y = rng.normal(size=(40, 8)), np.repeat([0, 1], 20)
         >>> X[:, 2] += 3 * y

@@ -122,7 +122,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import polars as pl
-    >>> from featly.learners.mkl_classifier import MKLClassifier
+    >>> from featly.learners import MKLClassifier
     >>> rows = pl.DataFrame(
     ...     {"age": [30, 35, 62, None, 71, 58], "sex": ["f", "m", "f", "m", "f", "m"]}
     ... )
@@ -191,11 +191,6 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        if y is None:
-            raise ParameterError(
-                "MKLClassifier requires y to be passed, but the target y is None: give the class "
-                "of every row"
-            )
         source = self._read(X)
         codes, self.classes_ = read_target(y, source.n_rows, type(self).__name__, many_classes=True)
         C = row_prices(self.C, self.class_weight, codes, self.classes_)

@@ -116,7 +116,7 @@ class HybridForward(Ranker):
     --------
     >>> import numpy as np
     >>> import polars as pl
-    >>> from featly.wrappers.hybrid_forward import HybridForward
+    >>> from featly import HybridForward
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 2
     >>> frame = pl.DataFrame({
