@@ -305,12 +305,13 @@ def test_the_demo_writes_what_it_says(example, tmp_path, monkeypatch, capsys, co
     assert_frame_equal(pl.read_csv(folder / "cohort.csv"), cohort.frame)
     ranking = pl.read_csv(folder / "ranking.csv")
     assert ranking["svm_rfe_rank"].to_list() == list(range(1, 2012))
+    assert ranking["mkl_rfe_rank"].sort().to_list() == list(range(1, 2012))
     assert ranking["f_test_rank"].drop_nulls().sort().to_list() == list(range(1, 2007))
     truth = ranking.select(column="feature", role="role", partner="partner", effect="effect")
     assert_frame_equal(truth, cohort.truth, check_row_order=False)
     assert printed.count("demo/cohort.csv") == 4
     assert max(map(len, printed.splitlines())) <= 100
-    assert len(printed.splitlines()) <= 48
+    assert len(printed.splitlines()) <= 52
 
     # the schema it saves is that of the cohort
     parts = read_schema_file(folder / "schema.toml")
@@ -323,12 +324,15 @@ def test_the_demo_writes_what_it_says(example, tmp_path, monkeypatch, capsys, co
     for rank in range(1, 10):
         alone = ranking.filter(pl.col("f_test_rank") == rank)["feature"].item()
         together = ranking.filter(pl.col("svm_rfe_rank") == rank)["feature"].item()
+        mixed = ranking.filter(pl.col("mkl_rfe_rank") == rank)["feature"].item()
         (line,) = [line for line in printed.splitlines() if line.startswith(f"{rank:>4}  ")]
-        assert f"  {alone} (" in line[:44]
-        assert line[44:].startswith(f"{together} (")
+        assert f"  {alone} (" in line[:40]
+        assert line[40:].startswith(f"{together} (")
+        assert line[64:].startswith(f"{mixed} (")
     lists = {
         "FTest": ranking.filter(pl.col("f_test_rank") <= 9),
         "SVMRFE": ranking.filter(pl.col("svm_rfe_rank") <= 9),
+        "MKLRFE": ranking.filter(pl.col("mkl_rfe_rank") <= 9),
         "q<=0.05": found,
     }
     for name, table in lists.items():

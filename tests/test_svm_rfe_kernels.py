@@ -18,7 +18,7 @@ from tests.reference.gaussian import margin_change
 
 VARIANTS = [
     SVMRFE(kernel="clinical"),
-    SVMRFE(kernel="clinical", C=10.0, class_weight="balanced", step=1),
+    SVMRFE(kernel="clinical", C=10.0, class_weight="balanced", step=0.1, fine_below=20),
     SVMRFE(kernel="clinical", criterion="renormalised"),
     SVMRFE(kernel="rbf"),
 ]
