@@ -67,6 +67,8 @@ def _curves(name, curves, small):
             axis.set_xscale("log")
         if part == "categorical" and wide:
             axis.set_yscale("symlog", linthresh=1)
+        if part == "categorical":
+            axis.set_ylim(bottom=0)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False, fontsize=7)
     figure.suptitle(name, x=0.08, ha="left", fontsize=10)
