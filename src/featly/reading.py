@@ -12,7 +12,7 @@ from featly.frames import ArrayTable, DefaultNames, Table, as_floats
 from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.schema import Columns, Schema
 
-__all__ = ["Reading", "read"]
+__all__ = ["Reading", "read", "read_numbers"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,15 @@ def read(X: Any, schema: Schema, n_jobs: int | None = None) -> Reading:
 def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:
     columns = schema.resolve(table.names, table.kinds())
     categorical = np.flatnonzero(columns.kinds == CATEGORICAL).tolist()
+    codes, n_levels = table.codes(categorical) if categorical else (None, None)
+    source = DenseSource(
+        read_numbers(table, columns), codes, columns.kinds, n_levels, n_jobs=n_jobs
+    )
+    return Reading(source, columns)
+
+
+def read_numbers(table: Table, columns: Columns) -> np.ndarray | None:
+    """The continuous and ordinal columns of a table, rows x columns; None if there are none."""
     numeric = np.flatnonzero(columns.kinds != CATEGORICAL).tolist()
     plain = [j for j in numeric if columns.inferred[j] == CONTINUOUS and j not in columns.levels]
     values = None
@@ -57,15 +66,7 @@ def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:
         for j in sorted(set(numeric) - set(plain)):
             merged[place[j]] = _ranks(table, j, columns)
         values = merged.T
-    codes, n_levels = table.codes(categorical) if categorical else (None, None)
-    source = DenseSource(
-        values,
-        codes,
-        columns.kinds,
-        n_levels,
-        n_jobs=n_jobs,
-    )
-    return Reading(source, columns)
+    return values
 
 
 def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array, validate_data
 from featly.errors import DataError
 from featly.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
 from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
-from featly.reading import Reading, read
+from featly.reading import read_numbers
 from featly.schema import Columns, Schema
 
 __all__ = ["Mixed", "MixedColumns", "MixedReader"]
@@ -120,16 +120,16 @@ class MixedReader:
             numbers = X.astype(np.float64, copy=False)
             codes = np.empty((0, len(numbers)), np.int64)
         else:
-            reading = read(table, Schema.of(self.schema))
-            numeric = np.flatnonzero(reading.columns.kinds != CATEGORICAL)
-            numbers = reading.source.load(numeric).T
+            columns = Schema.of(self.schema).resolve(table.names, table.kinds())
+            numeric = np.flatnonzero(columns.kinds != CATEGORICAL)
+            numbers = _numbers(table, columns)
             empty = np.isnan(numbers).all(axis=0)
             self.numeric, numbers = numeric[~empty], numbers[:, ~empty]
             self.categorical = np.setdiff1d(np.arange(self.n_features), self.numeric)
             codes = np.zeros((len(self.categorical), table.n_rows), np.int64)
             for k, column in enumerate(self.categorical.tolist()):
-                codes[k] = self._learn_levels(*_levels(table, reading.columns, column))
-            self._as_read = _as_read(table, reading.columns, self.categorical)
+                codes[k] = self._learn_levels(*_levels(table, columns, column))
+            self._as_read = _as_read(table, columns, self.categorical)
         return Mixed(self._finite(numbers), codes, self._n_levels())
 
     def read(self, X: Any, owner: BaseEstimator) -> Mixed:
@@ -141,11 +141,12 @@ class MixedReader:
             numbers = self._finite(X.astype(np.float64, copy=False))
             return Mixed(numbers, np.empty((0, len(numbers)), np.int64), self._n_levels())
         # their own dtypes have no say
-        reading: Reading = read(table, self._as_read or Schema(continuous=self.numeric.tolist()))
-        numbers = self._finite(reading.source.load(self.numeric).T)
+        schema = self._as_read or Schema(continuous=self.numeric.tolist())
+        columns = schema.resolve(table.names, table.kinds())
+        numbers = self._finite(_numbers(table, columns))
         codes = np.zeros((len(self.categorical), table.n_rows), np.int64)
         for k, column in enumerate(self.categorical.tolist()):
-            found, levels = _levels(table, reading.columns, column)
+            found, levels = _levels(table, columns, column)
             known = self.levels[k]
             places = [known.get(level) or _hashed(level, len(known)) for level in levels]
             codes[k] = np.array([0, *places], np.int64)[found]
@@ -161,11 +162,14 @@ class MixedReader:
 
     def _learn_levels(self, codes: Codes, levels: list[str]) -> Codes:
         """Codes without the levels that no row has; their names are noted."""
-        known: dict[str, int] = {}
+        counts = np.bincount(codes, minlength=len(levels) + 1)[1:]
+        known = dict(zip(levels, range(1, len(levels) + 1), strict=True))
+        if len(known) == len(levels) and counts.all():
+            self.levels.append(known)
+            return codes
+        known = {}
         places = [0]
-        for level, count in zip(
-            levels, np.bincount(codes, minlength=len(levels) + 1)[1:], strict=True
-        ):
+        for level, count in zip(levels, counts, strict=True):
             places.append(known.setdefault(level, len(known) + 1) if count else 0)
         self.levels.append(known)
         return np.array(places, np.int64)[codes]
@@ -214,6 +218,13 @@ class MixedReader:
             f"column {name!r} has a value as large as {value:.3g} in row {row}, whose square "
             "overflows: correct it, or divide the column by a large number"
         )
+
+
+def _numbers(table: Table, columns: Columns) -> FloatArray:
+    values = read_numbers(table, columns)
+    if values is None:
+        return np.empty((table.n_rows, 0))
+    return values.astype(np.float64, copy=False)
 
 
 def _as_read(table: Table, columns: Columns, codes: Codes) -> Schema:
