@@ -104,7 +104,8 @@ def test_many_rows_make_no_square_matrix(monkeypatch):
     monkeypatch.setattr(ClinicalColumns, "gram", None)
     free = SVMRFE(kernel="clinical").fit(frame, y)
     assert free.order_.tolist() == dense.order_.tolist()
-    assert free.duality_gap_.max() <= 1e-8
+    assert free.duality_gap_[:-1].max() <= 1e-10
+    assert free.duality_gap_[-1] <= 1e-4  # the last column is compared with none
     assert free.criterion_ == pytest.approx(dense.criterion_, rel=1e-2)
 
 

@@ -44,17 +44,22 @@ def test_exact_as_with_the_whole_matrix(C, decimals):
 def test_small_working_sets_get_there_too(monkeypatch):
     columns, y = problem(300, seed=2)
     monkeypatch.setattr(working_set, "FEW", 5)
-    monkeypatch.setattr(working_set, "ROUGH", (0.3,))
+    monkeypatch.setattr(working_set, "ROUGH", 0.3)
+    monkeypatch.setattr(working_set, "ROUNDS", 400)
+    monkeypatch.setattr(working_set, "MOST_SLOW", 400)
+    assert abs(solved(columns, y, np.full(300, 0.5)).gap) <= 1e-10
+    monkeypatch.setattr(working_set, "MOST", 40)  # fewer than lie between their bounds at first
     assert abs(solved(columns, y, np.full(300, 0.5)).gap) <= 1e-10
 
 
-def test_many_free_rows_are_left_to_the_gradient(monkeypatch):
+def test_where_sets_are_too_small_the_gradient_goes_on(monkeypatch):
     columns, y = problem(300, seed=3)
-    monkeypatch.setattr(working_set, "MOST", 10)
+    monkeypatch.setattr(working_set, "MOST", 6)
+    monkeypatch.setattr(working_set, "FEW", 3)
     found = solved(columns, y, np.full(300, 0.5))
     assert 0 <= found.gap <= 1e-8
     rough = solved(columns, y, np.full(300, 0.5), rough=1e-3)
-    assert rough.gap <= 1e-4
+    assert rough.gap <= 1e-3
     assert rough.n_iter < found.n_iter
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from featly.core.clinical import ClinicalColumns
+from featly.core.projected_gradient import projected_gradient
 from featly.core.svm import SVMDual
 from featly.core.working_set import solve_by_products
 
@@ -100,15 +101,16 @@ class ClinicalMachine:
     def _solve_free(self) -> np.ndarray:
         columns, p = self.columns, self.columns.n_features
         mean = np.full(p, 1 / p)
-        found = solve_by_products(
-            lambda v: columns.product(v, mean),
-            lambda rows: columns.block(rows, mean),
-            self.y,
-            self.C,
-            start=self._coef,
-            # the last column is compared with no other, and of one column half the rows are free
-            rough=1e-8 if p > 1 else 1e-4,
-        )
+
+        def product(v: np.ndarray) -> np.ndarray:
+            return columns.product(v, mean)
+
+        if p == 1:  # compared with no other, and of one column many rows lie between the bounds
+            found = projected_gradient(product, self.y, self.C, start=self._coef, tolerance=1e-4)
+        else:
+            found = solve_by_products(
+                product, lambda rows: columns.block(rows, mean), self.y, self.C, start=self._coef
+            )
         self._coef = found.coef
         self.gaps.append(found.gap)
         return found.coef
