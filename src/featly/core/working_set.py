@@ -30,7 +30,7 @@ ROUGH = 1e-3  # the gap at which most of the bounds that hold are known
 FEW = 200  # rows that a working set takes in at least, if they violate optimality
 MOST = 4000  # rows of a working set: two matrices of 128 MB
 ROUNDS = 40
-MOST_SLOW = 3  # rounds in a row that do not halve the gap
+MOST_SLOW = 10  # rounds in a row that do not halve the gap
 
 
 def solve_by_products(
