@@ -73,7 +73,7 @@ def rank_together(cohort: Cohort) -> pl.DataFrame:
 def rank_mixed(cohort: Cohort) -> pl.DataFrame:
     """All columns by MKL-RFE, numbers, categories and gaps as they are, joined with the truth."""
     rfe = MKLRFE(schema=cohort.schema).fit(cohort.X, cohort.y)
-    print("Nothing filled for MKLRFE: patients are compared column by column, a gap is like nothing.")
+    print("Nothing is filled for MKLRFE: it compares patients column by column.")
     return with_truth(rfe.table(), cohort)
 
 
