@@ -22,7 +22,7 @@ def test_projection_is_the_nearest_balanced_point(seed, n):
     wide = 2 * (np.abs(b).max() + C.max())
     t = brentq(lambda t: np.clip(b - t, lower, upper).sum(), -wide, wide, xtol=1e-14)
     assert found == pytest.approx(np.clip(b - t, lower, upper), abs=1e-9 * wide)
-    assert projected(found, lower, upper) == pytest.approx(found, abs=1e-14)
+    assert projected(found, lower, upper) == pytest.approx(found, abs=1e-12)
 
 
 def problem(n, seed=0):
@@ -75,6 +75,9 @@ def test_a_guess_at_the_curvature_that_is_too_small_is_corrected():
     K += 1e4 * np.outer(direction, direction) / (direction @ direction)
     found = projected_gradient(lambda v: K @ v, y, np.full(60, 0.1), tolerance=1e-6)
     assert found.gap <= 1e-6
+    told = projected_gradient(lambda v: K @ v, y, np.full(60, 0.1), lipschitz=1e-3, tolerance=1e-6)
+    assert told.gap <= 1e-6
+    assert told.lipschitz > 100
 
 
 def test_nothing_to_learn():
