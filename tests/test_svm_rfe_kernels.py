@@ -201,3 +201,17 @@ def test_two_rows_and_one_column():
         assert SVMRFE(kernel=kernel).fit([[0.0], [1.0]], ["a", "b"]).order_.tolist() == [0]
     frame = pl.DataFrame({"a": [None, None]}, schema={"a": pl.String})
     assert SVMRFE(kernel="clinical").fit(frame, [0, 1]).order_.tolist() == [0]
+
+
+def test_names_of_the_rows_are_worth_nothing():
+    rng = np.random.default_rng(5)
+    frame = pl.DataFrame(
+        {
+            "name": [f"patient {k}" for k in range(30)],
+            "x": rng.normal(size=30),
+            "z": [1.0, 2.0] * 15,
+        }
+    )
+    rfe = SVMRFE(kernel="clinical").fit(frame, rng.integers(0, 2, 30))
+    assert rfe.order_[-1] == 0
+    assert rfe.criterion_[0] == 0

@@ -176,3 +176,20 @@ def test_no_columns_that_vary():
     dual.solve(np.zeros((3, 3)), 1)
     certify(dual, np.zeros((3, 3)), dual.y, dual.C)
     assert dual.bias == 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_warm_starts_with_most_rows_on_a_bound_never_cycle(seed, monkeypatch):
+    """Under a small C few rows are free, sometimes one, which sits on its bound."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.normal(size=(12, 300)).round(1), axis=0)
+    y = np.where(x[3] + x[5] + rng.normal(size=300) > 0, 1.0, -1.0)
+    kernels = [1 - np.abs(z[:, None] - z) / np.ptp(z) for z in x]
+    monkeypatch.setattr(svm, "interior_point", lambda *given, **more: pytest.fail("it gave up"))
+    C = np.full(300, 0.1)
+    dual = SVMDual(y, C)
+    for left in range(12, 0, -1):
+        K = sum(kernels[:left]) / left
+        dual.forget_inverse()
+        dual.solve(K, 300)
+        certify(dual, K, y, C)

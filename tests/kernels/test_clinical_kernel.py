@@ -95,6 +95,8 @@ def test_categories_never_seen():
     assert kernel_.gram(new).tolist() == among
     # and in another table
     assert kernel_(new[:2], pl.DataFrame({"c": ["y", "x", None]})).tolist() == [[0, 1, 0]] * 2
+    gaps = pl.DataFrame({"c": [None, None]}, schema={"c": pl.String})
+    assert kernel_(gaps, gaps).tolist() == [[0, 0], [0, 0]]
 
 
 def test_constant_and_empty_columns():
