@@ -130,9 +130,9 @@ class SVMRFE(Ranker):
     nothing of size :math:`n^2` is made: time and memory grow with the number of rows.
     The rbf kernel costs :math:`n^2 p` in *every* round and up to :math:`n^3` for the solver.
 
-    On heart, hepatitis, bands and housing the criterion as printed picks columns that predict
-    worse by 5 to 8 points of balanced accuracy at small sizes than :math:`q_f` does: see
-    :doc:`/guide/mixed`.
+    Over six clinical tables and all sizes, 200 splits each, the columns that the criterion as
+    printed picks predict significantly worse than those by :math:`q_f`; on heart, at seven
+    columns, by 8 points of balanced accuracy (4 to 13). See :doc:`/reproduced`.
 
     References
     ----------
