@@ -28,7 +28,14 @@ from featly.core.parallel import run_blocks, split
 from featly.core.sources import DenseSource, Source
 from featly.kinds import CATEGORICAL
 
-__all__ = ["ClinicalColumns", "add_similarities", "code_positions", "number_positions", "ranges"]
+__all__ = [
+    "ClinicalColumns",
+    "add_product",
+    "add_similarities",
+    "code_positions",
+    "number_positions",
+    "ranges",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -255,36 +262,42 @@ def _forms(order, line, places, v, gaps, low, high, out):
 
 
 @kernel
+def add_product(rows, z, v, w, along, out):
+    """``out += w K_f v`` for one column, given by the order of its rows and its sorted positions.
+
+    `along` is room for v in that order: it is fetched once, from all over memory.
+    """
+    n = len(v)
+    for i in range(n):
+        along[i] = v[rows[i]]
+    start = 0
+    while start < n:
+        end = start
+        total, first = 0.0, 0.0
+        while True:
+            total += along[end]
+            end += 1
+            if end == n or z[end] - z[end - 1] > 1.0:
+                break
+            first += (z[end] - z[end - 1]) * total
+        # how far the others are from the first row of the run, weighted by v
+        distance = (z[end - 1] - z[start]) * total - first
+        below = 0.0
+        for i in range(start, end):
+            out[rows[i]] += w * (total - distance)
+            if i + 1 < end:
+                below += along[i]
+                distance += (z[i + 1] - z[i]) * (2 * below - total)
+        start = end
+
+
+@kernel
 def _add_products(order, line, places, v, weight, low, high, out):
     """``out += sum_k weight_k K_f v`` for f = places[k], k from `low` to `high`."""
-    n = len(v)
-    along = np.empty(n)  # v in the order of the column: fetched once, from all over memory
+    along = np.empty(len(v))
     for k in range(low, high):
-        if weight[k] == 0.0:
-            continue
-        f, w = places[k], weight[k]
-        rows, z = order[f], line[f]
-        for i in range(n):
-            along[i] = v[rows[i]]
-        start = 0
-        while start < n:
-            end = start
-            total, first = 0.0, 0.0
-            while True:
-                total += along[end]
-                end += 1
-                if end == n or z[end] - z[end - 1] > 1.0:
-                    break
-                first += (z[end] - z[end - 1]) * total
-            # how far the others are from the first row of the run, weighted by v
-            distance = (z[end - 1] - z[start]) * total - first
-            below = 0.0
-            for i in range(start, end):
-                out[rows[i]] += w * (total - distance)
-                if i + 1 < end:
-                    below += along[i]
-                    distance += (z[i + 1] - z[i]) * (2 * below - total)
-            start = end
+        if weight[k] != 0.0:
+            add_product(order[places[k]], line[places[k]], v, weight[k], along, out)
 
 
 @kernel

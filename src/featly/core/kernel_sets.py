@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.clinical import COLUMN_BLOCK, ClinicalColumns
+from featly.core.clinical import COLUMN_BLOCK, ClinicalColumns, add_product
 from featly.core.jit import kernel, lane_kernel
 from featly.core.parallel import run_blocks, split
 from featly.core.sources import Source
@@ -128,28 +128,16 @@ class ColumnKernels(ClinicalColumns):
 
 @kernel
 def _products(order, line, places, v, out):
-    n = len(v)
+    along = np.empty(len(v))
+    one = 1.0 + 0.0 * len(v)  # a plain 1.0 would have the loop compiled once more, for that case
     for k in range(len(places)):
         rows, z = order[places[k]], line[places[k]]
-        start = 0
-        while start < n:
-            end = start
-            total, first = 0.0, 0.0
-            while True:
-                total += v[rows[end]]
-                end += 1
-                if end == n or z[end] - z[end - 1] > 1.0:
-                    break
-                first += (z[end] - z[end - 1]) * total
-            # how far the others are from the first row of the run, weighted by v
-            distance = (z[end - 1] - z[start]) * total - first
-            below = 0.0
-            for i in range(start, end):
-                out[k, rows[i]] = total - distance if z[i] >= 0.0 else 0.0
-                if i + 1 < end:
-                    below += v[rows[i]]
-                    distance += (z[i + 1] - z[i]) * (2 * below - total)
-            start = end
+        out[k] = 0.0
+        add_product(rows, z, v, one, along, out[k])
+        for i in range(len(rows)):
+            if z[i] >= 0.0:  # missing values come first
+                break
+            out[k, rows[i]] = 0.0
 
 
 @kernel
