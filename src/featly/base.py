@@ -2,11 +2,11 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -29,7 +29,7 @@ from featly.reading import read
 from featly.registry import methods_that
 from featly.schema import Columns, Schema
 
-__all__ = ["Problem", "Ranker", "Ranking", "SubsetSelector"]
+__all__ = ["Problem", "Ranker", "Ranking", "Selection", "SubsetSelector"]
 
 RULES = ("rule-of-thumb", "largest-gap", "two-variances")  # that need nothing but a ranking
 
@@ -48,6 +48,19 @@ class Ranking:
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Selection:
+    """What a subset selector's computation returns.
+
+    `order` are the chosen columns, in the order of their choice; `extra` and `attributes` as in
+    :class:`Ranking`.
+    """
+
+    order: np.ndarray
+    extra: dict[str, np.ndarray] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
 class _Selector(SelectorMixin, BaseEstimator):
     """Reading, checking and output, shared by rankers and subset selectors."""
 
@@ -59,6 +72,10 @@ class _Selector(SelectorMixin, BaseEstimator):
 
     def _units_matter(self) -> bool:
         """Whether multiplying a column by a constant may change the outcome."""
+        return False
+
+    def _takes_integers(self) -> bool:
+        """Whether the computation reads whole numbers as they lie, not as floats."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -117,7 +134,8 @@ class _Selector(SelectorMixin, BaseEstimator):
             X, table = self._read_array(X)
             validate_data(self, X, y, skip_check_array=True)
         labels, classes = read_target(y, X.shape[0], name, many_classes=self._many_classes)
-        reading = read(table, Schema.of(self.schema), self.n_jobs)
+        integers = self._takes_integers()
+        reading = read(table, Schema.of(self.schema), self.n_jobs, integers=integers)
         self._check_schema(reading.columns)
         self._library = library_of(X)
         return Problem(reading.source, reading.columns, labels, classes)
@@ -262,7 +280,7 @@ class Ranker(_Selector):
         try:
             ranking = self._rank(problem)
         except _InterruptedError as stopped:
-            self._store(problem, stopped.ranking)
+            self._store(problem, stopped.outcome)
             raise KeyboardInterrupt from None
         self._store(problem, ranking)
 
@@ -317,8 +335,9 @@ class SubsetSelector(_Selector):
     """Base of the methods that choose a subset of at least one column.
 
     A subclass has a keyword-only ``__init__`` with at least `schema` and `n_jobs`, the class
-    attributes of :class:`Ranker`, and ``_select(problem) -> int array``: the chosen columns in the
-    order in which they were chosen, those of ``problem.columns.keep`` first.
+    attributes of :class:`Ranker`, and ``_select(problem)``: the chosen columns in the order in
+    which they were chosen, those of ``problem.columns.keep`` first; a `Selection` where there is
+    more to tell.
 
     Attributes
     ----------
@@ -333,15 +352,27 @@ class SubsetSelector(_Selector):
     """
 
     def _learn(self, problem: Problem) -> None:
-        chosen = np.asarray(self._select(problem), dtype=np.int64)
+        try:
+            selection = self._select(problem)
+        except _InterruptedError as stopped:
+            self._store(problem, stopped.outcome)
+            raise KeyboardInterrupt from None
+        if not isinstance(selection, Selection):
+            selection = Selection(selection)
+        self._store(problem, selection)
+
+    def _store(self, problem: Problem, selection: Selection) -> None:
         self._columns = problem.columns
         self.classes_ = problem.classes
-        self.order_ = chosen
+        self.order_ = np.asarray(selection.order, dtype=np.int64)
         self.support_ = np.zeros(problem.source.n_features, bool)
-        self.support_[chosen] = True
+        self.support_[self.order_] = True
+        self._extra = list(selection.extra)
+        for name, value in {**selection.extra, **selection.attributes}.items():
+            setattr(self, f"{name}_", value)
 
     @abstractmethod
-    def _select(self, problem: Problem) -> Iterable[int]:
+    def _select(self, problem: Problem) -> Selection | npt.ArrayLike:
         """Choose columns, at least one."""
 
     def _get_support_mask(self) -> np.ndarray:
@@ -351,24 +382,25 @@ class SubsetSelector(_Selector):
         names, kinds = self._names(), self.kinds_
         rest = np.flatnonzero(~self.support_)
         order = np.concatenate([self.order_, rest])
-        return {
+        columns = {
             "feature": [names[f] for f in order],
             "kind": [kinds[f] for f in order],
             "selected": self.support_[order],
         }
+        return columns | {name: getattr(self, f"{name}_")[order] for name in self._extra}
 
 
 class _InterruptedError(Exception):
-    """Ctrl-C reached a ranker that has something to show for its work."""
+    """Ctrl-C reached a method that has something to show for its work."""
 
-    def __init__(self, ranking: Ranking) -> None:
+    def __init__(self, outcome: Any) -> None:
         super().__init__()
-        self.ranking = ranking
+        self.outcome = outcome
 
 
-def interrupted(ranking: Ranking) -> Exception:
-    """What a ranker raises on Ctrl-C: ``fit`` keeps the ranking and passes Ctrl-C on."""
-    return _InterruptedError(ranking)
+def interrupted(outcome: Ranking | Selection) -> Exception:
+    """What a method raises on Ctrl-C: ``fit`` keeps the outcome and passes Ctrl-C on."""
+    return _InterruptedError(outcome)
 
 
 def keep_first(order: np.ndarray, keep: np.ndarray) -> np.ndarray:

@@ -359,6 +359,9 @@ class _Polars(Table):
     def codes(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         import polars as pl
 
+        kinds = {self._dtypes[column] for column in columns}
+        if len(kinds) == 1 and isinstance(next(iter(kinds)), pl.Categorical):
+            return self._shared_codes(columns)
         # ranks of the texts, all columns at once; unlike physical codes they do not depend on
         # the order of the rows
         ranks = self.frame[:, list(columns)].select(
@@ -369,6 +372,56 @@ class _Polars(Table):
             self.check_levels(column, int(size))
         dtype = pl.UInt8 if sizes.max(initial=0) < 255 else pl.UInt16
         return np.ascontiguousarray(ranks.cast(dtype).to_numpy().T), sizes
+
+    def _tiles(self, n_columns: int) -> list[tuple[int, int]]:
+        step = max(1, (1 << 20) // max(self.n_rows, 1))
+        return [(low, min(low + step, n_columns)) for low in range(0, n_columns, step)]
+
+    def _shared_codes(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Columns of one categorical dtype, whose physical codes mean the same text in all.
+
+        Every text is ranked once, not once a cell.
+        """
+        import polars as pl
+
+        absent = np.iinfo(np.uint32).max
+        frame = self.frame[:, list(columns)]
+        cells = frame.select(pl.all().to_physical().cast(pl.UInt32).fill_null(absent))
+        found = cells.to_numpy().T  # feature-major, as polars has it
+        largest = int(np.max(found, where=found != absent, initial=0))
+        found = np.where(found == absent, np.uint32(largest + 1), found)
+        somewhere = np.full(largest + 2, -1, np.int64)
+        for column in range(len(found)):
+            somewhere[found[column]] = column
+        somewhere[largest + 1] = -1
+        used = np.flatnonzero(somewhere >= 0)
+        texts = [
+            frame.to_series(column)[int(np.flatnonzero(found[column] == code)[0])]
+            for code, column in zip(used.tolist(), somewhere[used].tolist(), strict=True)
+        ]
+        rank = np.zeros(largest + 2, np.uint8 if len(used) < 255 else np.uint32)
+        rank[used[sorted(range(len(used)), key=texts.__getitem__)]] = np.arange(1, len(used) + 1)
+        sizes = np.zeros(len(columns), np.int64)
+        codes = np.zeros(found.shape, np.uint8)
+        for low, high in self._tiles(len(columns)):
+            tile = rank[found[low:high]]  # ranks among all texts, which become ranks in a column
+            if len(used) <= 16:
+                size = np.zeros((high - low, 1), np.uint8)
+                for text in range(1, len(used) + 1):
+                    here = tile == text
+                    size += here.any(axis=1, keepdims=True)
+                    codes[low:high] += here * size
+                sizes[low:high] = size[:, 0]
+                continue
+            for k in range(low, high):
+                there, dense = np.unique(tile[k - low], return_inverse=True)
+                gap = int(there[0] == 0)
+                sizes[k] = len(there) - gap
+                self.check_levels(columns[k], int(sizes[k]))
+                if codes.dtype == np.uint8 and sizes[k] >= 255:
+                    codes = codes.astype(np.uint16)
+                codes[k] = dense + 1 - gap
+        return codes, sizes
 
     def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
         import polars as pl

@@ -7,7 +7,11 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import column_or_1d
 
-from featly.core.sources import Moments, Source
+from featly.core.codes import Codes, DenseCodes, SparseCodes
+from featly.core.discretise import CutRule, cut_codes, cut_sparse, learn_cuts
+from featly.core.parallel import run_blocks
+from featly.core.sources import CSCSource, DenseSource, Moments, Source
+from featly.core.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
 from featly.errors import DataError, ParameterError
 from featly.frames import absent, values_of
 from featly.kinds import CATEGORICAL, KINDS
@@ -54,6 +58,50 @@ class Problem:
         if complete_for is not None:
             self._require_complete(found, complete_for, instead)
         return found
+
+    def coded(self, rule: CutRule | None, n_jobs: int | None = None) -> Codes:
+        """The columns as codes: numbers cut by a rule, or, without one, levels as they stand."""
+        if rule is None:
+            try:
+                return whole_codes(self.source, n_jobs)
+            except NotWholeError as found:
+                name, value = self.columns.names[found.feature], found.value
+                if np.isinf(value):
+                    self._blame_infinite(found.feature)
+                raise DataError(
+                    f"column {name!r} is continuous (row {found.row}: {value:g}): with "
+                    "discretizer=None numbers are levels as they stand, and must be whole. Give "
+                    "discretizer='mdlp', 'pkid', 'equal-frequency' or 'equal-width', or declare "
+                    "the column categorical"
+                ) from None
+            except TooManyLevelsError as found:
+                raise DataError(
+                    f"column {self.columns.names[found.feature]!r} has {found.count} different "
+                    "values, more than the 65534 levels that can be counted: is it an "
+                    "identifier? Leave it out, or give a discretizer"
+                ) from None
+        self._refuse_infinite(n_jobs)
+        cuts = learn_cuts(self.source, self.y, len(self.classes), rule, n_jobs)
+        if isinstance(self.source, CSCSource):
+            data, zero, n_levels = cut_sparse(self.source, cuts)
+            matrix = self.source.matrix[:, self.source.columns]
+            return SparseCodes(matrix, data, zero, n_levels, n_jobs)
+        return DenseCodes(*cut_codes(self.source, cuts, n_jobs), n_jobs)
+
+    def _refuse_infinite(self, n_jobs: int | None) -> None:
+        if isinstance(self.source, CSCSource):
+            data, size = self.source.matrix.data, 1 << 20
+        else:
+            assert isinstance(self.source, DenseSource)
+            values = self.source.values
+            if values.dtype.kind in "iu":
+                return
+            data, size = values.ravel(order="K"), 1 << 20  # a view: the memory as it lies
+        blocks = [(low, low + size) for low in range(0, len(data), size)]
+        if any(run_blocks(lambda b: bool(np.isinf(data[slice(*b)]).any()), blocks, n_jobs)):
+            for feature in np.flatnonzero(self.source.kinds != CATEGORICAL).tolist():
+                if np.isinf(self._column(feature)).any():
+                    self._blame_infinite(feature)
 
     def _column(self, feature: int) -> np.ndarray:
         return self.source.load(np.array([feature]))[0]

@@ -263,10 +263,10 @@ def _count(codes, rows, y, n_classes, start, lo, hi, counts):
 
 @kernel
 def _chi_squared(counts, start, n_classes, lo, hi, statistic, freedom):
-    classes = np.empty(n_classes, np.int64)
+    classes = np.empty(n_classes, counts.dtype)
     for f in range(lo, hi):
         base = start[f]
-        levels = np.empty((start[f + 1] - base) // n_classes, np.int64)
+        levels = np.empty((start[f + 1] - base) // n_classes, counts.dtype)
         n, n_levels, n_present = margin_sums(counts, base, levels, classes)
         if n_levels < 2 or n_present < 2:
             continue

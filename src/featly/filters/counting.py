@@ -1,0 +1,78 @@
+"""What the filters that count have in common: cutting numbers into levels, and missing values."""
+
+from typing import Any
+
+from featly.base import Problem, Ranker, SubsetSelector
+from featly.core.codes import Codes, spread
+from featly.core.contingency import Tables
+from featly.core.discretise import CutRule
+from featly.core.information import ClassInformation, class_information
+from featly.errors import ParameterError
+
+__all__ = ["CountingRanker", "CountingSelector", "rule_of"]
+
+RULES = ("mdlp", "pkid", "equal-width", "equal-frequency")
+MISSING = ("level", "spread")
+
+
+class _Counting:
+    """Parameters `discretizer` and `missing`, and the columns as codes."""
+
+    _kinds = ("continuous", "ordinal", "categorical")
+    _missing = True
+
+    def _takes_integers(self) -> bool:
+        return True
+
+    def _check_parameters(self) -> None:
+        rule_of(self.discretizer)  # type: ignore[attr-defined]
+        given = self.missing  # type: ignore[attr-defined]
+        if not isinstance(given, str) or given not in MISSING:
+            raise ParameterError(
+                f"missing={given!r}: give 'level', a level of its own, or 'spread', over the "
+                "levels in proportion"
+            )
+
+    def _codes(self, problem: Problem) -> Codes:
+        rule = rule_of(self.discretizer)  # type: ignore[attr-defined]
+        return problem.coded(rule, self.n_jobs)  # type: ignore[attr-defined]
+
+    def _tables(self, problem: Problem) -> Tables:
+        """Counts of the levels of every column in every class, missing values included."""
+        tables = self._codes(problem).tables(problem.y, len(problem.classes))
+        return spread(tables) if self.missing == "spread" else tables  # type: ignore[attr-defined]
+
+    def _information(self, problem: Problem) -> ClassInformation:
+        """What each column tells about the class."""
+        n_jobs = self.n_jobs  # type: ignore[attr-defined]
+        return class_information(self._tables(problem), problem.source.n_rows, n_jobs)
+
+
+class CountingRanker(_Counting, Ranker):
+    """Base of the rankers that count levels; see :class:`InformationGain` for the parameters."""
+
+
+class CountingSelector(_Counting, SubsetSelector):
+    """Base of the subset selectors that count levels."""
+
+
+def rule_of(discretizer: Any) -> CutRule | None:
+    """How numbers are cut: a name, an instance of a discretiser, or None for not at all.
+
+    Examples
+    --------
+    >>> from featly.filters.counting import rule_of
+    >>> rule_of("pkid").name, rule_of(None)
+    ('pkid', None)
+    """
+    if discretizer is None:
+        return None
+    if isinstance(discretizer, str) and discretizer in RULES:
+        return CutRule(discretizer)
+    rule = getattr(discretizer, "cut_rule", None)
+    if rule is not None and not isinstance(discretizer, type):
+        return rule()  # type: ignore[no-any-return]
+    raise ParameterError(
+        f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))}, a discretiser of "
+        "featly.preprocessing, or None for numbers that are levels already"
+    )
