@@ -159,6 +159,8 @@ def _study(name, found, figures):
     parts += ["### Verdicts\n", _table(VERDICT_HEAD, map(_verdict, found["verdicts"]))]
     if "success" in found["summary"]:
         parts += ["### Index of success\n", SUCCESS, _by_method(found["summary"]["success"])]
+    for table in found.get("tables", ()):
+        parts += [f"### {table['title']}\n", _table(table["head"], table["rows"])]
     if "curves" in found and figures:
         parts += ["### Figures\n", FIGURES]
         parts += [f"![](/generated/{figures[part]})\n" for part in ("ranks", *found["curves"])]

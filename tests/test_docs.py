@@ -67,10 +67,10 @@ def test_the_method_of_the_contributing_guide_passes_the_checks(monkeypatch):
     from featly.testing import check_method
 
     examples = [code for _, code in blocks(ROOT / "CONTRIBUTING.md", "python")]
-    method = next(code for code in examples if "class Signal" in code)
-    names = module_named("signal_to_noise", monkeypatch)
+    method = next(code for code in examples if "class Fisher" in code)
+    names = module_named("fisher_score", monkeypatch)
     exec(compile(method, "CONTRIBUTING.md", "exec"), names)
-    check_method(names["SignalToNoise"]())
+    check_method(names["FisherScore"]())
 
 
 def test_the_table_of_made_problems_is_true():

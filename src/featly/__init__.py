@@ -20,6 +20,9 @@ _PLACES = {
     "LeakWarning": "featly.errors",
     "StudyError": "featly.errors",
     "Study": "featly.study",
+    **dict.fromkeys(
+        ("MDLP", "PKID", "EqualWidth", "EqualFrequency", "SSVEncoder"), "featly.preprocessing"
+    ),
     **{method.class_name: method.path.partition(":")[0] for method in METHODS.values()},
 }
 

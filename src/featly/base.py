@@ -26,7 +26,7 @@ from featly.kinds import KINDS
 from featly.measures.sizes import choose_size
 from featly.problem import Problem, read_target
 from featly.reading import read
-from featly.registry import methods_that
+from featly.registry import methods_that, suggested
 from featly.schema import Columns, Schema
 
 __all__ = ["Problem", "Ranker", "Ranking", "Selection", "SubsetSelector"]
@@ -72,6 +72,10 @@ class _Selector(SelectorMixin, BaseEstimator):
 
     def _units_matter(self) -> bool:
         """Whether multiplying a column by a constant may change the outcome."""
+        return False
+
+    def _greedy(self) -> bool:
+        """Whether a column's score depends on the columns chosen before it."""
         return False
 
     def _takes_integers(self) -> bool:
@@ -169,7 +173,7 @@ class _Selector(SelectorMixin, BaseEstimator):
             if kind in self._kinds or not (columns.kinds == code).any():
                 continue
             column = columns.names[int(np.flatnonzero(columns.kinds == code)[0])]
-            able = ", ".join(methods_that(kind=kind))
+            able = suggested(methods_that(kind=kind))
             raise DataError(
                 f"column {column!r} is {kind}, {name} takes {' and '.join(self._kinds)} columns: "
                 "leave it out, declare it continuous or ordinal in the schema if its values have "

@@ -15,7 +15,7 @@ from featly.core.whole_numbers import NotWholeError, TooManyLevelsError, whole_c
 from featly.errors import DataError, ParameterError
 from featly.frames import absent, values_of
 from featly.kinds import CATEGORICAL, KINDS
-from featly.registry import methods_that
+from featly.registry import methods_that, suggested
 from featly.schema import Columns
 
 __all__ = ["Problem", "read_target", "row_prices"]
@@ -136,8 +136,8 @@ class Problem:
         also = f", and {others} other column{'s' * (others > 1)}" if others else ""
         kinds = [kind for code, kind in enumerate(KINDS) if (self.columns.kinds == code).any()]
         able = [set(methods_that(missing=True, kind=kind)) for kind in kinds]
-        named = [instead] if instead else []
-        others_do = ", ".join(named + sorted(set.intersection(*able)))
+        names = suggested(sorted(set.intersection(*able)))
+        others_do = ", ".join(name for name in (instead, names) if name)
         advice = f", or use a method that takes missing values: {others_do}" if others_do else ""
         raise DataError(
             f"column {self.columns.names[feature]!r} has a missing value (NaN) in row {row}{also}: "
@@ -201,7 +201,7 @@ def read_target(
         raise DataError(
             f"y has {len(classes)} classes, {method} ranks for two. Only binary classification "
             f"is supported here: select the rows of two classes, or use a method for many: "
-            f"{', '.join(methods_that(many_classes=True))}. One list from every pair of "
+            f"{suggested(methods_that(many_classes=True))}. One list from every pair of "
             "classes (PairwiseRanker) and joint elimination (MulticlassSVMRFE) are to come"
         )
     return labels.astype(np.int64), classes

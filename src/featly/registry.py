@@ -4,11 +4,15 @@ Reading it imports neither numba nor scikit-learn. A new method is one file and 
 the tests hold each entry against what its class declares.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-__all__ = ["METHODS", "Method", "method_class", "methods_that"]
+__all__ = ["METHODS", "Method", "method_class", "methods_that", "suggested"]
+
+# what an error suggests first, from the quickest to the most thorough
+FIRST = ("FTest", "UnivariateTest", "JMI", "ReliefF", "SVMRFE", "MKLRFE", "ForestRanker")
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,222 @@ METHODS: dict[str, Method] = {
         uses=("keep",),
         cost="n p; n p log n to cut numbers",
     ),
+    "signal-to-noise": Method(
+        path="featly.filters.signal_to_noise:SignalToNoise",
+        family="filter",
+        tier="stable",
+        summary="distance of class means over the spread within the classes",
+        kinds=("continuous", "ordinal"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p, one pass",
+    ),
+    "mim": Method(
+        path="featly.filters.mim:MIM",
+        family="filter",
+        tier="stable",
+        summary="information about the class alone, the base line of its family",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p",
+    ),
+    "mifs": Method(
+        path="featly.filters.mifs:MIFS",
+        family="filter",
+        tier="stable",
+        summary="information about the class less all redundancy",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p levels / 64 a step",
+    ),
+    "mrmr": Method(
+        path="featly.filters.mrmr:MRMR",
+        family="filter",
+        tier="stable",
+        summary="relevance less mean redundancy with the chosen columns",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p levels / 64 a step",
+    ),
+    "jmi": Method(
+        path="featly.filters.jmi:JMI",
+        family="filter",
+        tier="stable",
+        summary="information together with each of the chosen columns",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p levels / 64 a step",
+    ),
+    "cmi": Method(
+        path="featly.filters.cmi:CMI",
+        family="filter",
+        tier="stable",
+        summary="relevance, redundancy and redundancy within classes",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p levels / 64 a step",
+    ),
+    "cmim": Method(
+        path="featly.filters.cmim:CMIM",
+        family="filter",
+        tier="stable",
+        summary="information beyond the chosen column that covers it best",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p levels / 64 a step",
+    ),
+    "icap": Method(
+        path="featly.filters.icap:ICAP",
+        family="filter",
+        tier="stable",
+        summary="relevance less redundancy that the classes do not explain",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p levels / 64 a step",
+    ),
+    "disr": Method(
+        path="featly.filters.disr:DISR",
+        family="filter",
+        tier="stable",
+        summary="joint information with chosen columns over joint entropy",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p levels / 64 a step",
+    ),
+    "information-criterion": Method(
+        path="featly.filters.information_criterion:InformationCriterion",
+        family="filter",
+        tier="stable",
+        summary="the general criterion with weights beta and gamma",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p levels / 64 a step",
+    ),
+    "monotone-dependence": Method(
+        path="featly.filters.monotone_dependence:MonotoneDependence",
+        family="filter",
+        tier="historical",
+        summary="M_d: dependence by the copula, less that on chosen columns",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p log n; n² p a step",
+    ),
+    "relief": Method(
+        path="featly.filters.relief:Relief",
+        family="filter",
+        tier="historical",
+        summary="differences to the nearest row of the same and of another class",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n² p",
+    ),
+    "relieff": Method(
+        path="featly.filters.relieff:ReliefF",
+        family="filter",
+        tier="stable",
+        summary="differences to the nearest rows of the same and of other classes",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n² p",
+    ),
+    "multisurf": Method(
+        path="featly.filters.multisurf:MultiSURF",
+        family="filter",
+        tier="historical",
+        summary="differences to all rows that are near, which are chosen by row",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n² p",
+    ),
+    "cfs": Method(
+        path="featly.filters.cfs:CFS",
+        family="filter",
+        tier="stable",
+        summary="a subset that goes with the class and not with itself",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p a chosen column",
+    ),
+    "fcbf": Method(
+        path="featly.filters.fcbf:FCBF",
+        family="filter",
+        tier="stable",
+        summary="a subset without columns that others cover",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p a chosen column",
+    ),
+    "interact": Method(
+        path="featly.filters.interact:Interact",
+        family="filter",
+        tier="stable",
+        summary="a subset by consistency, columns tried from the weakest",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p",
+    ),
+    "consistency": Method(
+        path="featly.filters.consistency:Consistency",
+        family="filter",
+        tier="stable",
+        summary="the smallest subset in which equal rows have equal classes",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p a step",
+    ),
     "svm-rfe": Method(
         path="featly.elimination.svm_rfe:SVMRFE",
         family="elimination",
@@ -164,6 +384,18 @@ METHODS: dict[str, Method] = {
         uses=("keep",),
         cost="trees x n √p log n",
     ),
+    "perceptron": Method(
+        path="featly.embedded.perceptron_ranker:PerceptronRanker",
+        family="embedded",
+        tier="historical",
+        summary="FS-P: weights of a perceptron",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p an epoch",
+    ),
     "hybrid-forward": Method(
         path="featly.wrappers.hybrid_forward:HybridForward",
         family="wrapper",
@@ -175,6 +407,18 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep",),
         cost="n p, + n (5-nn: n²) for each step of the merge",
+    ),
+    "wrapper": Method(
+        path="featly.wrappers.wrapper:Wrapper",
+        family="wrapper",
+        tier="stable",
+        summary="a subset by what a learner makes of it, in inner folds",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep", "column_groups"),
+        cost="p fits of the learner a step",
     ),
 }
 
@@ -211,3 +455,21 @@ def methods_that(**wanted: Any) -> list[str]:
         if all(getattr(method, key) == value for key, value in wanted.items())
         and (kind is None or kind in method.kinds)
     ]
+
+
+def suggested(names: Iterable[str]) -> str:
+    """Methods for an error to suggest: the best known by name, the others by their number.
+
+    Examples
+    --------
+    >>> from featly.registry import suggested
+    >>> suggested(["FTest", "GainRatio", "MKLRFE", "DISR"])
+    'FTest, MKLRFE and 2 others (`featly methods` lists them)'
+    """
+    able = list(names)
+    first = [name for name in FIRST if name in able] or able[:3]
+    rest = len(able) - len(first)
+    if not rest:
+        return ", ".join(first)
+    others = f"{rest} other{'s' * (rest > 1)}"
+    return f"{', '.join(first)} and {others} (`featly methods` lists them)"

@@ -86,3 +86,18 @@ def test_infinite_values_show(layout, bad):
     X[3, 2] = bad
     found = DenseSource(X).moments()
     assert np.isfinite(found.m2[0]).tolist() == [True, True, False, True]
+
+
+def test_a_constant_column_that_a_sparse_table_stores():
+    import scipy.sparse
+
+    from featly import FTest, SignalToNoise
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(31, 3))
+    X[:, 1] = 0.1
+    y = rng.integers(0, 3, 31)
+    for method in (FTest(), SignalToNoise()):
+        fitted = method.fit(scipy.sparse.csc_array(X), y)
+        assert fitted.scores_[1] == 0
+        assert fitted.order_[-1] == 1

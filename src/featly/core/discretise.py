@@ -23,16 +23,20 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.core.information import FixedPoint
-from featly.core.jit import kernel
-from featly.core.mdlp import between, mdlp_bytes, mdlp_runs, mdlp_stored, sort_stored
+from featly.core.intervals import (
+    code_stored,
+    code_tile,
+    frequency_columns,
+    stored_columns,
+    width_columns,
+)
+from featly.core.mdlp import mdlp_bytes, mdlp_runs, mdlp_stored
 from featly.core.parallel import run_blocks, split
 from featly.core.sources import CSCSource, DenseSource, Source
 from featly.errors import DataError, ParameterError
 from featly.kinds import CATEGORICAL
 
 __all__ = ["RULES", "CutRule", "Cuts", "cut_codes", "cut_sparse", "learn_cuts"]
-
-# mypy: disable-error-code="no-untyped-def"
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -46,8 +50,6 @@ TASKS = 16  # as many as that, where columns are few and long
 CACHE_LINE = 64
 COLUMN_BLOCK = 1024  # of a sparse matrix
 MOST_COUNTED = 256  # classes, where columns of bytes are counted instead of sorted
-FEW_CUTS = 64  # up to so many, comparing with every one beats a search by halves
-CHUNK = 4096  # rows that stay in the nearest cache
 
 
 @dataclass(frozen=True)
@@ -178,17 +180,18 @@ def cut_codes(
     >>> codes.tolist(), n_levels.tolist()
     ([[1, 1, 0, 2]], [2])
     """
-    n_levels = cuts.counts + 1
+    n_levels = _interval_counts(source, cuts)
     rows = source.place[source.categorical]
     n_levels[source.categorical] = np.diff(source.code_atoms)[rows]
-    codes = np.empty((source.n_features, source.n_rows), _code_dtype(n_levels))
+    shape = (source.n_features, source.n_rows)
+    codes: npt.NDArray[Any] = np.empty(shape, _code_dtype(n_levels))
     codes[source.categorical] = source.codes[rows]
     numeric = np.arange(source.n_features)[source.numeric]
     limits = _limits(cuts.values, _float_dtype(source.values.dtype))
 
     def one(block: tuple[int, int]) -> None:
         tile = _floats(_tile(source.values, source.place[numeric[slice(*block)]]))
-        _code_tile(tile, numeric[slice(*block)], limits, cuts.start, codes)
+        code_tile(tile, numeric[slice(*block)], limits, cuts.start, codes)
 
     run_blocks(one, _blocks(source, len(numeric)), n_jobs)
     return codes, n_levels
@@ -218,13 +221,13 @@ def cut_sparse(
     >>> codes.tolist(), zero.tolist(), n_levels.tolist()
     ([3, 1], [2], [3])
     """
-    n_levels = cuts.counts + 1
+    n_levels = _interval_counts(source, cuts)
     matrix = source.matrix
-    codes = np.zeros(len(matrix.data), _code_dtype(n_levels))
+    codes: npt.NDArray[Any] = np.zeros(len(matrix.data), _code_dtype(n_levels))
     zero = np.empty(source.n_features, codes.dtype)
 
     def one(block: tuple[int, int]) -> None:
-        _code_stored(
+        code_stored(
             matrix.data, matrix.indptr, source.columns, cuts.values, cuts.start, *block, codes, zero
         )
 
@@ -295,7 +298,7 @@ def _by_counts(tile: npt.NDArray[Any], classes: _Classes) -> Found:
 
 def _by_frequency(tile: npt.NDArray[Any], rule: CutRule) -> Found:
     found, ends = np.empty(tile.size), np.empty(len(tile), np.int64)
-    _frequency_columns(np.sort(tile, axis=1), _n_bins(rule), found, ends)
+    frequency_columns(np.sort(tile, axis=1), _n_bins(rule), found, ends)
     return found[: ends[-1]].copy(), ends
 
 
@@ -303,7 +306,7 @@ def _by_width(tile: npt.NDArray[Any], n_bins: int) -> Found:
     low = np.fmin.reduce(tile, axis=1).astype(np.float64)
     high = np.fmax.reduce(tile, axis=1).astype(np.float64)
     found, ends = np.empty(len(tile) * n_bins), np.empty(len(tile), np.int64)
-    _width_columns(low, high, n_bins, found, ends)
+    width_columns(low, high, n_bins, found, ends)
     return found[: ends[-1]].copy(), ends
 
 
@@ -326,7 +329,7 @@ def _learn_sparse(
             )  # fmt: skip
         else:
             found = np.empty(n_columns * rule.n_bins if _width(rule) else room)
-            _stored_columns(*stored, unlabelled, _width(rule), _n_bins(rule), *block, found, ends)
+            stored_columns(*stored, unlabelled, _width(rule), _n_bins(rule), *block, found, ends)
         return found[: ends[-1]].copy(), ends
 
     return run_blocks(one, split(source.n_features, COLUMN_BLOCK), n_jobs)
@@ -377,10 +380,18 @@ def _floats(tile: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _limits(values: FloatArray, dtype: type) -> npt.NDArray[Any]:
     """Cut points rounded down to a dtype: a number of that dtype lies above both or neither."""
-    limits = values.astype(dtype)
+    limits: npt.NDArray[Any] = values.astype(dtype)
     above = limits > values
     limits[above] = np.nextafter(limits[above], dtype(-np.inf))
     return limits
+
+
+def _interval_counts(source: Source, cuts: Cuts) -> IntArray:
+    if len(cuts.start) != source.n_features + 1:
+        raise ParameterError(
+            f"cut points of {len(cuts.start) - 1} columns, but the table has {source.n_features}"
+        )
+    return cuts.counts + 1
 
 
 def _code_dtype(n_levels: IntArray) -> type:
@@ -391,154 +402,3 @@ def _code_dtype(n_levels: IntArray) -> type:
             f"({MOST_LEVELS}): leave it out"
         )
     return np.uint8 if most <= SMALL_LEVELS else np.uint16
-
-
-# ---- compiled loops -------------------------------------------------------------------------
-@kernel
-def _width_cuts(low, high, n_bins, found, at):
-    """Write cut points at the same distance; return where they end."""
-    begin = at
-    step = (high - low) / n_bins
-    for j in range(1, n_bins):
-        cut = low + step * j
-        # rounding may make neighbours equal; a column without a value has NaN and no cut
-        if low <= cut < high and (at == begin or found[at - 1] < cut):
-            found[at] = cut
-            at += 1
-    return at
-
-
-@kernel
-def _width_columns(low, high, n_bins, found, ends):
-    at = 0
-    for f in range(len(low)):
-        at = _width_cuts(low[f], high[f], n_bins, found, at)
-        ends[f] = at
-
-
-@kernel
-def _frequency_cuts(value, upto, m, n_bins, found, at):
-    """Write the cut points between m different rising values; return where they end.
-
-    `upto` tells how many rows have at most each value.
-    """
-    if m < 2:
-        return at
-    n = upto[m - 1]
-    if n_bins == 0:
-        n_bins = np.int64(np.sqrt(n))
-    done, first = 0, 0
-    for left in range(n_bins, 1, -1):
-        if first >= m - 1:
-            break
-        i = first
-        while i < m - 2 and (upto[i] - done) * left < n - done:
-            i += 1
-        above = (upto[i] - done) * left - (n - done)
-        if i > first and (n - done) - (upto[i - 1] - done) * left < above:
-            i -= 1
-        found[at] = between(value[i], value[i + 1])
-        at += 1
-        done, first = upto[i], i + 1
-    return at
-
-
-@kernel
-def _frequency_columns(tile, n_bins, found, ends):
-    """Of a tile with rising columns, NaN last."""
-    n = tile.shape[1]
-    value, upto = np.empty(n), np.empty(n, np.int64)
-    at = 0
-    for f in range(len(tile)):
-        m = 0
-        for i in range(n):
-            x = np.float64(tile[f, i])
-            if x != x:
-                break
-            if m == 0 or value[m - 1] < x:
-                value[m] = x
-                m += 1
-            upto[m - 1] = i + 1
-        at = _frequency_cuts(value, upto, m, n_bins, found, at)
-        ends[f] = at
-
-
-@kernel
-def _stored_columns(
-    data, indices, indptr, columns, unlabelled, width, n_bins, lo, hi, found, ends
-):
-    """Cut points of columns of a sparse matrix without regard to classes."""
-    most = 0
-    for f in range(lo, hi):
-        most = max(most, indptr[columns[f] + 1] - indptr[columns[f]])
-    size = most + 1
-    value, spare = np.empty(size), np.empty(size)
-    label, spare_label = np.empty(size, np.int64), np.empty(size, np.int64)
-    bound, upto = np.empty(size + 2, np.int64), np.empty(size, np.int64)
-    zeros = np.empty(1, np.int64)
-    at = 0
-    for f in range(lo, hi):
-        zeros[0] = len(unlabelled)
-        low, high = indptr[columns[f]], indptr[columns[f] + 1]
-        m, negative, value, label, spare, spare_label = sort_stored(
-            data, indices, low, high, unlabelled, zeros, bound, value, label, spare, spare_label
-        )
-        different, rows = 0, 0
-        for i in range(m + 1):
-            if i == negative and zeros[0] > 0:
-                rows += zeros[0]
-                spare[different], upto[different] = 0.0, rows
-                different += 1
-            if i < m:
-                rows += 1
-                if different == 0 or spare[different - 1] < value[i]:
-                    spare[different] = value[i]
-                    different += 1
-                upto[different - 1] = rows
-        if not width:
-            at = _frequency_cuts(spare, upto, different, n_bins, found, at)
-        elif different > 0:
-            at = _width_cuts(spare[0], spare[different - 1], n_bins, found, at)
-        ends[f - lo] = at
-
-
-@kernel
-def _code_tile(tile, features, limits, start, codes):
-    n = tile.shape[1]
-    for r in range(len(tile)):
-        f = features[r]
-        low, high = start[f], start[f + 1]
-        if high - low > FEW_CUTS:
-            for i in range(n):
-                x = tile[r, i]
-                codes[f, i] = 0 if x != x else 1 + _below(limits, low, high, x)
-            continue
-        for begin in range(0, n, CHUNK):
-            column, out = tile[r, begin : begin + CHUNK], codes[f, begin : begin + CHUNK]
-            for i in range(len(column)):
-                out[i] = column[i] == column[i]
-            for j in range(low, high):
-                limit = limits[j]
-                for i in range(len(column)):
-                    out[i] += column[i] > limit
-
-
-@kernel
-def _below(limits, low, high, x):
-    """How many of some rising numbers are below x."""
-    found, size = low, high - low
-    while size > 0:  # halves without a jump that must be guessed
-        half = (size + 1) // 2
-        found += half if limits[found + half - 1] < x else 0
-        size -= half
-    return found - low
-
-
-@kernel
-def _code_stored(data, indptr, columns, cuts, start, lo, hi, codes, zero):
-    for f in range(lo, hi):
-        low, high = start[f], start[f + 1]
-        zero[f] = 1 + _below(cuts, low, high, 0.0)
-        for position in range(indptr[columns[f]], indptr[columns[f] + 1]):
-            x = np.float64(data[position])
-            codes[position] = 0 if x != x else 1 + _below(cuts, low, high, x)

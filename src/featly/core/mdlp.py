@@ -86,7 +86,7 @@ def sort_stored(data, indices, low, high, labels, zeros, bound, value, label, sp
     the number of values that are neither zero nor missing, the number of negative ones, and the
     arrays, which may have changed places.
     """
-    m, n_runs, negative = 0, 0, 0
+    m, n_runs, negative = np.int64(0), np.int64(0), np.int64(0)
     for position in range(low, high):
         x = np.float64(data[position])
         if x == 0.0:
@@ -202,10 +202,15 @@ def _accepted(label, weight, low, best, high, n, table, unit, whole, rest, prese
     n_right = _count(label, weight, best + 1, high, right)
     inside_left, present_left = _entropy(left, n_left, table)
     inside_right, present_right = _entropy(right, n_right, table)
-    price = math.log2(n - 1.0) + _bits_of_classes(present) - unit * (
-        present * (whole / n)
-        - present_left * (inside_left / n_left)
-        - present_right * (inside_right / n_right)
+    price = (
+        math.log2(n - 1.0)
+        + _bits_of_classes(present)
+        - unit
+        * (
+            present * (whole / n)
+            - present_left * (inside_left / n_left)
+            - present_right * (inside_right / n_right)
+        )
     )
     return unit * (whole - rest) > price
 
@@ -223,9 +228,7 @@ def _split(label, weight, cut, m, table, unit, left, right, stack, chosen):
         whole, present = _entropy(right, n, table)
         if present < 2:
             continue
-        best, rest = _best_cut(
-            label, weight, cut, low, high, n, table, whole, present, left, right
-        )
+        best, rest = _best_cut(label, weight, cut, low, high, n, table, whole, present, left, right)
         if best >= 0 and _accepted(
             label, weight, low, best, high, n, table, unit, whole, rest, present, left, right
         ):
@@ -314,7 +317,7 @@ def mdlp_runs(tile, run_start, table, unit, found, ends):
     cut, chosen = np.empty(n), np.empty(n, np.bool_)
     halves_first, halves_second = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     halves, n_first, n_second = np.empty(n + 1, np.int64), -1, -1
-    at = 0
+    at = np.int64(0)  # typed: numba would compile what it is passed to a second time
     for f in range(len(tile)):
         ends[f] = at
         if k == 2:
@@ -331,7 +334,7 @@ def mdlp_runs(tile, run_start, table, unit, found, ends):
                 first, second, n_first, n_second, table, unit, halves_first, halves_second, halves
             ):
                 continue
-        m, n_runs = 0, 0
+        m, n_runs = np.int64(0), np.int64(0)
         for c in range(k):
             begin = m
             for i in range(run_start[c], run_start[c + 1]):
@@ -377,14 +380,14 @@ def mdlp_bytes(tile, lowest, labels, n_classes, table, unit, found, ends):
     label_out, weight_out = np.empty(size, np.int64), np.empty(size, np.int64)
     cut, chosen = np.empty(size), np.empty(size, np.bool_)
     counts = np.zeros((256, n_classes), np.int64)
-    at = 0
+    at = np.int64(0)
     for f in range(len(tile)):
         smallest, largest = 255, 0
         for i in range(tile.shape[1]):
             x = np.int64(tile[f, i])
             smallest, largest = min(smallest, x), max(largest, x)
             counts[x, labels[i]] += 1
-        m = 0
+        m = np.int64(0)
         for x in range(smallest, largest + 1):
             for c in range(n_classes):
                 if counts[x, c] > 0:
@@ -402,9 +405,9 @@ def mdlp_bytes(tile, lowest, labels, n_classes, table, unit, found, ends):
 def mdlp_stored(
     data, indices, indptr, columns, labels, class_sizes, table, unit, lo, hi, found, ends
 ):
-    """The same for columns `lo` to `hi` of a sparse matrix, in a time that goes with what it stores.
+    """The same for columns `lo` to `hi` of a sparse matrix.
 
-    Zeros enter as one value with the counts of its classes.
+    Time goes with what is stored: zeros enter as one value with the counts of its classes.
     """
     k, most = len(class_sizes), 0
     for f in range(lo, hi):
@@ -417,15 +420,16 @@ def mdlp_stored(
     left, right = np.empty(k, np.int64), np.empty(k, np.int64)
     label_out, weight_out = np.empty(size, np.int64), np.empty(size, np.int64)
     cut, chosen = np.empty(size), np.empty(size, np.bool_)
-    at = 0
+    at = np.int64(0)
     for f in range(lo, hi):
-        zeros[:] = class_sizes
+        for c in range(k):  # an assignment of slices takes seconds to compile
+            zeros[c] = class_sizes[c]
         low, high = indptr[columns[f]], indptr[columns[f] + 1]
         m, negative, value, label, spare, spare_label = sort_stored(
             data, indices, low, high, labels, zeros, bound, value, label, spare, spare_label
         )
         # zeros go between the negative and the positive values
-        n_values = 0
+        n_values = np.int64(0)
         for i in range(m + 1):
             if i == negative:
                 for c in range(k):

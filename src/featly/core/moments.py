@@ -166,6 +166,8 @@ def moments_csc(data, indices, indptr, groups, sizes, lo, hi, count, mean, m2):
             drift[g] += zeros * d
             m2[g, f] += zeros * d * d
             if count[g, f] > 0:
+                # the mean to the last bit: that of a constant column is the constant itself
+                mean[g, f] += drift[g] / count[g, f]
                 m2[g, f] -= drift[g] * drift[g] / count[g, f]
                 if m2[g, f] < 0:
                     m2[g, f] = 0.0

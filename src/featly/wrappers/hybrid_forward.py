@@ -30,6 +30,7 @@ from featly.learners.heom import HEOMNeighbors
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
 from featly.progress import progress_bar
 from featly.schema import Schema
+from featly.wrappers.inner_folds import deal, log_priors
 
 __all__ = ["HybridForward"]
 
@@ -209,31 +210,6 @@ class HybridForward(Ranker):
         return ranking
 
 
-def deal(y: IntArray, n_folds: int, random_state: int) -> IntArray:
-    """The fold of every row, from 0; -1 for the only row of its class.
-
-    Rows are dealt class by class in a random order, each class going on where the last one ended.
-    The classes come in the order in which that finds them, so their names do not matter.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> deal(np.array([0, 0, 0, 0, 1, 1, 1, 2]), 2, random_state=0).tolist()
-    [0, 1, 0, 1, 0, 0, 1, -1]
-    """
-    order = np.random.default_rng(np.random.SeedSequence(int(random_state))).permutation(len(y))
-    sizes = np.bincount(y)
-    used = max(2, min(int(n_folds), int(sizes.max())))
-    fold = np.full(len(y), -1)
-    dealt = 0
-    for label in dict.fromkeys(y[order].tolist()):
-        if sizes[label] > 1:
-            members = order[y[order] == label]
-            fold[members] = np.arange(dealt, dealt + len(members)) % used
-            dealt += len(members)
-    return fold
-
-
 # ---- the search -----------------------------------------------------------------------------
 class _Search:
     """The columns chosen so far, and what the learner makes of them."""
@@ -313,10 +289,7 @@ class _Bayes:
         learner = MixedNaiveBayes()
         self._smoothing = float(learner.smoothing)
         self._var_smoothing = float(learner.var_smoothing)
-        self._total = np.zeros((len(y), n_classes))
-        for f in range(self._n_folds):
-            others = np.bincount(y[fold != f], minlength=n_classes)
-            self._total[fold == f] = np.log(others / others.sum())
+        self._total = log_priors(y, n_classes, fold)
         self.cost = 4 * len(y) * (self._n_folds + n_classes)
 
     def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:

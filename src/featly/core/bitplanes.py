@@ -1,0 +1,295 @@
+r"""Counts of columns against one column, by bit-planes.
+
+.. math::
+
+    n_{ij} = \sum_w \mathrm{popcount}(f_i[w] \wedge s_j[w])
+
+A column of L levels is L - 1 planes: in plane i, one bit a row tells whether the row is at level i.
+The counts of the last level follow from the margins. 64 rows are counted by one AND and one count
+of bits, eight columns at a time (:mod:`featly.core.lanes`).
+
+Rows lie in the order of their class (:mod:`featly.core.bitpacking`), so that the counts within a
+class are those of a range of words, at no further cost.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.bitpacking import Layout, lay_margins, occupied_levels, pack_planes
+from featly.core.codes import Codes
+from featly.core.contingency import Tables
+from featly.core.jit import kernel
+from featly.core.lanes import (
+    LANES,
+    add_groups,
+    copy_groups,
+    count_one,
+    count_two,
+    look_up,
+    prefetch,
+    sum_bits,
+    take_off,
+)
+from featly.core.parallel import run_blocks
+
+__all__ = ["MOST_LEVELS", "NOISE", "BitPlanes", "Other", "settle"]
+
+# mypy: disable-error-code="no-untyped-def"
+
+IntArray = npt.NDArray[np.int64]
+WordArray = npt.NDArray[np.uint64]
+
+MOST_LEVELS = 32  # of a column in planes, which then takes four bytes a value
+MOST_OTHERS = 96  # planes of the other column; with more, its rows are visited one by one
+BLOCK_WORDS = 1 << 17  # of planes that one task counts
+NOISE = 64  # an information of so many units or fewer is what rounding leaves of none
+
+
+@dataclass(frozen=True)
+class Other:
+    """The column that all others are counted against.
+
+    Attributes
+    ----------
+    levels : int64 array of shape (n_rows,)
+        Its levels from 0, all of them occupied.
+    counts : int64 array of shape (n_levels, n_classes)
+    """
+
+    levels: IntArray
+    counts: IntArray
+
+    @staticmethod
+    def of(codes: npt.NDArray[Any], classes: IntArray, n_classes: int) -> "Other":
+        """A column from its codes, in which empty levels may be."""
+        occupied = np.bincount(codes) > 0
+        n_levels = int(occupied.sum())
+        levels = (np.cumsum(occupied) - 1)[codes]
+        counts = np.bincount(levels * n_classes + classes, minlength=n_levels * n_classes)
+        return Other(levels, counts.reshape(n_levels, n_classes))
+
+
+class BitPlanes:
+    """Some columns of codes as bit-planes.
+
+    Parameters
+    ----------
+    codes : Codes
+    tables : Tables
+        Their counts against the classes.
+    features : int64 array
+        The columns, each of two to MOST_LEVELS occupied levels.
+    layout : Layout
+        By the classes of `tables`, or one class for all rows.
+    n_jobs : int, optional
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        tables: Tables,
+        features: IntArray,
+        layout: Layout,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.layout, self.n_jobs = layout, n_jobs
+        self.column, self.n_planes = _lanes_of(features, occupied_levels(tables)[features])
+        self.start = _starts(self.n_planes * layout.n_words * LANES)
+        self.margin_start = _starts(self.n_planes * layout.n_classes * LANES)
+        self.planes = np.zeros(self.start[-1], np.uint64)
+        self.margins = np.zeros(self.margin_start[-1], np.int64)
+        place = np.full(codes.n_features, -1, np.int64)
+        taken = np.flatnonzero(self.column >= 0)
+        place[self.column[taken]] = taken
+        pack_planes(codes, tables, layout, place, self.start, self.planes, n_jobs)
+        lay_margins(tables, layout, place, self.margin_start, self.margins)
+        n_blocks = max(1, min(len(self.planes) // BLOCK_WORDS, len(self.n_planes)))
+        marks = np.linspace(0, self.start[-1], n_blocks + 1)
+        bounds = np.searchsorted(self.start, marks)
+        self.blocks = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+    def information(
+        self,
+        other: Other,
+        table: IntArray,
+        own: IntArray,
+        added: tuple[int, int],
+        dropped_bits: int,
+        redundancy: IntArray,
+        conditional: IntArray,
+    ) -> None:
+        """Fill in what every column here has in common with the other one.
+
+        With T the `table` of k log2 k: ``redundancy[f]`` is the sum of T over the counts of both
+        columns, plus ``added[0]``, minus ``own[f]``; ``conditional[f]`` is the sum over the counts
+        by class, minus that over those of both columns, plus ``added[1]``. `dropped_bits` of both
+        are rounded off, and what rounding alone explains is 0. `conditional` is left alone where
+        the layout has a single class.
+        """
+        layout, n_others = self.layout, len(other.counts) - 1
+        what = (self.planes, self.start, self.n_planes, self.column)
+        result = (table, own, *added, dropped_bits)
+        if n_others > MOST_OTHERS:
+            key = other.levels * layout.n_classes + layout.classes
+            visited = layout.bits[np.argsort(key, kind="stable")]
+            ends = _starts(other.counts.reshape(-1))
+
+            def by_rows(block: tuple[int, int]) -> None:
+                _visit(
+                    *what, layout.n_words, layout.n_classes, visited, ends, *result, *block,
+                    redundancy, conditional,
+                )  # fmt: skip
+
+            run_blocks(by_rows, self.blocks, self.n_jobs)
+            return
+        others = _planes_of(other, layout)
+        margins = np.repeat(other.counts.T.reshape(-1), LANES)
+
+        def by_planes(block: tuple[int, int]) -> None:
+            _count(
+                *what, self.margins, self.margin_start, layout.ends, others, n_others, margins,
+                *result, *block, redundancy, conditional,
+            )  # fmt: skip
+
+        run_blocks(by_planes, self.blocks, self.n_jobs)
+
+
+def _lanes_of(features: IntArray, occupied: IntArray) -> tuple[IntArray, IntArray]:
+    """Which column is in which lane, -1 for none, and how many planes each lane group has.
+
+    Columns of a group have the same number of levels; lanes are left empty where it changes.
+    """
+    by_width = np.argsort(occupied, kind="stable")
+    widths, sizes = np.unique(occupied, return_counts=True)
+    n_groups = -(-sizes // LANES)
+    column = np.full(LANES * int(n_groups.sum()), -1, np.int64)
+    moved = LANES * (np.cumsum(n_groups) - n_groups) - (np.cumsum(sizes) - sizes)
+    column[np.arange(len(features)) + np.repeat(moved, sizes)] = features[by_width]
+    return column, np.repeat(widths - 1, n_groups).astype(np.int64)
+
+
+def _starts(sizes: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def _planes_of(other: Other, layout: Layout) -> WordArray:
+    """The planes of one column, one after the other."""
+    lying = np.full(64 * layout.n_words, -1)
+    lying[layout.bits] = other.levels
+    bits = lying == np.arange(len(other.counts) - 1)[:, None]
+    return np.packbits(bits, axis=1, bitorder="little").view(np.uint64).reshape(-1)
+
+
+# ---- compiled loops -------------------------------------------------------------------------
+@kernel
+def settle(value, bits):
+    """An information without its last bits; 0 where it is what rounding leaves of none."""
+    found = (value + ((1 << bits) >> 1)) >> bits
+    return found if found > NOISE else 0
+
+
+@kernel
+def _store(sums, joint, by_class, column, group, own, more, more_given, bits, redundancy, given):
+    """Sums of a lane group, made informations, to where their columns are."""
+    for lane in range(LANES):
+        f = column[group * LANES + lane]
+        if f >= 0:
+            redundancy[f] = settle(sums[joint + lane] + more - own[f], bits)
+            if by_class >= 0:
+                found = sums[by_class + lane] - sums[joint + lane] + more_given
+                given[f] = settle(found, bits)
+
+
+@kernel
+def _count(
+    planes, start, n_planes, column, margins, margin_start, ends, others, n_others, other_margins,
+    table, own, more, more_given, bits, lo, hi, redundancy, conditional,
+):  # fmt: skip
+    n_words, n_classes = ends[-1], len(ends) - 1
+    length = (n_others + 1) * LANES
+    most = 0
+    for group in range(lo, hi):
+        most = max(most, n_planes[group])
+    counts = np.zeros((most + 1) * length, np.int64)
+    total = np.zeros((most + 1) * length, np.int64)
+    sums = np.empty(2 * LANES, np.int64)
+    for group in range(lo, hi):
+        n_mine = n_planes[group]
+        n_cells = (n_mine + 1) * (n_others + 1)
+        last = n_mine * length
+        corner = last + n_others * LANES
+        if group + 1 < hi:
+            prefetch(planes, start[group + 1], n_planes[group + 1] * n_words)
+        sums[:] = 0
+        for c in range(n_classes):
+            low, high = ends[c], ends[c + 1]
+            copy_groups(counts, last, other_margins, c * length, n_others + 1)
+            for i in range(n_mine):
+                margin = margin_start[group] + (i * n_classes + c) * LANES
+                copy_groups(counts, i * length + n_others * LANES, margins, margin, 1)
+            i = 0
+            while i + 2 <= n_mine:
+                count_two(
+                    planes, start[group] + i * n_words * LANES, others, n_others, n_words,
+                    low, high, counts, i * length, length, last,
+                )  # fmt: skip
+                i += 2
+            if i < n_mine:
+                count_one(
+                    planes, start[group] + i * n_words * LANES, others, n_others, n_words,
+                    low, high, counts, i * length, length, last,
+                )  # fmt: skip
+            for i in range(n_mine):
+                take_off(counts, corner, counts, i * length + n_others * LANES, 1)
+            look_up(table, counts, 0, n_cells, sums, 0)
+            if n_classes > 1:
+                if c == 0:
+                    copy_groups(total, 0, counts, 0, n_cells)
+                else:
+                    add_groups(total, 0, counts, 0, n_cells)
+        by_class = -1
+        if n_classes > 1:
+            look_up(table, total, 0, n_cells, sums, LANES)
+            by_class = 0
+        _store(
+            sums, LANES if n_classes > 1 else 0, by_class, column, group, own, more, more_given,
+            bits, redundancy, conditional,
+        )  # fmt: skip
+
+
+@kernel
+def _visit(
+    planes, start, n_planes, column, n_words, n_classes, visited, ends,
+    table, own, more, more_given, bits, lo, hi, redundancy, conditional,
+):  # fmt: skip
+    """The same for another column of many levels: bits `visited`, by its levels and classes."""
+    counts = np.empty(MOST_LEVELS * LANES, np.int64)
+    total = np.empty(MOST_LEVELS * LANES, np.int64)
+    sums = np.empty(2 * LANES, np.int64)
+    for group in range(lo, hi):
+        n_mine = n_planes[group]
+        sums[:] = 0
+        for first in range(0, len(ends) - 1, n_classes):
+            total[:] = 0
+            for part in range(first, first + n_classes):
+                low, high = ends[part], ends[part + 1]
+                if low == high:
+                    continue
+                rest = n_mine * LANES
+                counts[rest : rest + LANES] = high - low
+                for i in range(n_mine):
+                    at = start[group] + i * n_words * LANES
+                    sum_bits(planes, at, visited, low, high, counts, i * LANES)
+                    take_off(counts, rest, counts, i * LANES, 1)
+                if n_classes > 1:
+                    look_up(table, counts, 0, n_mine + 1, sums, 0)
+                add_groups(total, 0, counts, 0, n_mine + 1)
+            look_up(table, total, 0, n_mine + 1, sums, LANES)
+        by_class = 0 if n_classes > 1 else -1
+        _store(
+            sums, LANES, by_class, column, group, own, more, more_given, bits, redundancy,
+            conditional,
+        )  # fmt: skip

@@ -1,0 +1,305 @@
+r"""Greedy forward search by what columns tell about the class and about each other.
+
+.. math::
+
+    S \leftarrow S \cup \{ \arg\max_{f \notin S} J(f; S) \}
+
+Every criterion here is made of I(f; y), and of I(f; s) and I(f; y | s) for each s in S. They are
+whole numbers, multiples of a tiny fraction of a bit, so that sums do not depend on any order. Of
+the value of a criterion, the last digits are rounded off before two columns are compared: columns
+that are equally good by definition, though by different counts, are so in the search as well, and
+the first of them is taken.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.bitpacking import Layout, occupied_levels
+from featly.core.bitplanes import MOST_LEVELS, BitPlanes, Other
+from featly.core.codes import Codes
+from featly.core.codes import spread as spread_tables
+from featly.core.contingency import Tables
+from featly.core.greedy_histograms import SpreadColumns, WideColumns
+from featly.core.information import ClassInformation, FixedPoint, class_information
+from featly.core.jit import kernel
+from featly.core.ordering import rounded
+
+# mypy: disable-error-code="no-untyped-def"
+
+__all__ = ["Chosen", "Criterion", "PairInformation", "forward"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+AnyArray = npt.NDArray[Any]
+
+SPARE_BITS = 4  # of fixed point that are given up, so that more terms can be added up
+COMPARED_BITS = 24  # behind the point, of a criterion times the number of rows
+MOST_PADDING = 4  # times the words of a plane that words of one class each may take
+
+
+class PairInformation:
+    """Informations of every column beside a chosen one, as whole numbers.
+
+    Parameters
+    ----------
+    codes : Codes
+    classes : int64 array
+    n_classes : int
+    by_class : bool
+        Whether I(f; y | s) is wanted; without, it costs half.
+    spread : bool
+        Whether missing values are spread over the levels; otherwise they are one.
+
+    Attributes
+    ----------
+    relevance : int64 array of shape (n_features,)
+        I(f; y).
+    entropy : int64 array of shape (n_features,)
+        H(f).
+    class_entropy : int
+        H(y).
+    redundancy : int64 array of shape (n_features,)
+        I(f; s) for the column s that was asked for last.
+    conditional : int64 array of shape (n_features,)
+        I(f; y | s).
+    scale : float
+        What these must be divided by to be bits.
+    digits : int
+        Last bits that are rounded off before values are compared.
+    bits : float array of shape (n_features,)
+        I(f; y) in bits, without rounding.
+    varies : bool array of shape (n_features,)
+        Whether a column has more than one level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.codes import DenseCodes
+    >>> columns = DenseCodes(np.array([[1, 1, 2, 2], [1, 2, 1, 2]], np.uint8), np.array([2, 2]))
+    >>> pairs = PairInformation(columns, np.array([0, 1, 1, 0]), 2, by_class=True)
+    >>> pairs.beside(0)
+    >>> (pairs.relevance / pairs.scale).tolist(), (pairs.conditional / pairs.scale).tolist()
+    ([0.0, 0.0], [0.0, 1.0])
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        classes: IntArray,
+        n_classes: int,
+        *,
+        by_class: bool,
+        spread: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        n, p = codes.n_rows, codes.n_features
+        self._codes = codes
+        self._fixed = FixedPoint.of(n)
+        kept_bits = self._fixed.shift - SPARE_BITS
+        self._factor = 2.0**kept_bits
+        self.digits = max(0, kept_bits - COMPARED_BITS)
+        self.scale = n * self._factor
+        self.redundancy, self.conditional = np.zeros(p, np.int64), np.zeros(p, np.int64)
+        tables = codes.tables(classes, n_classes)
+        self._spread: SpreadColumns | None = None
+        self._parts: list[BitPlanes | WideColumns] = []
+        if spread and _any_missing(tables):
+            self._take_spread(class_information(spread_tables(tables), n, n_jobs))
+            whole = codes.block(0, p)
+            self._spread = SpreadColumns(whole, codes.n_levels, classes, n_classes, n_jobs)
+            return
+        self._take(class_information(tables, n, n_jobs))
+        occupied = occupied_levels(tables)
+        self.varies = occupied > 1
+        if not by_class:
+            classes, n_classes = np.zeros(n, np.int64), 1
+        self._layout = Layout.of(classes, n_classes)
+        many_classes = self._layout.n_words > MOST_PADDING * -(-n // 64)
+        most = 1 if many_classes else MOST_LEVELS
+        narrow = np.flatnonzero(self.varies & (occupied <= most))
+        wide = np.flatnonzero(self.varies & (occupied > most))
+        del occupied
+        if len(narrow):
+            self._parts.append(BitPlanes(codes, tables, narrow, self._layout, n_jobs))
+        if len(wide):
+            self._parts.append(WideColumns(codes.take(wide), wide, classes, n_classes, n_jobs))
+
+    def _take(self, found: ClassInformation) -> None:
+        self.bits = found.gain()
+        self.relevance = _without(found.mutual, SPARE_BITS)
+        self.entropy = _without(found.entropy, SPARE_BITS)
+        self.class_entropy = int(_without(found.class_entropy[:1], SPARE_BITS)[0])
+        self._own = self._fixed.table[-1] - found.entropy
+
+    def _take_spread(self, found: ClassInformation) -> None:
+        self.bits = found.gain()
+        self.varies = found.entropy > 1e-9
+        self.relevance = np.rint(found.mutual * self._factor).astype(np.int64)
+        self.entropy = np.rint(found.entropy * self._factor).astype(np.int64)
+        self.class_entropy = round(float(found.class_entropy.max()) * self._factor)
+
+    def beside(self, chosen: int) -> None:
+        """Fill `redundancy` and `conditional` with those beside a column that was chosen."""
+        if self._spread is not None:
+            self._spread.information(chosen, self._factor, self.redundancy, self.conditional)
+            return
+        table, layout = self._fixed.table, self._layout
+        column = self._codes.take(np.array([chosen]))[0]
+        other = Other.of(column, layout.classes, layout.n_classes)
+        levels = int(table[other.counts.sum(axis=1)].sum())
+        cells = int(table[other.counts].sum())
+        added = (int(table[-1]) - levels, levels - cells)
+        for part in self._parts:
+            part.information(
+                other, table, self._own, added, SPARE_BITS, self.redundancy, self.conditional
+            )
+
+
+def _without(value: IntArray, bits: int) -> IntArray:
+    """Whole numbers with their last bits rounded off."""
+    return (value + ((1 << bits) >> 1)) >> bits
+
+
+def _any_missing(tables: Tables) -> bool:
+    start, n_classes = tables.start[:-1], tables.n_classes
+    return bool((tables.counts[start[:, None] + np.arange(n_classes)] > 0).any())
+
+
+class Criterion(ABC):
+    """J(f; S) of every column f, kept up to date while S grows.
+
+    A subclass adds up what it needs beside each chosen column, and gives its value. The terms are
+    a :class:`PairInformation`, or anything else with its `relevance`, `redundancy`, `scale`,
+    `digits`, `varies` and ``beside``.
+    """
+
+    def __init__(self, terms: Any) -> None:
+        self.terms = terms
+        self.relevance: AnyArray = terms.relevance
+        self.n_chosen = 0
+
+    def choose(self, column: int) -> None:
+        """Put a column into S."""
+        self.terms.beside(column)
+        self.add(column)
+        self.n_chosen += 1
+
+    @abstractmethod
+    def add(self, column: int) -> None:
+        """Take account of the terms beside a column that goes into S."""
+
+    @abstractmethod
+    def value(self) -> AnyArray:
+        """J times the scale of the terms, as a new array: of int64, or else of float64."""
+
+    def whole(self, value: FloatArray) -> IntArray:
+        """J times the scale of the terms, from J."""
+        return np.rint(value * self.terms.scale).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a greedy search found.
+
+    Attributes
+    ----------
+    order : int64 array of shape (n_features,)
+        Columns in the order of their choice, then the others by the criterion at the last step,
+        then those that do not vary.
+    step : int64 array of shape (n_features,)
+        The step at which each column was chosen, from 1; 0 for none.
+    criterion : float array of shape (n_features,)
+        J at that step, or at the last.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+    """
+
+    order: IntArray
+    step: IntArray
+    criterion: FloatArray
+    interrupted: bool
+
+
+def forward(
+    criterion: Criterion,
+    n_steps: int,
+    start: IntArray | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Chosen:
+    """Choose the columns of `start`, then the best one `n_steps` times.
+
+    Of equally good columns the first is chosen. A column that does not vary is never chosen. On
+    Ctrl-C, what was chosen by then stays so; `progress` is called with (steps, steps in all).
+    """
+    terms = criterion.terms
+    varies = terms.varies
+    given = [] if start is None else start.tolist()
+    free = varies.copy()
+    free[given] = False
+    n_all = len(given) + min(n_steps, int(free.sum()))
+    found: list[tuple[int, float]] = []
+    value = criterion.value()
+    stopped = False
+    try:
+        for number in range(n_all):
+            best = given[number] if number < len(given) else _best(value, terms, free)
+            free[best] = False
+            found.append((best, float(value[best]) / terms.scale))
+            if progress is not None:
+                progress(number + 1, n_all)
+            if number + 1 < n_all:
+                criterion.choose(best)
+                value = criterion.value()
+    except KeyboardInterrupt:
+        stopped = True
+    chosen = np.array([column for column, _ in found], np.int64)
+    step = np.zeros(len(value), np.int64)
+    step[chosen] = np.arange(1, len(chosen) + 1)
+    left = given[len(chosen) :]  # of an interrupted search
+    step[left] = -1
+    rest, constant = np.flatnonzero(varies & (step == 0)), np.flatnonzero(~varies & (step == 0))
+    step[left] = 0
+    worth = value / terms.scale
+    worth[chosen] = [number for _, number in found]
+    rest = rest[_falling(_keys(value[rest], terms))]
+    order = np.concatenate([chosen, np.array(left, np.int64), rest, constant])
+    return Chosen(order, step, worth, stopped)
+
+
+def _keys(value: AnyArray, terms: Any) -> AnyArray:
+    """What is compared."""
+    return rounded(value) if value.dtype.kind == "f" else _without(value, terms.digits)
+
+
+def _best(value: AnyArray, terms: Any, free: npt.NDArray[np.bool_]) -> int:
+    """The best column that is free, the first of equal ones."""
+    if value.dtype.kind == "f":
+        return int(np.where(free, rounded(value), -np.inf).argmax())
+    return int(_largest(value, free, terms.digits))
+
+
+def _falling(keys: AnyArray) -> IntArray:
+    """Positions from the largest key to the smallest, equal ones by position."""
+    order = np.argsort(-keys)
+    found = keys[order]
+    run = np.concatenate([[0], np.cumsum(found[1:] != found[:-1])])[: len(order)]
+    # sorting numbers is fast, and these are all different
+    return np.sort(run * len(order) + order) - run * len(order)
+
+
+@kernel
+def _largest(value, free, digits):
+    half = (1 << digits) >> 1
+    best = -1
+    most = 0
+    for f in range(len(value)):
+        key = (value[f] + half) >> digits
+        if free[f] and (best < 0 or key > most):
+            best = f
+            most = key
+    return best

@@ -1,0 +1,299 @@
+r"""A subset in which rows of different classes do not look alike.
+
+.. math::
+
+    R(S) = \frac{1}{n} \sum_{v} \Bigl( n_v - \max_c n_{vc} \Bigr)
+
+is the rate of inconsistency of a subset S: over the patterns v that rows show in its columns, the
+share of rows outside the largest class of their pattern. Dash, M. and Liu, H. (2003),
+Consistency-based search in feature selection, *Artificial Intelligence* 151, 155-176.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.base import Problem, Selection, interrupted
+from featly.core.codes import Codes
+from featly.core.consistency import Groups
+from featly.core.ordering import best_first as falling
+from featly.core.parallel import run_blocks, split
+from featly.core.search import Found, best_first, greedy_forward
+from featly.core.uncertainty import gathered, uncertainty
+from featly.errors import ParameterError
+from featly.filters.cfs import check_count
+from featly.filters.counting import CountingSelector, rule_of
+from featly.progress import progress_bar
+from featly.schema import Schema
+
+__all__ = ["Consistency"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SEARCHES = ("best-first", "forward", "lvf")
+MAX_STALE = 5
+N_TRIES = 1000
+BLOCK = 1024  # columns
+
+
+class Consistency(CountingSelector):
+    r"""Choose a small subset whose rate of inconsistency is low.
+
+    Numbers are cut into levels first. A missing value is a value of its own: rows that lack the
+    same values look alike in them. Adding a column never makes a subset less consistent, so the
+    question is which few are as good as all. Constant columns are not looked at.
+
+    Parameters
+    ----------
+    search : {"best-first", "forward", "lvf"}, default="best-first"
+        "forward" adds the column that leaves the fewest inconsistent rows, until none leaves
+        fewer: it cannot see columns that matter together only. "best-first" also goes on from
+        such standstills, and from second-best subsets. "lvf", the Las Vegas filter, draws random
+        subsets smaller than the best one, and takes one over if it is as consistent, or as
+        consistent as `threshold` asks.
+    threshold : float, default=0.0
+        A rate of inconsistency that is good enough: below it no search looks for less.
+    max_stale : int or None, default=None
+        Of "best-first": expansions in a row without improvement after which it ends. None is 5.
+    n_tries : int or None, default=None
+        Of "lvf": random subsets drawn. None is 1,000.
+    random_state : int, default=0
+        Of "lvf".
+    discretizer : str, discretiser or None, default="mdlp"
+        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
+        "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; those to `keep` are in every subset.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (steps, steps at the earliest end).
+
+    Attributes
+    ----------
+    rate_ : float
+        Rate of inconsistency of the chosen columns; Weka's merit is ``1 - rate_``.
+    uncertainty_ : float array of shape (n_features,)
+        Symmetric uncertainty of every column with the class.
+    n_evaluated_ : int
+        Subsets whose rate was computed.
+    empty_ : bool
+        Whether the chosen columns are no more consistent than none are. There is a column all the
+        same, because a selection has at least one.
+    order_, support_, kinds_, classes_
+        See :class:`featly.base.SubsetSelector`. After "lvf" the columns are in order of their
+        uncertainty.
+
+    See Also
+    --------
+    Interact : Eliminates backward from all columns, by the same measure.
+    CFS : Looks at pairs of columns only.
+
+    Notes
+    -----
+    Agrees with Weka's ConsistencySubsetEval with BestFirst and GreedyStepwise, once numbers are
+    cut alike: it uses ``Discretize -E``, see :class:`CFS`. Where rows differ in class though all
+    their values are equal, the smallest rate is above 0, and single rows then decide which columns
+    are added: a `threshold` of a few rows' share keeps the subset small.
+
+    "lvf" draws the number of columns evenly from those below the best subset's, and then columns
+    evenly. They are numbered by their uncertainty with the class, so that their order in the table
+    does not matter.
+
+    References
+    ----------
+    Dash, M. and Liu, H. (2003), Consistency-based search in feature selection, *Artificial
+    Intelligence* 151, 155-176. Liu, H. and Setiono, R. (1996), A probabilistic approach to feature
+    selection - a filter solution, *ICML 1996*, 319-327.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly import Consistency
+    >>> frame = pl.DataFrame({
+    ...     "left": ["a", "a", "b", "b"] * 2,
+    ...     "right": ["a", "b", "a", "b"] * 2,
+    ...     "noise": ["a", "b", "b", "b", "a", "a", "a", "b"],
+    ... })
+    >>> odd = ["yes", "no", "no", "yes"] * 2
+    >>> chosen = Consistency().fit(frame, odd)
+    >>> chosen.get_feature_names_out().tolist(), chosen.rate_
+    (['left', 'right'], 0.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        search: str = "best-first",
+        threshold: float = 0.0,
+        max_stale: int | None = None,
+        n_tries: int | None = None,
+        random_state: int = 0,
+        discretizer: Any = "mdlp",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.search = search
+        self.threshold = threshold
+        self.max_stale = max_stale
+        self.n_tries = n_tries
+        self.random_state = random_state
+        self.discretizer = discretizer
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        rule_of(self.discretizer)
+        check_count("random_state", self.random_state, 0)
+        if not isinstance(self.search, str) or self.search not in SEARCHES:
+            raise ParameterError(f"search={self.search!r}: give one of {', '.join(SEARCHES)}")
+        number = isinstance(self.threshold, int | float | np.integer | np.floating)
+        if isinstance(self.threshold, bool) or not number or not 0 <= self.threshold < 1:
+            raise ParameterError(f"threshold={self.threshold!r}: give a number from 0 to below 1")
+        for name, search in (("max_stale", "best-first"), ("n_tries", "lvf")):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            check_count(name, value, 1)
+            if self.search != search:
+                raise ParameterError(f"{name} is for search={search!r}: leave it at None")
+
+    def _select(self, problem: Problem) -> Selection:
+        codes, keep, y = self._codes(problem), problem.columns.keep, problem.y
+        n_classes = len(problem.classes)
+        with_class = uncertainty(codes, y + 1, n_classes)
+        features = np.union1d(_varying(codes), keep).astype(np.int64)
+        if len(features) == 0:
+            features = np.array([0])
+        allowed = int(np.floor(self.threshold * len(y) + 1e-9))
+        measure = Consistent(gathered(codes, features), y, n_classes, allowed)
+        start = np.searchsorted(features, keep)
+        with progress_bar(self.verbose, "Consistency", "steps") as progress:
+            found = self._search(measure, start, falling(with_class[features]), progress)
+        inconsistent = measure.groups(found.subset, exactly=True).inconsistent
+        selection = Selection(
+            features[list(found.subset)],
+            extra={"uncertainty": with_class},
+            attributes={
+                "rate": inconsistent / len(y),
+                "n_evaluated": found.n_evaluated,
+                "empty": inconsistent == measure.groups(()).inconsistent,
+            },
+        )
+        if found.interrupted:
+            raise interrupted(selection)
+        return selection
+
+    def _search(
+        self,
+        measure: "Consistent",
+        keep: IntArray,
+        order: IntArray,
+        progress: Callable[[int, int], Any] | None,
+    ) -> Found:
+        if self.search == "lvf":
+            n_tries, seed = self.n_tries or N_TRIES, int(self.random_state)
+            return las_vegas(
+                measure, order, keep, n_tries=n_tries, random_state=seed, progress=progress
+            )
+        where: dict[str, Any] = {
+            "start": keep.tolist(),
+            "merit": measure.merit(keep),
+            "threshold": 0.5 / len(measure.y),  # a single row is an improvement
+            "progress": progress,
+        }
+        n_features = measure.codes.n_features
+        if self.search == "forward":
+            return greedy_forward(n_features, measure, **where)
+        return best_first(n_features, measure, max_stale=self.max_stale or MAX_STALE, **where)
+
+
+class Consistent:
+    """The share of rows that are consistent in a subset with each of some columns added.
+
+    Parameters
+    ----------
+    codes : Codes
+    y : int64 array
+    n_classes : int
+    allowed : int
+        So many inconsistent rows count as none.
+    """
+
+    def __init__(self, codes: Codes, y: IntArray, n_classes: int, allowed: int) -> None:
+        self.codes, self.y, self.n_classes, self.allowed = codes, y, n_classes, allowed
+
+    def __call__(self, subset: tuple[int, ...], candidates: IntArray) -> FloatArray:
+        inconsistent = self.groups(subset).with_each(candidates)
+        return 1.0 - np.maximum(inconsistent, self.allowed) / len(self.y)
+
+    def merit(self, subset: Iterable[int]) -> float:
+        """Of the subset itself."""
+        return 1.0 - max(self.groups(subset).inconsistent, self.allowed) / len(self.y)
+
+    def groups(self, subset: Iterable[int], *, exactly: bool = False) -> Groups:
+        """Rows that look alike in a subset, cut no finer than is needed unless `exactly`."""
+        groups = Groups(self.codes, self.y, self.n_classes)
+        return groups.add(subset, 0 if exactly else self.allowed)
+
+
+def las_vegas(
+    measure: Consistent,
+    order: IntArray,
+    keep: IntArray,
+    *,
+    n_tries: int,
+    random_state: int,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Found:
+    """The smallest of some random subsets that are as consistent as all columns are.
+
+    Parameters
+    ----------
+    measure : Consistent
+    order : int64 array
+        All columns; a random number is a place in it.
+    keep : int64 array
+        Columns that are in every subset.
+    n_tries : int
+    random_state : int
+    progress : function of (int, int) or None
+        Called after every try with its number, and the number of all.
+    """
+    random = np.random.default_rng(random_state)
+    free = order[~np.isin(order, keep)]
+    best = free
+    least = 0 if len(keep) else 1
+    enough = max(measure.allowed, measure.groups([*keep, *free]).inconsistent)
+    tried = 0
+    try:
+        while tried < n_tries and len(best) > least:
+            size = int(random.integers(least, len(best)))
+            drawn = free[np.sort(random.choice(len(free), size, replace=False))]
+            groups = Groups(measure.codes, measure.y, measure.n_classes)
+            if groups.add([*keep, *drawn], enough).inconsistent <= enough:
+                best = drawn
+            tried += 1
+            if progress is not None:
+                progress(tried, n_tries)
+        stopped = False
+    except KeyboardInterrupt:
+        stopped = True
+    subset = (*keep.tolist(), *best.tolist())
+    return Found(subset, measure.merit(subset), tried, (), stopped)
+
+
+def _varying(codes: Codes) -> IntArray:
+    """The columns of more than one value, a missing one included."""
+
+    def one(block: tuple[int, int]) -> npt.NDArray[np.bool_]:
+        columns = codes.block(*block)
+        return np.asarray((columns != columns[:, :1]).any(axis=1))
+
+    blocks = split(codes.n_features, BLOCK)
+    return np.flatnonzero(np.concatenate(run_blocks(one, blocks, codes.n_jobs)))

@@ -1,0 +1,165 @@
+r"""Columns that tell more about the class than any better column tells about them.
+
+.. math::
+
+    S = \{ j : SU(j, y) > \delta,\; SU(i, j) < SU(j, y)
+           \text{ for all } i \in S \text{ with } SU(i, y) \ge SU(j, y) \}
+
+Yu, L. and Liu, H. (2003), Feature selection for high-dimensional data: a fast correlation-based
+filter solution, *ICML 2003*, 856-863.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.base import Problem, Selection, keep_first
+from featly.core.codes import Codes
+from featly.core.ordering import best_first
+from featly.core.uncertainty import Pairs, uncertainty
+from featly.errors import ParameterError
+from featly.filters.counting import CountingSelector
+from featly.schema import Schema
+
+__all__ = ["FCBF"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class FCBF(CountingSelector):
+    r"""Choose the columns for which no better column stands in (fast correlation-based filter).
+
+    Numbers are cut into levels first. Columns go by their symmetric uncertainty with the class,
+    from the largest down, the first of equal ones first. Each that is still there stays, and
+    removes all those behind it that it tells at least as much about as they tell about the class.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        Columns whose uncertainty with the class is not above it are left out at once.
+    discretizer : str, discretiser or None, default="mdlp"
+        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
+        "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
+    missing : {"level", "spread"}, default="level"
+        "level": a missing value is a level of its own. "spread": it is shared out to the levels
+        in proportion, as Weka does.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; those to `keep` go first and are never removed.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    uncertainty_ : float array of shape (n_features,)
+        Symmetric uncertainty of every column with the class.
+    redundant_to_ : int array of shape (n_features,)
+        The chosen column that removed this one; -1 where none did.
+    empty_ : bool
+        Whether no column is above the threshold. The one of largest uncertainty was chosen then,
+        because a selection has at least one.
+    order_, support_, kinds_, classes_
+        See :class:`featly.base.SubsetSelector`.
+
+    See Also
+    --------
+    CFS : Weighs relevance against redundancy in a subset as a whole.
+    SymmetricUncertainty : The ranking from which this starts.
+
+    References
+    ----------
+    Yu, L. and Liu, H. (2003), Feature selection for high-dimensional data: a fast
+    correlation-based filter solution, *ICML 2003*, 856-863. Yu, L. and Liu, H. (2004), Efficient
+    feature selection via analysis of relevance and redundancy, *J. Machine Learning Research* 5,
+    1205-1224.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly import FCBF
+    >>> frame = pl.DataFrame({
+    ...     "dose": ["low", "low", "low", "high", "low", "high", "high", "high"],
+    ...     "twice": ["2", "2", "2", "4", "2", "4", "4", "4"],
+    ...     "site": ["a", "b", "a", "b", "a", "b", "b", "a"],
+    ...     "sex": ["f", "m", "m", "m", "f", "f", "m", "f"],
+    ... })
+    >>> outcome = ["well"] * 4 + ["ill"] * 4
+    >>> chosen = FCBF().fit(frame, outcome)
+    >>> chosen.get_feature_names_out().tolist(), chosen.redundant_to_.tolist()
+    (['dose', 'sex'], [-1, 0, -1, -1])
+    """
+
+    def __init__(
+        self,
+        *,
+        threshold: float = 0.0,
+        discretizer: Any = "mdlp",
+        missing: str = "level",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.threshold = threshold
+        self.discretizer = discretizer
+        self.missing = missing
+        self.schema = schema
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        given = self.threshold
+        number = isinstance(given, int | float | np.integer | np.floating)
+        if isinstance(given, bool) or not number or not 0 <= given < 1:
+            raise ParameterError(f"threshold={given!r}: give a number from 0 to below 1")
+
+    def _select(self, problem: Problem) -> Selection:
+        codes, keep = self._codes(problem), problem.columns.keep
+        spread = self.missing == "spread"
+        with_class = uncertainty(codes, problem.y + 1, len(problem.classes), spread=spread)
+        order = best_first(with_class)
+        above = with_class > self.threshold
+        empty = not above.any()
+        above[keep] = True
+        if not above.any():
+            above[order[0]] = True
+        order = keep_first(order[above[order]], keep)
+        chosen, redundant_to = predominant(codes, with_class, order, len(keep), spread=spread)
+        return Selection(
+            chosen,
+            extra={"uncertainty": with_class},
+            attributes={"redundant_to": redundant_to, "empty": empty},
+        )
+
+
+def predominant(
+    codes: Codes, with_class: FloatArray, order: IntArray, n_fixed: int, *, spread: bool = False
+) -> tuple[IntArray, IntArray]:
+    """Of columns in an order, those that stay; and for every column the one that removed it.
+
+    Parameters
+    ----------
+    codes : Codes
+    with_class : float array
+        Symmetric uncertainty of every column with the class.
+    order : int64 array
+        Columns; the first `n_fixed` stay in any case.
+    n_fixed : int
+    spread : bool, default=False
+        See :func:`featly.core.uncertainty.uncertainty`.
+    """
+    redundant_to = np.full(codes.n_features, -1)
+    chosen: list[int] = []
+    waiting, pairs = order, Pairs(codes, order, spread=spread)
+    place = np.arange(len(order))  # of those that wait, among the pairs
+    while len(waiting):
+        first = int(waiting[0])
+        chosen.append(first)
+        told = pairs.of(int(place[0]))[place]
+        stays = told < with_class[waiting]
+        stays[: max(0, n_fixed - len(chosen) + 1)] = True  # the fixed ones behind this one
+        redundant_to[waiting[1:][~stays[1:]]] = first
+        stays[0] = False  # it waits no longer
+        waiting, place = waiting[stays], place[stays]
+        if 0 < 2 * len(waiting) < len(pairs):  # most have gone: look at those no more
+            pairs, place = Pairs(codes, waiting, spread=spread), np.arange(len(waiting))
+    return np.array(chosen), redundant_to

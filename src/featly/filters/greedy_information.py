@@ -1,0 +1,118 @@
+"""What the greedy filters by mutual information have in common."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from featly.base import Problem, Ranking, interrupted
+from featly.core.greedy import Criterion, PairInformation, forward
+from featly.errors import DataError, ParameterError
+from featly.filters.counting import CountingRanker
+from featly.progress import progress_bar
+
+__all__ = [
+    "GreedyInformation",
+    "check_weight",
+    "exact_weight",
+    "greedy_ranking",
+    "whole_where_safe",
+]
+
+MOST_CELLS = 1 << 26  # of a table of spread counts
+MOST_WEIGHT = 16  # up to which weighted sums of whole numbers cannot overflow
+
+
+class GreedyInformation(CountingRanker):
+    """Base of the greedy filters: a subclass gives its criterion; see :class:`JMI`."""
+
+    _by_class: ClassVar[bool] = True
+
+    def _greedy(self) -> bool:
+        return True
+
+    @abstractmethod
+    def _criterion(self, terms: PairInformation) -> Criterion:
+        """J, before any column is chosen."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        given = self.max_steps
+        whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+        if not whole or given < 1:
+            raise ParameterError(f"max_steps={given!r}: give a whole number from 1")
+
+    def _rank(self, problem: Problem) -> Ranking:
+        terms = self._terms(problem)
+        return greedy_ranking(self, problem, self._criterion(terms), terms.bits)
+
+    def _terms(self, problem: Problem) -> PairInformation:
+        codes, n_classes = self._codes(problem), len(problem.classes)
+        spread = self.missing == "spread"
+        if spread and (int(codes.n_levels.max()) + 1) ** 2 * n_classes > MOST_CELLS:
+            column = problem.columns.names[int(codes.n_levels.argmax())]
+            raise DataError(
+                f"column {column!r} has {codes.n_levels.max()} levels, too many for "
+                "missing='spread': use missing='level', or leave it out"
+            )
+        return PairInformation(
+            codes,
+            problem.y,
+            n_classes,
+            by_class=self._by_class,
+            spread=spread,
+            n_jobs=self.n_jobs,
+        )
+
+
+def greedy_ranking(
+    method: Any, problem: Problem, criterion: Criterion, relevance: np.ndarray
+) -> Ranking:
+    """Search with a criterion; scores are those at the choice, or the lowest before it."""
+    keep = problem.columns.keep
+    with progress_bar(method.verbose, type(method).__name__, unit="steps") as progress:
+        found = forward(criterion, method.max_steps, keep, progress)
+    scores = found.criterion.copy()
+    free = found.order[len(keep) :]
+    scores[free] = np.minimum.accumulate(found.criterion[free])
+    ranking = Ranking(
+        order=found.order,
+        scores=scores,
+        extra={"criterion": found.criterion, "relevance": relevance, "step": found.step},
+        attributes={"interrupted": found.interrupted},
+    )
+    if found.interrupted:
+        raise interrupted(ranking)
+    return ranking
+
+
+def check_weight(name: str, weight: Any) -> None:
+    """Refuse what is no weight."""
+    number = isinstance(weight, int | float | np.integer | np.floating)
+    if isinstance(weight, bool) or not number or not 0 <= weight < np.inf:
+        raise ParameterError(f"{name}={weight!r}: give a finite number from 0")
+
+
+def exact_weight(weight: float) -> float:
+    """The weight, as an int where it is whole and sums of whole numbers cannot overflow.
+
+    Examples
+    --------
+    >>> exact_weight(1.0), exact_weight(0.5)
+    (1, 0.5)
+    """
+    return int(weight) if float(weight).is_integer() and weight <= MOST_WEIGHT else float(weight)
+
+
+def whole_where_safe(value: np.ndarray, weight: float) -> np.ndarray:
+    """A weighted sum as whole numbers, unless the weight is so large that they could overflow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> whole_where_safe(np.array([2.0, 3.6]), 0.1).tolist()
+    [2, 4]
+    """
+    if value.dtype.kind == "i" or weight > MOST_WEIGHT:
+        return value
+    return np.rint(value).astype(np.int64)

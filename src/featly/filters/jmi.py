@@ -1,0 +1,144 @@
+r"""What a column and each chosen one tell about the class together.
+
+.. math::
+
+    J(f; S) = \sum_{s \in S} I(f, s; y)
+            = |S| \left( I(f; y) - \frac{1}{|S|} \sum_{s \in S} [I(f; s) - I(f; s | y)] \right)
+              + \sum_{s \in S} I(s; y)
+
+Yang, H. H. and Moody, J. (1999), Data visualization and feature selection: new algorithms for
+nongaussian data, *Advances in Neural Information Processing Systems* 12, 687-693.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from featly.core.greedy import Criterion, PairInformation
+from featly.filters.greedy_information import GreedyInformation
+from featly.schema import Schema
+
+__all__ = ["JMI"]
+
+
+class JMI(GreedyInformation):
+    r"""Choose columns greedily by what they tell about the class together with each chosen one.
+
+    The last sum is the same for all candidates. Without it, and divided by the number of chosen
+    columns, the criterion is the mean of :math:`I(f; y | s)`, what f adds to a chosen column; that
+    is what `criterion_` and `scores_` show, since it can be compared between steps.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
+    max_steps : int, default=100
+        Columns that the search chooses one by one, besides those to keep. The others follow by the
+        criterion at the last step. `n_features_to_select` has no influence on the order.
+    discretizer : str, discretiser or None, default="mdlp"
+        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
+        "equal-width", or an instance of one; None: numbers are levels as they stand. See
+        :class:`InformationGain`.
+    missing : {"level", "spread"}, default="level"
+        "level": a missing value is a level of its own. "spread": it is shared out to the levels in
+        proportion, which is much slower.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `keep` is used: those columns are chosen first, in the
+        order given.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (steps, steps in all).
+
+    Attributes
+    ----------
+    criterion_ : float array of shape (n_features,)
+        The mean over the chosen columns s of I(f; y | s), in bits, when the column was chosen or,
+        for the others, at the last step; I(f; y) at the first.
+    scores_ : float array of shape (n_features,)
+        The smallest `criterion_` up to the column in the order, so that scores fall; that of a
+        column to keep is its own.
+    relevance_ : float array of shape (n_features,)
+        I(f; y) in bits.
+    step_ : int array of shape (n_features,)
+        The step at which the column was chosen, from 1; 0 for none.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search.
+    order_, ranking_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`. A column of one level is never chosen and comes last, also
+        where the criterion of others is negative.
+
+    See Also
+    --------
+    CMIM : The minimum in place of the mean.
+    DISR : Each term divided by the joint entropy.
+    MRMR : Without the part that depends on the class.
+
+    References
+    ----------
+    Yang, H. H. and Moody, J. (1999), Data visualization and feature selection: new algorithms for
+    nongaussian data, *Advances in Neural Information Processing Systems* 12, 687-693. Brown, G.,
+    Pocock, A., Zhao, M.-J. and Luján, M. (2012), Conditional likelihood maximisation: a unifying
+    framework for information theoretic feature selection, *JMLR* 13, 27-66.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly import JMI
+    >>> frame = pl.DataFrame({
+    ...     "dose": ["low", "low", "low", "low", "high", "high", "high", "high"],
+    ...     "dose again": ["l", "l", "l", "l", "h", "h", "h", "h"],
+    ...     "sex": ["f", "f", "m", "m", "f", "f", "m", "m"],
+    ...     "noise": ["a", "b", "a", "b", "b", "a", "b", "a"],
+    ... })
+    >>> y = ["well", "well", "well", "ill", "well", "ill", "ill", "ill"]
+    >>> table = JMI().fit(frame, y).table()
+    >>> table.select("feature", "step", pl.col("criterion", "score").round(3))
+    shape: (4, 4)
+    ┌────────────┬──────┬───────────┬───────┐
+    │ feature    ┆ step ┆ criterion ┆ score │
+    │ ---        ┆ ---  ┆ ---       ┆ ---   │
+    │ str        ┆ i64  ┆ f64       ┆ f64   │
+    ╞════════════╪══════╪═══════════╪═══════╡
+    │ dose       ┆ 1    ┆ 0.189     ┆ 0.189 │
+    │ sex        ┆ 2    ┆ 0.311     ┆ 0.189 │
+    │ noise      ┆ 3    ┆ 0.311     ┆ 0.189 │
+    │ dose again ┆ 4    ┆ 0.27      ┆ 0.189 │
+    └────────────┴──────┴───────────┴───────┘
+    """
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        max_steps: int = 100,
+        discretizer: Any = "mdlp",
+        missing: str = "level",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.max_steps = max_steps
+        self.discretizer = discretizer
+        self.missing = missing
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _criterion(self, terms: PairInformation) -> Criterion:
+        return _Jmi(terms)
+
+
+class _Jmi(Criterion):
+    def __init__(self, terms: PairInformation) -> None:
+        super().__init__(terms)
+        self.total = np.zeros_like(self.relevance)
+
+    def add(self, column: int) -> None:
+        self.total += self.terms.conditional
+
+    def value(self) -> np.ndarray:
+        return self.total // self.n_chosen if self.n_chosen else self.relevance.copy()

@@ -1,0 +1,153 @@
+r"""What a column tells about the class, less what it has in common with each chosen column.
+
+.. math::
+
+    J(f; S) = I(f; y) - \beta \sum_{s \in S} I(f; s)
+
+Battiti, R. (1994), Using mutual information for selecting features in supervised neural net
+learning, *IEEE Transactions on Neural Networks* 5, 537-550.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from featly.core.greedy import Criterion, PairInformation
+from featly.filters.greedy_information import (
+    GreedyInformation,
+    check_weight,
+    exact_weight,
+    whole_where_safe,
+)
+from featly.schema import Schema
+
+__all__ = ["MIFS"]
+
+
+class MIFS(GreedyInformation):
+    r"""Choose columns greedily by information about the class, less their sum of redundancies.
+
+    The redundancy is a sum, so that it outweighs the information about the class as more columns
+    are chosen; :class:`MRMR` takes the mean.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
+    beta : float, default=1.0
+        Weight of the redundancy, at least 0; with 0 it is :class:`MIM`.
+    max_steps : int, default=100
+        Columns that the search chooses one by one, besides those to keep. The others follow by the
+        criterion at the last step. `n_features_to_select` has no influence on the order.
+    discretizer : str, discretiser or None, default="mdlp"
+        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
+        "equal-width", or an instance of one; None: numbers are levels as they stand. See
+        :class:`InformationGain`.
+    missing : {"level", "spread"}, default="level"
+        "level": a missing value is a level of its own. "spread": it is shared out to the levels in
+        proportion, which is much slower.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `keep` is used: those columns are chosen first, in the
+        order given.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (steps, steps in all).
+
+    Attributes
+    ----------
+    criterion_ : float array of shape (n_features,)
+        J in bits when the column was chosen or, for the others, at the last step.
+    scores_ : float array of shape (n_features,)
+        The smallest `criterion_` up to the column in the order, so that scores fall; that of a
+        column to keep is its own.
+    relevance_ : float array of shape (n_features,)
+        I(f; y) in bits.
+    step_ : int array of shape (n_features,)
+        The step at which the column was chosen, from 1; 0 for none.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search.
+    order_, ranking_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`. A column of one level is never chosen and comes last, also
+        where the criterion of others is negative.
+
+    See Also
+    --------
+    MRMR : With the mean in place of beta times the sum.
+    InformationCriterion : With a weight for conditional redundancy too.
+
+    References
+    ----------
+    Battiti, R. (1994), Using mutual information for selecting features in supervised neural net
+    learning, *IEEE Transactions on Neural Networks* 5, 537-550.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly import MIFS
+    >>> frame = pl.DataFrame({
+    ...     "dose": ["low", "low", "low", "low", "high", "high", "high", "high"],
+    ...     "dose again": ["l", "l", "l", "l", "h", "h", "h", "h"],
+    ...     "sex": ["f", "f", "m", "m", "f", "f", "m", "m"],
+    ...     "noise": ["a", "b", "a", "b", "b", "a", "b", "a"],
+    ... })
+    >>> y = ["well", "well", "well", "ill", "well", "ill", "ill", "ill"]
+    >>> table = MIFS(beta=0.5).fit(frame, y).table()
+    >>> table.select("feature", "step", pl.col("criterion", "score").round(3))
+    shape: (4, 4)
+    ┌────────────┬──────┬───────────┬────────┐
+    │ feature    ┆ step ┆ criterion ┆ score  │
+    │ ---        ┆ ---  ┆ ---       ┆ ---    │
+    │ str        ┆ i64  ┆ f64       ┆ f64    │
+    ╞════════════╪══════╪═══════════╪════════╡
+    │ dose       ┆ 1    ┆ 0.189     ┆ 0.189  │
+    │ sex        ┆ 2    ┆ 0.189     ┆ 0.189  │
+    │ noise      ┆ 3    ┆ 0.0       ┆ 0.0    │
+    │ dose again ┆ 4    ┆ -0.311    ┆ -0.311 │
+    └────────────┴──────┴───────────┴────────┘
+    """
+
+    _by_class = False
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        beta: float = 1.0,
+        max_steps: int = 100,
+        discretizer: Any = "mdlp",
+        missing: str = "level",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.beta = beta
+        self.max_steps = max_steps
+        self.discretizer = discretizer
+        self.missing = missing
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_weight("beta", self.beta)
+
+    def _criterion(self, terms: PairInformation) -> Criterion:
+        return _Mifs(terms, exact_weight(self.beta))
+
+
+class _Mifs(Criterion):
+    def __init__(self, terms: PairInformation, beta: float) -> None:
+        super().__init__(terms)
+        self.beta = beta
+        self.redundancy = np.zeros_like(self.relevance)
+
+    def add(self, column: int) -> None:
+        self.redundancy += self.terms.redundancy
+
+    def value(self) -> np.ndarray:
+        return whole_where_safe(self.relevance - self.beta * self.redundancy, self.beta)

@@ -1,0 +1,265 @@
+r"""Relevance less redundancy by a measure of monotone dependence.
+
+.. math::
+
+    J(f) = \sigma(f, y) - \lambda \frac{1}{|S|} \sum_{s \in S} \sigma(f, s),
+    \qquad
+    \sigma(x, y) = 12 \int_0^1 \!\! \int_0^1 |C(u, v) - u v| \, du \, dv
+
+where S are the columns chosen so far, C is the copula of two columns and sigma is Schweizer and
+Wolff's measure. Seth, S. and Principe, J. C. (2010), Variable selection: a statistical dependence
+perspective, *ICMLA*, 931-936.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.core.copula import class_dependence, code_columns, dependence
+from featly.core.ordering import best_first
+from featly.errors import ParameterError
+from featly.progress import progress_bar
+from featly.schema import Schema
+
+__all__ = ["MonotoneDependence"]
+
+GRID = 2.0**36  # criteria are differences: compared in parts of 1, not of what is left of them
+
+
+class MonotoneDependence(Ranker):
+    r"""Rank columns by monotone dependence on the class, less that on columns chosen before.
+
+    The M\ :sub:`d` filter: mRMR with Schweizer and Wolff's :math:`\sigma` in place of mutual
+    information. Nothing is cut into levels first, and only the order of values counts: units do
+    not matter, nor does any other monotone change of a column, rising or falling.
+
+    On rows, :math:`\sigma` is computed from mid-ranks: U of a value is the share of smaller values
+    in its column plus half the share of equal ones. With H the joint distribution function of the
+    mid-ranks U and V of two columns, F and G its margins,
+
+    .. math::
+
+        \sigma = \frac{m}{n} \cdot \frac{\int\int |H(u, v) - F(u)\, G(v)| \, du \, dv}
+                                        {\sqrt{\mathrm{Var}\, U \cdot \mathrm{Var}\, V}}
+
+    over the m of n rows in which both columns have values. Without ties this is the integral above
+    on the grid of ranks, times :math:`n^2 / (n^2 - 1)`. It is symmetric, 0 for a complete grid of
+    independent values, and at most 1, which two complete columns reach if, and only if, one is a
+    strictly monotone function of the other. It is never below the absolute value of Spearman's
+    rank correlation, and equal to that where the dependence has one sign throughout; for two
+    columns of two values both are the absolute value of the ordinary correlation.
+
+    Classes have no order, nor have levels of a categorical column: of these, each one against the
+    rest is a column of two values, and the largest :math:`\sigma` counts. A row with a gap says
+    nothing about a pair, which is the factor m / n, and keeps columns with few values from
+    coming first by chance. A constant column has relevance 0 and redundancy 1: every other column
+    tells all that it does.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
+    trade_off : float, default=1.0
+        :math:`\lambda`, at least 0. With 0, columns are ranked by relevance alone, in one pass;
+        no redundancy is computed and there is no search.
+    max_steps : int, default=100
+        How many columns are chosen one by one. The others follow by the criterion of the last
+        step.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `keep` is used: those columns are chosen first, and the
+        others beside them.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (columns chosen, columns to choose).
+
+    Attributes
+    ----------
+    relevance_ : float array of shape (n_features,)
+        :math:`\sigma` with the class.
+    redundancy_ : float array of shape (n_features,)
+        Mean :math:`\sigma` with the columns chosen before; for columns not chosen, at the last
+        step. Not there with ``trade_off=0``.
+    scores_ : float array of shape (n_features,)
+        With ``trade_off=0`` the relevance. Otherwise :math:`J + \lambda`, as a share of the
+        largest possible, plus the number of steps that were left when the column was chosen.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search: columns not chosen by then follow by the criterion of the
+        last step.
+    order_, ranking_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`.
+
+    See Also
+    --------
+    FTest : Difference of means; one pass.
+
+    Notes
+    -----
+    Relevance costs a sort of each column. A step costs a pass over the rows for every column that
+    is left, and K L operations for K and L distinct values: up to n², at about ten a nanosecond.
+    The search keeps the ranks, two bytes a cell.
+
+    The source of the method gives the properties of its measure and leaves the estimate open;
+    Schweizer and Wolff's has them. Bolón-Canedo, Sánchez-Maroño and Alonso-Betanzos recommend
+    ``trade_off=0``, Seth and Principe 1.
+
+    References
+    ----------
+    Seth, S. and Principe, J. C. (2010), Variable selection: a statistical dependence perspective,
+    *ICMLA*, 931-936. Schweizer, B. and Wolff, E. F. (1981), On nonparametric measures of
+    dependence for random variables, *Annals of Statistics* 9, 879-885. Bolón-Canedo, V.,
+    Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature Selection for High-Dimensional
+    Data*, Springer.
+
+    Examples
+    --------
+    A monotone function of the best column is as relevant, and redundant: another one comes second.
+
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from featly import MonotoneDependence
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 2
+    >>> marker = rng.normal(size=60) + 2 * y
+    >>> frame = pl.DataFrame({
+    ...     "marker": marker,
+    ...     "its logarithm": np.log(marker + 10),
+    ...     "other marker": rng.normal(size=60) + y,
+    ...     "noise": rng.normal(size=60),
+    ... })
+    >>> ranker = MonotoneDependence().fit(frame, y)
+    >>> ranker.table().select("feature", pl.col("relevance", "redundancy").round(2))
+    shape: (4, 3)
+    ┌───────────────┬───────────┬────────────┐
+    │ feature       ┆ relevance ┆ redundancy │
+    │ ---           ┆ ---       ┆ ---        │
+    │ str           ┆ f64       ┆ f64        │
+    ╞═══════════════╪═══════════╪════════════╡
+    │ marker        ┆ 0.82      ┆ 0.0        │
+    │ other marker  ┆ 0.41      ┆ 0.34       │
+    │ its logarithm ┆ 0.82      ┆ 0.67       │
+    │ noise         ┆ 0.09      ┆ 0.14       │
+    └───────────────┴───────────┴────────────┘
+    """
+
+    _kinds = ("continuous", "ordinal", "categorical")
+    _missing = True
+
+    def _greedy(self) -> bool:
+        return bool(self.trade_off)
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        trade_off: float = 1.0,
+        max_steps: int = 100,
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.trade_off = trade_off
+        self.max_steps = max_steps
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        number, steps = self.trade_off, self.max_steps
+        real = isinstance(number, int | float | np.integer | np.floating)
+        if isinstance(number, bool) or not real or not 0 <= number < np.inf:
+            raise ParameterError(f"trade_off={number!r}: give a finite number from 0")
+        whole = isinstance(steps, int | np.integer) and not isinstance(steps, bool)
+        if not whole or steps < 1:
+            raise ParameterError(f"max_steps={steps!r}: give a whole number from 1")
+
+    def _rank(self, problem: Problem) -> Ranking:
+        problem.moments()  # refuses infinite values
+        source, keep = problem.source, problem.columns.keep
+        relevance = class_dependence(source, problem.y, len(problem.classes), self.n_jobs)
+        with progress_bar(self.verbose, "Monotone dependence", unit="columns") as progress:
+            if self.trade_off == 0:
+                if progress is not None:
+                    progress(source.n_features, source.n_features)
+                return Ranking(
+                    order=keep_first(best_first(relevance), keep),
+                    scores=relevance,
+                    extra={"relevance": relevance},
+                    attributes={"interrupted": False},
+                )
+            search = _Search(relevance, float(self.trade_off), keep)
+            stopped = self._search(problem, search, progress)
+        ranking = search.ranking(stopped)
+        if stopped:
+            raise interrupted(ranking)
+        return ranking
+
+    def _search(
+        self, problem: Problem, search: "_Search", progress: Callable[[int, int], Any] | None
+    ) -> bool:
+        """Choose columns one by one; whether Ctrl-C ended that."""
+        n_steps = min(len(search.relevance), max(int(self.max_steps), len(search.keep)))
+        try:
+            coded = code_columns(problem.source, self.n_jobs)
+            search.redundancy[coded.n_levels < 2] = 1.0
+            while len(search.chosen) < n_steps:
+                if search.chosen:
+                    left = search.left(coded.n_levels > 1)
+                    search.learn(left, dependence(coded, search.chosen[-1], left, self.n_jobs))
+                search.choose()
+                if progress is not None:
+                    progress(len(search.chosen), n_steps)
+        except KeyboardInterrupt:
+            return True
+        return False
+
+
+class _Search:
+    """The columns chosen so far, and what is known of the others."""
+
+    def __init__(self, relevance: np.ndarray, trade_off: float, keep: np.ndarray) -> None:
+        self.relevance, self.trade_off, self.keep = relevance, trade_off, np.sort(keep)
+        self.redundancy = np.zeros(len(relevance))
+        self.chosen: list[int] = []
+        self._total = np.zeros(len(relevance))
+        self._free = np.ones(len(relevance), bool)
+
+    def left(self, among: np.ndarray) -> np.ndarray:
+        """The columns not chosen, of those in a mask."""
+        return np.flatnonzero(self._free & among)
+
+    def learn(self, columns: np.ndarray, dependence: np.ndarray) -> None:
+        """What some columns have in common with the one that was chosen last."""
+        self._total[columns] += dependence
+        self.redundancy[columns] = self._total[columns] / len(self.chosen)
+
+    def choose(self) -> None:
+        """The best of the columns to keep, while there are any, or of all others."""
+        columns = self.keep[self._free[self.keep]]
+        if len(columns) == 0:
+            columns = np.flatnonzero(self._free)
+        best = int(columns[best_first(self._share()[columns])[0]])
+        self.chosen.append(best)
+        self._free[best] = False
+
+    def _share(self) -> np.ndarray:
+        """The criterion, moved and scaled to lie between 0 and 1."""
+        better = self.relevance + self.trade_off * (1 - self.redundancy)
+        return np.rint(better / (1 + self.trade_off) * GRID) / GRID
+
+    def ranking(self, stopped: bool) -> Ranking:
+        """The columns chosen, then the others as they stood at the last step."""
+        scores = self._share()
+        rest = np.flatnonzero(self._free)
+        rest = keep_first(rest[best_first(scores[rest])], self.keep)
+        scores[self.chosen] += np.arange(len(self.chosen), 0, -1)
+        return Ranking(
+            order=np.concatenate([np.array(self.chosen, np.int64), rest]),
+            scores=scores,
+            extra={"relevance": self.relevance, "redundancy": self.redundancy},
+            attributes={"interrupted": stopped},
+        )

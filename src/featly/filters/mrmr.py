@@ -1,0 +1,237 @@
+r"""What a column tells about the class, less what it has in common with the chosen ones on average.
+
+.. math::
+
+    J(f; S) = I(f; y) - \frac{1}{|S|} \sum_{s \in S} I(f; s), \qquad\text{or}\qquad
+    J(f; S) = I(f; y) \Big/ \frac{1}{|S|} \sum_{s \in S} I(f; s)
+
+Peng, H., Long, F. and Ding, C. (2005), Feature selection based on mutual information: criteria of
+max-dependency, max-relevance, and min-redundancy, *IEEE Transactions on Pattern Analysis and
+Machine Intelligence* 27, 1226-1238.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from featly.base import Problem, Ranking
+from featly.core.correlations import Correlations, mid_ranks
+from featly.core.greedy import Criterion, PairInformation
+from featly.core.ordering import rounded
+from featly.errors import DataError, ParameterError
+from featly.filters.f_test import f_statistic
+from featly.filters.greedy_information import GreedyInformation, greedy_ranking
+from featly.kinds import CATEGORICAL, KINDS
+from featly.registry import methods_that
+from featly.schema import Columns, Schema
+
+__all__ = ["MRMR"]
+
+MEASURES = ("information", "f", "rank")
+FORMS = ("difference", "quotient")
+LEAST_REDUNDANCY = 0.001  # so that a quotient is finite
+MOST_RELEVANCE = 1e300  # an F that is infinite
+
+
+class _KindsByMeasure:
+    """Kinds of column: all of them for information, numbers for correlations."""
+
+    def __get__(self, method: Any, owner: Any = None) -> tuple[str, ...]:
+        numbers = method is not None and method.measure in ("f", "rank")
+        return KINDS[:2] if numbers else KINDS
+
+
+class MRMR(GreedyInformation):
+    r"""Choose columns greedily by maximum relevance and minimum redundancy.
+
+    With ``measure="information"`` both are mutual informations of columns cut into levels. With
+    ``measure="f"`` the relevance is F of analysis of variance over the classes and the redundancy
+    the absolute correlation of Pearson; with ``measure="rank"`` both are those of the mid-ranks, so
+    that the redundancy is Spearman's. Then numbers are not cut, and columns must be continuous or
+    ordinal.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
+    measure : {"information", "f", "rank"}, default="information"
+        How relevance and redundancy are measured.
+    form : {"difference", "quotient"} or None, default=None
+        Relevance minus or over mean redundancy. None: the difference for information, the quotient
+        for "f" and "rank", whose relevance and redundancy have different units (MID, FCQ of Ding
+        and Peng). In a quotient, a mean redundancy under 0.001 counts as 0.001.
+    max_steps : int, default=100
+        Columns that the search chooses one by one, besides those to keep. The others follow by the
+        criterion at the last step. `n_features_to_select` has no influence on the order.
+    discretizer : str, discretiser or None, default="mdlp"
+        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
+        "equal-width", or an instance of one; None: numbers are levels as they stand. See
+        :class:`InformationGain`. Of use with ``measure="information"`` only.
+    missing : {"level", "spread"}, default="level"
+        "level": a missing value is a level of its own. "spread": it is shared out to the levels in
+        proportion, which is much slower. Of use with ``measure="information"`` only: with others, a
+        missing value is left out of F, and counts as the mean of its column in a correlation.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `keep` is used: those columns are chosen first, in the
+        order given.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (steps, steps in all).
+
+    Attributes
+    ----------
+    criterion_ : float array of shape (n_features,)
+        J when the column was chosen or, for the others, at the last step; the relevance alone at
+        the first. In bits for the difference of informations.
+    scores_ : float array of shape (n_features,)
+        The smallest `criterion_` up to the column in the order, so that scores fall; that of a
+        column to keep is its own.
+    relevance_ : float array of shape (n_features,)
+        I(f; y) in bits, or F (1e300 where it is infinite).
+    step_ : int array of shape (n_features,)
+        The step at which the column was chosen, from 1; 0 for none.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search.
+    order_, ranking_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`. A column of one level is never chosen and comes last, also
+        where the criterion of others is negative.
+
+    See Also
+    --------
+    JMI : Redundancy that does not help to tell the classes apart counts only.
+    MIFS : The sum of redundancies in place of the mean.
+
+    References
+    ----------
+    Peng, H., Long, F. and Ding, C. (2005), Feature selection based on mutual information: criteria
+    of max-dependency, max-relevance, and min-redundancy, *IEEE Transactions on Pattern Analysis and
+    Machine Intelligence* 27, 1226-1238. Ding, C. and Peng, H. (2005), Minimum redundancy feature
+    selection from microarray gene expression data, *Journal of Bioinformatics and Computational
+    Biology* 3, 185-205.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly import MRMR
+    >>> frame = pl.DataFrame({
+    ...     "dose": ["low", "low", "low", "low", "high", "high", "high", "high"],
+    ...     "dose again": ["l", "l", "l", "l", "h", "h", "h", "h"],
+    ...     "sex": ["f", "f", "m", "m", "f", "f", "m", "m"],
+    ...     "noise": ["a", "b", "a", "b", "b", "a", "b", "a"],
+    ... })
+    >>> y = ["well", "well", "well", "ill", "well", "ill", "ill", "ill"]
+    >>> table = MRMR().fit(frame, y).table()
+    >>> table.select("feature", "step", pl.col("criterion", "score").round(3))
+    shape: (4, 4)
+    ┌────────────┬──────┬───────────┬────────┐
+    │ feature    ┆ step ┆ criterion ┆ score  │
+    │ ---        ┆ ---  ┆ ---       ┆ ---    │
+    │ str        ┆ i64  ┆ f64       ┆ f64    │
+    ╞════════════╪══════╪═══════════╪════════╡
+    │ dose       ┆ 1    ┆ 0.189     ┆ 0.189  │
+    │ sex        ┆ 2    ┆ 0.189     ┆ 0.189  │
+    │ noise      ┆ 3    ┆ 0.0       ┆ 0.0    │
+    │ dose again ┆ 4    ┆ -0.145    ┆ -0.145 │
+    └────────────┴──────┴───────────┴────────┘
+    """
+
+    _by_class = False
+    _kinds = _KindsByMeasure()  # type: ignore[assignment, misc]
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        measure: str = "information",
+        form: str | None = None,
+        max_steps: int = 100,
+        discretizer: Any = "mdlp",
+        missing: str = "level",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.measure = measure
+        self.form = form
+        self.max_steps = max_steps
+        self.discretizer = discretizer
+        self.missing = missing
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _takes_integers(self) -> bool:
+        return self.measure == "information"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.measure, str) or self.measure not in MEASURES:
+            raise ParameterError(f"measure={self.measure!r}: give 'information', 'f' or 'rank'")
+        if self.form is not None and (not isinstance(self.form, str) or self.form not in FORMS):
+            raise ParameterError(f"form={self.form!r}: give 'difference', 'quotient' or None")
+        if self.measure != "information":
+            for name, default in (("discretizer", "mdlp"), ("missing", "level")):
+                given = getattr(self, name)
+                if not isinstance(given, str) or given != default:
+                    raise ParameterError(
+                        f"{name}={given!r} is of no use with measure={self.measure!r}, which does "
+                        "not cut numbers into levels: leave it out, or give measure='information'"
+                    )
+
+    def _check_schema(self, columns: Columns) -> None:
+        nominal = np.flatnonzero(columns.kinds == CATEGORICAL)
+        if self.measure != "information" and len(nominal):
+            able = ", ".join(name for name in methods_that(kind="categorical") if name != "MRMR")
+            raise DataError(
+                f"column {columns.names[int(nominal[0])]!r} is categorical, and measure="
+                f"{self.measure!r} takes numbers: leave it out, declare it continuous "
+                "or ordinal in the schema if its values have an order, give measure='information', "
+                f"or use another method that takes it: {able}"
+            )
+        super()._check_schema(columns)
+
+    def _criterion(self, terms: PairInformation | Correlations) -> Criterion:
+        default = "difference" if self.measure == "information" else "quotient"
+        quotient = (self.form or default) == "quotient"
+        return _Quotient(terms) if quotient else _Difference(terms)
+
+    def _rank(self, problem: Problem) -> Ranking:
+        if self.measure == "information":
+            return super()._rank(problem)
+        moments = problem.moments(by_class=True)  # refuses infinite values
+        source = problem.source
+        if self.measure == "rank":
+            source = mid_ranks(source)
+            moments = source.moments(problem.y, len(problem.classes))
+        relevance = np.minimum(f_statistic(moments)[0], MOST_RELEVANCE)
+        terms = Correlations(source, source.moments(), rounded(relevance))
+        return greedy_ranking(self, problem, self._criterion(terms), relevance)
+
+
+class _Difference(Criterion):
+    def __init__(self, terms: PairInformation | Correlations) -> None:
+        super().__init__(terms)
+        self.redundancy = np.zeros_like(self.relevance)
+
+    def add(self, column: int) -> None:
+        self.redundancy += self.terms.redundancy
+
+    def value(self) -> np.ndarray:
+        if self.n_chosen == 0:
+            return self.relevance.copy()
+        exact = self.relevance.dtype.kind == "i"
+        mean = self.redundancy // self.n_chosen if exact else self.redundancy / self.n_chosen
+        return self.relevance - mean
+
+
+class _Quotient(_Difference):
+    def value(self) -> np.ndarray:
+        if self.n_chosen == 0:
+            return self.relevance.copy()
+        mean = self.redundancy / (self.n_chosen * self.terms.scale)
+        quotient = self.relevance / self.terms.scale / np.maximum(mean, LEAST_REDUNDANCY)
+        return self.whole(quotient) if self.relevance.dtype.kind == "i" else quotient

@@ -1,0 +1,92 @@
+r"""How columns differ between rows that are nearer than usual, within classes and between them.
+
+.. math::
+
+    N_i = \{ j : d(i, j) < \mu_i - \sigma_i / 2 \}, \qquad
+    W_f = \frac{1}{n} \sum_i \Big[ \frac{1}{|M_i|} \sum_{j \in M_i} \mathrm{diff}_f(i, j)
+        - \frac{1}{|H_i|} \sum_{j \in H_i} \mathrm{diff}_f(i, j) \Big]
+
+where :math:`\mu_i` and :math:`\sigma_i` are the mean and the standard deviation of the distances
+of row i to all others, and :math:`H_i`, :math:`M_i` the rows of :math:`N_i` that are of its class
+and those that are not. Urbanowicz, R. J. et al. (2018), Benchmarking relief-based feature selection
+methods for bioinformatics data mining, *J. Biomed. Inform.* 85, 168-188.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from featly.core.relief import Near, Rule
+from featly.filters.relieff import NeighbourRanker
+from featly.schema import Schema
+
+__all__ = ["MultiSURF"]
+
+
+class MultiSURF(NeighbourRanker):
+    r"""Rank columns as ReliefF does, with as many neighbours as are near; nothing to tune.
+
+    A row counts for another one if it is nearer than the mean of the distances from there less
+    half their standard deviation; where distances are about normal that is a third of all rows.
+
+    With more than two classes, misses are averaged by class and the classes by their share of the
+    rows, as in :class:`ReliefF`, over the classes that have a row near.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
+    missing : {"conditional", "weka"}, default="conditional"
+        What a missing value differs: see :class:`ReliefF`.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `keep` is used.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (rows done, rows in all).
+
+    Attributes
+    ----------
+    scores_ : float array of shape (n_features,)
+        The weights, from -1 to 1. A row without near hits has misses only, and the reverse; columns
+        that are constant or have no value at all have weight 0.
+    n_rows_used_ : int
+        The rows whose neighbours were looked at: all, unless Ctrl-C came.
+    interrupted_ : bool
+        Whether Ctrl-C came.
+    order_, ranking_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`.
+
+    References
+    ----------
+    Urbanowicz, R. J., Olson, R. S., Schmitt, P., Meeker, M. and Moore, J. H. (2018), Benchmarking
+    relief-based feature selection methods for bioinformatics data mining, *J. Biomed. Inform.* 85,
+    168-188.
+
+    Examples
+    --------
+    Ill is who has one of two traits, but not both.
+
+    >>> from featly import MultiSURF
+    >>> X = [[0, 0, 5], [0, 1, 3], [1, 0, 8], [1, 1, 4], [0, 0, 9], [0, 1, 1], [1, 0, 2], [1, 1, 7]]
+    >>> MultiSURF().fit(X, ["well", "ill", "ill", "well"] * 2).scores_.round(2).tolist()
+    [0.44, 0.31, -0.36]
+    """
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        missing: str = "conditional",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.missing = missing
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rule(self) -> Rule:
+        return Near()

@@ -1,0 +1,317 @@
+r"""What the discretisers have in common: reading, checking and output.
+
+Interval j of a column with cut points :math:`t_1 < t_2 < \dots` is :math:`(t_{j-1}, t_j]`; where
+the cut points are put is told by the subclasses. The loops are in :mod:`featly.core.discretise` and
+:mod:`featly.core.mdlp`.
+"""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from featly.core.discretise import CutRule, Cuts, cut_codes, cut_sparse, learn_cuts
+from featly.core.parallel import run_blocks, split
+from featly.core.sources import CSCSource, DenseSource, Source
+from featly.errors import DataError, ParameterError
+from featly.frames import (
+    ArrayTable,
+    frame_of,
+    is_frame,
+    library_of,
+    open_table,
+    refuse_shapes,
+)
+from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS
+from featly.preprocessing.levels import MISSING, in_library, interval_names, write_levels
+from featly.problem import read_target
+from featly.reading import read
+from featly.rereading import Mixed, MixedColumns, MixedReader
+from featly.schema import Schema
+
+__all__ = ["Discretiser"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+COLUMN_BLOCK = 256
+CHECKED = 1 << 18  # values that are looked at together
+
+
+class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Base of the transformers that cut numbers into intervals; a subclass gives the rule."""
+
+    def __init__(
+        self,
+        *,
+        missing: str = "level",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.missing = missing
+        self.schema = schema
+        self.n_jobs = n_jobs
+
+    @abstractmethod
+    def cut_rule(self) -> CutRule:
+        """How numbers are cut; the counting filters ask for it."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # ---- fitting ----------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the cut points.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix
+        y : ignored
+            It is there for pipelines.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any) -> Self:
+        rule = self.cut_rule()
+        if self.missing not in ("level", "spread"):
+            raise ParameterError(
+                f"missing={self.missing!r}: give 'level', a level of its own, or 'spread', a gap "
+                "that stays one"
+            )
+        self._library = library_of(X)
+        plain = self._plain(X)
+        source: Source
+        if plain is None:
+            source = self._fit_mixed(X)
+        else:
+            source = self._source(self._checked(plain, reset=True))
+            self._reader = MixedReader(None)  # for frames with the same columns, later
+            self._reader.fit(np.zeros((1, self.n_features_in_)), self)
+            self._kinds = np.full(self.n_features_in_, CONTINUOUS)
+            self._numeric = np.arange(self.n_features_in_)
+        labels, n_classes = None, 0
+        if rule.supervised:
+            name = type(self).__name__
+            labels, classes = read_target(y, source.n_rows, name, many_classes=True)
+            n_classes = len(classes)
+        cuts = learn_cuts(source, labels, n_classes, rule, self.n_jobs)
+        self._store(cuts)
+        return self
+
+    def _fit_mixed(self, X: Any) -> DenseSource:
+        """Read a table of columns of several kinds; note which of them are cut."""
+        self._reader = MixedReader(self.schema)
+        rows = self._reader.fit(X, self)
+        table = open_table(X) if is_frame(X) else self._array_table(X)
+        self._kinds = Schema.of(self.schema).resolve(table.names, table.kinds()).kinds
+        self._numeric = np.flatnonzero(self._kinds != CATEGORICAL)
+        return self._numbers(rows)
+
+    def _store(self, cuts: Cuts) -> None:
+        counts = np.zeros(self.n_features_in_, np.int64)
+        counts[self._numeric] = cuts.counts
+        self._cuts = Cuts(cuts.values, np.concatenate([[0], np.cumsum(counts)]))
+        self.n_levels_ = counts + 1
+        for column, levels in zip(self._reader.categorical, self._reader.levels, strict=True):
+            if self._kinds[column] == CATEGORICAL:
+                self.n_levels_[column] = len(levels)
+
+    # ---- reading ----------------------------------------------------------------------------
+    def _plain(self, X: Any) -> Any:
+        """An array or sparse matrix of nothing but numbers, or None for anything else."""
+        refuse_shapes(X)
+        if self.schema is not None or is_frame(X):
+            return None
+        if not hasattr(X, "dtype"):
+            X = np.asarray(X)
+        return X if getattr(X.dtype, "kind", "O") in "biuf" else None
+
+    @staticmethod
+    def _array_table(X: Any) -> Any:
+        if scipy.sparse.issparse(X):
+            return ArrayTable(X)
+        X = X if hasattr(X, "dtype") else np.array(X, dtype=object)
+        return ArrayTable(X) if X.dtype.kind in "biuf" else open_table(X)
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        X = check_array(
+            X,
+            accept_sparse="csc",
+            dtype="numeric",
+            ensure_all_finite=False,
+            estimator=self,
+            input_name="X",
+        )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _source(self, X: Any) -> CSCSource | DenseSource:
+        source = read(X, Schema(), self.n_jobs, integers=True).source
+        if isinstance(source, CSCSource):
+            place = _first_infinite(source.matrix.data[:, None], self.n_jobs)
+            if place is not None:
+                column = np.searchsorted(source.matrix.indptr, place[0], side="right") - 1
+                _refuse_infinite(source.matrix.indices[place[0]], column)
+            return source
+        assert isinstance(source, DenseSource)
+        if source.values.dtype.kind == "f":
+            place = _first_infinite(source.values, self.n_jobs)
+            if place is not None:
+                _refuse_infinite(*place)
+        return source
+
+    def _numbers(self, rows: Mixed) -> DenseSource:
+        """The columns that are cut.
+
+        One without any value in the training rows is among them: the reader has it as codes, for
+        it could meet text.
+        """
+        if len(self._reader.numeric) == len(self._numeric):
+            return DenseSource(rows.numbers, n_jobs=self.n_jobs)
+        whole = np.full((rows.n_rows, len(self._numeric)), np.nan)
+        whole[:, np.isin(self._numeric, self._reader.numeric)] = rows.numbers
+        return DenseSource(whole, n_jobs=self.n_jobs)
+
+    # ---- output -----------------------------------------------------------------------------
+    def transform(self, X: Any) -> Any:
+        """The table with intervals instead of numbers.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix with the columns seen in ``fit``
+
+        Returns
+        -------
+        X_cut
+            For a frame, one of the same library: columns of numbers become ordered categories
+            with the intervals as levels, categorical ones stay as they are. For an array or a
+            sparse matrix, an array: the number of the interval, from 0.
+        """
+        check_is_fitted(self)
+        plain = self._plain(X) if (self._kinds == CONTINUOUS).all() else None
+        if plain is not None:
+            source = self._source(self._checked(plain, reset=False))
+            dtype = np.float32 if plain.dtype == np.float32 else np.float64
+            if isinstance(source, CSCSource):
+                return self._from_sparse(source, dtype)
+            return self._as_numbers(cut_codes(source, self._numeric_cuts(), self.n_jobs)[0], dtype)
+        rows = self._reader.read(X, self)
+        codes, _ = cut_codes(self._numbers(rows), self._numeric_cuts(), self.n_jobs)
+        for column, found in zip(self._reader.categorical, rows.codes, strict=True):
+            if self._kinds[column] != CATEGORICAL:  # empty in fit: one level for whatever comes
+                codes[np.searchsorted(self._numeric, column)] = found > 0
+        if is_frame(X):
+            return self._as_frame(X, codes)
+        return self._as_array(X, codes)
+
+    def _numeric_cuts(self) -> Cuts:
+        counts = self._cuts.counts[self._numeric]
+        return Cuts(self._cuts.values, np.concatenate([[0], np.cumsum(counts)]))
+
+    def _as_frame(self, X: Any, codes: npt.NDArray[Any]) -> Any:
+        wanted = _get_output_config("transform", self)["dense"]
+        frame = in_library(X, None if wanted == "default" else wanted)
+        names = [interval_names(self._cuts.of(f)) for f in self._numeric.tolist()]
+        if self.missing == "level":
+            gaps = np.array([len(levels) + 1 for levels in names], codes.dtype)[:, None]
+            codes = np.where(codes == 0, gaps, codes)
+            names = [[*levels, MISSING] for levels in names]
+        return write_levels(frame, self._numeric.tolist(), codes, names)
+
+    def _as_array(self, X: Any, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Numbers of the intervals beside what is categorical."""
+        found = self._as_numbers(codes, np.float64)
+        if len(self._numeric) == self.n_features_in_:
+            return found
+        if scipy.sparse.issparse(X):
+            X = X.toarray()
+        X = X if hasattr(X, "dtype") else np.array(X, dtype=object)
+        out = np.array(X, dtype=np.float64 if X.dtype.kind in "biuf" else object)
+        out[:, self._numeric] = found
+        return out
+
+    def _as_numbers(self, codes: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
+        """Codes from 0, rows by columns; a gap is the number after the last interval, or NaN."""
+        out: npt.NDArray[Any] = np.empty(codes.shape[::-1], dtype)
+
+        def one(block: tuple[int, int]) -> None:
+            low, high = block
+            tile: npt.NDArray[Any] = codes[low:high].astype(dtype)
+            tile -= 1
+            rows, columns = np.nonzero(codes[low:high] == 0)
+            tile[rows, columns] = self._gap_numbers(dtype)[low:high][rows]
+            out[:, low:high] = tile.T
+
+        run_blocks(one, split(len(codes), COLUMN_BLOCK), self.n_jobs)
+        return out
+
+    def _gap_numbers(self, dtype: type) -> npt.NDArray[Any]:
+        """What stands for a gap in each column of numbers."""
+        levels: npt.NDArray[Any] = self.n_levels_[self._numeric].astype(dtype)
+        return levels if self.missing == "level" else np.full_like(levels, np.nan)
+
+    def _from_sparse(self, source: CSCSource, dtype: type) -> npt.NDArray[Any]:
+        codes, zero, _ = cut_sparse(source, self._cuts, self.n_jobs)
+        out: npt.NDArray[Any] = np.empty((source.n_rows, source.n_features), dtype)
+        out[:] = zero.astype(dtype) - 1
+        columns = np.repeat(np.arange(source.n_features), np.diff(source.matrix.indptr))
+        numbers = np.where(codes == 0, self._gap_numbers(dtype)[columns], codes.astype(dtype) - 1)
+        out[source.matrix.indices, columns] = numbers
+        return out
+
+    @property
+    def cuts_(self) -> list[FloatArray]:
+        """The cut points of every column."""
+        check_is_fitted(self)
+        return [self._cuts.of(f) for f in range(self.n_features_in_)]
+
+    def table(self) -> Any:
+        """What was learnt as a frame, one row a column.
+
+        Returns
+        -------
+        frame
+            With feature, kind, cuts and n_levels; of the library of the table that was fitted,
+            polars for arrays.
+        """
+        check_is_fitted(self)
+        return frame_of(
+            {
+                "feature": [self._reader.name(f) for f in range(self.n_features_in_)],
+                "kind": [KINDS[kind] for kind in self._kinds],
+                "cuts": [cuts.tolist() for cuts in self.cuts_],
+                "n_levels": self.n_levels_,
+            },
+            self._library,
+        )
+
+
+def _first_infinite(values: npt.NDArray[Any], n_jobs: int | None) -> tuple[int, int] | None:
+    """Row and column of an infinite value, if there is one."""
+    turned = not values.flags.c_contiguous
+    lines = values.T if turned else values
+    blocks = split(len(lines), max(1, CHECKED // max(1, lines.shape[1])))
+    found = run_blocks(lambda block: np.isinf(lines[slice(*block)]).any(), blocks, n_jobs)
+    if not any(found):
+        return None
+    begin, end = blocks[int(np.argmax(found))]
+    line, place = np.argwhere(np.isinf(lines[begin:end]))[0] + (begin, 0)
+    return (place, line) if turned else (line, place)
+
+
+def _refuse_infinite(row: Any, column: Any) -> None:
+    raise DataError(
+        f"column 'x{column}' has an infinite value (inf) in row {row}: correct it, or make it "
+        "missing"
+    )

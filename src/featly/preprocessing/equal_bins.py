@@ -1,0 +1,135 @@
+r"""A given number of intervals, of the same width or with as many values.
+
+.. math::
+
+    t_j = \min x + j (\max x - \min x) / n, \qquad j = 1, \dots, n - 1
+
+or the places between two values nearest to the j/n quantiles. Dougherty, J., Kohavi, R. and Sahami,
+M. (1995), Supervised and unsupervised discretization of continuous features, *ICML-95*, 194-202.
+"""
+
+from typing import Any
+
+from featly.core.discretise import CutRule
+from featly.preprocessing.discretising import Discretiser
+from featly.schema import Schema
+
+__all__ = ["EqualFrequency", "EqualWidth"]
+
+
+class _EqualBins(Discretiser):
+    def __init__(
+        self,
+        *,
+        n_bins: int = 10,
+        missing: str = "level",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(missing=missing, schema=schema, n_jobs=n_jobs)
+        self.n_bins = n_bins
+
+
+class EqualWidth(_EqualBins):
+    r"""Cut numbers into intervals of the same width between the smallest and the largest.
+
+    .. math::
+
+        t_j = \min x + j (\max x - \min x) / n, \qquad j = 1, \dots, n - 1
+
+    An interval may be empty. A constant column is not cut.
+
+    Parameters
+    ----------
+    n_bins : int, default=10
+        Number n of intervals.
+    missing : {"level", "spread"}, default="level"
+        What becomes of a gap. "level": every column has a last level "missing". "spread": a gap
+        stays a gap. See :class:`featly.preprocessing.MDLP`.
+    schema : Schema, dict or None, default=None
+        The kinds of the columns, where dtypes do not tell.
+    n_jobs : int or None, default=None
+        Number of threads; None is all cores.
+
+    Attributes
+    ----------
+    cuts_ : list of arrays
+        The cut points of every column, rising; empty for categorical ones.
+    n_levels_ : int array of shape (n_features,)
+        Number of intervals of every column, or of levels of a categorical one; gaps not counted.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where X has names.
+
+    References
+    ----------
+    Dougherty, J., Kohavi, R. and Sahami, M. (1995), Supervised and unsupervised discretization of
+    continuous features, *ICML-95*, 194-202.
+
+    Examples
+    --------
+    >>> from featly.preprocessing import EqualWidth
+    >>> EqualWidth(n_bins=4).fit([[0.0], [1.0], [8.0]]).cuts_
+    [array([2., 4., 6.])]
+    """
+
+    def cut_rule(self) -> CutRule:
+        """How numbers are cut; the counting filters ask for it.
+
+        Returns
+        -------
+        CutRule
+        """
+        return CutRule("equal-width", self.n_bins)
+
+
+class EqualFrequency(_EqualBins):
+    """Cut numbers into intervals with as many values each.
+
+    Equal values are never divided: from below, each interval aims at (values left) / (intervals
+    left) and ends at the place between two different values that is nearest, the upper one of two
+    as near. There may be fewer intervals than `n_bins` then. A cut is in the middle between two
+    values.
+
+    Parameters
+    ----------
+    n_bins : int, default=10
+        Number of intervals.
+    missing : {"level", "spread"}, default="level"
+        What becomes of a gap. "level": every column has a last level "missing". "spread": a gap
+        stays a gap. See :class:`featly.preprocessing.MDLP`.
+    schema : Schema, dict or None, default=None
+        The kinds of the columns, where dtypes do not tell.
+    n_jobs : int or None, default=None
+        Number of threads; None is all cores.
+
+    Attributes
+    ----------
+    cuts_ : list of arrays
+        The cut points of every column, rising; empty for categorical ones.
+    n_levels_ : int array of shape (n_features,)
+        Number of intervals of every column, or of levels of a categorical one; gaps not counted.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where X has names.
+
+    References
+    ----------
+    Dougherty, J., Kohavi, R. and Sahami, M. (1995), Supervised and unsupervised discretization of
+    continuous features, *ICML-95*, 194-202.
+
+    Examples
+    --------
+    >>> from featly.preprocessing import EqualFrequency
+    >>> EqualFrequency(n_bins=2).fit([[1.0], [1.0], [1.0], [5.0], [9.0]]).cuts_
+    [array([3.])]
+    """
+
+    def cut_rule(self) -> CutRule:
+        """How numbers are cut; the counting filters ask for it.
+
+        Returns
+        -------
+        CutRule
+        """
+        return CutRule("equal-frequency", self.n_bins)

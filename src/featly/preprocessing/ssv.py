@@ -1,0 +1,188 @@
+r"""Symbols as numbers, by the separability of a split value.
+
+.. math::
+
+    \mathrm{SSV}(s) = 2 \sum_c |L_c| (|R| - |R_c|) - \sum_c \min(|L_c|, |R_c|)
+
+Grąbczewski, K. and Duch, W. (1999), A general purpose separability criterion for classification
+systems, *4th Conference on Neural Networks and Their Applications*, 203-208.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from featly.core.ssv import order_levels
+from featly.errors import ParameterError
+from featly.problem import read_target
+from featly.rereading import MixedColumns, MixedReader
+from featly.schema import Schema
+
+__all__ = ["SSVEncoder"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Turn the levels of symbolic columns into numbers that separate the classes.
+
+    The levels of a column are split into the two parts with the largest separability
+
+    .. math::
+
+        \mathrm{SSV}(s) = 2 \sum_c |L_c| (|R| - |R_c|) - \sum_c \min(|L_c|, |R_c|),
+
+    with L and R the rows of the two parts and c the classes: pairs of rows of different classes
+    that are separated count twice, rows of a class that are divided are taken away. Each part is
+    split again, until it has one level or one class. The leaves of this tree, numbered from 0, are
+    the numbers of the levels. The part with the lower mean of the class numbers comes first, so
+    with two classes numbers rise with the share of the second one along every split.
+
+    All splits are tried for up to 16 levels; with more, the best split along the share of a class
+    is improved level by level, for the number of splits doubles with every level. Of equally good
+    splits the first is taken, with the levels in the order of their counts: names of levels matter
+    only between levels with the same counts in every class.
+
+    Columns of numbers pass unchanged, gaps included. In a symbolic column a gap is a level like
+    others if the training rows have gaps there. A level that they do not have, or a gap where they
+    have none, becomes the mean of the column's numbers over the training rows: it speaks for no
+    class.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=None
+        How often a part may be split again. 1 is a single split: a column becomes 0 and 1. None
+        goes on to the end.
+    schema : Schema, dict or None, default=None
+        The kinds of the columns, where dtypes do not tell.
+    n_jobs : int or None, default=None
+        Number of threads; None is all cores.
+
+    Attributes
+    ----------
+    numbers_ : dict of int to dict
+        Number of every level, by position of the column; the level None is a gap.
+    separability_ : float array of shape (n_features,)
+        SSV of the first split of each symbolic column, 0 where there is none; NaN for numbers.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where X has names.
+
+    See Also
+    --------
+    featly.learners.Encoder : Indicators, one for each level.
+
+    References
+    ----------
+    Grąbczewski, K. and Duch, W. (1999), A general purpose separability criterion for
+    classification systems, *4th Conference on Neural Networks and Their Applications*, 203-208.
+
+    Grąbczewski, K. and Jankowski, N. (2003), Transformations of symbolic data for continuous data
+    oriented models, *ICANN/ICONIP 2003*, 359-366.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly.preprocessing import SSVEncoder
+    >>> frame = pl.DataFrame({"service": ["http", "http", "ftp", "ftp", "smtp", "smtp"]})
+    >>> encoder = SSVEncoder().fit(frame, [1, 1, 0, 0, 1, 0])
+    >>> encoder.numbers_
+    {0: {'ftp': 0, 'http': 2, 'smtp': 1}}
+    >>> encoder.transform(pl.DataFrame({"service": ["http", "ftp", "dns", None]})).ravel()
+    array([2., 0., 1., 1.])
+    """
+
+    def __init__(
+        self,
+        *,
+        max_depth: int | None = None,
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.schema = schema
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn a number for every level.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix
+        y : sequence of shape (n_rows,)
+            The class of every row.
+
+        Returns
+        -------
+        self
+        """
+        depth = self._depth()
+        self._reader = MixedReader(self.schema)
+        rows = self._reader.fit(X, self)
+        labels, classes = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
+        # a gap is code 0, which is a level only where it occurs
+        gaps = (rows.codes == 0).any(axis=1)
+        codes = rows.codes - ~gaps[:, None]
+        found = order_levels(codes, labels, len(classes), rows.n_levels + gaps, depth, self.n_jobs)
+        self._store(codes, gaps, *found)
+        return self
+
+    def _store(
+        self,
+        codes: IntArray,
+        gaps: npt.NDArray[np.bool_],
+        numbers: IntArray,
+        start: IntArray,
+        separability: IntArray,
+    ) -> None:
+        self.numbers_ = {}
+        self._lookup = []
+        for k, column in enumerate(self._reader.categorical.tolist()):
+            own = numbers[start[k] : start[k + 1]]
+            names: list[str | None] = [None] * bool(gaps[k]) + [*self._reader.levels[k]]
+            self.numbers_[column] = dict(zip(names, own.tolist(), strict=True))
+            mean = float(own[codes[k]].mean())
+            # by code: a gap, the levels of the training rows, any other level
+            first = own[:1] if gaps[k] else [mean]
+            self._lookup.append(np.array([*first, *own[int(gaps[k]) :], mean], np.float64))
+        self.separability_ = np.full(self.n_features_in_, np.nan)
+        self.separability_[self._reader.categorical] = separability
+
+    def transform(self, X: Any) -> FloatArray:
+        """The table as numbers.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix with the columns seen in ``fit``
+
+        Returns
+        -------
+        Z : float64 array of shape (n_rows, n_features)
+        """
+        check_is_fitted(self)
+        rows = self._reader.read(X, self)
+        out = np.empty((rows.n_rows, self.n_features_in_))
+        out[:, self._reader.numeric] = rows.numbers
+        pairs = zip(self._reader.categorical, self._lookup, rows.codes, strict=True)
+        for column, lookup, codes in pairs:
+            out[:, column] = lookup[np.minimum(codes, len(lookup) - 1)]
+        return out
+
+    def _depth(self) -> int:
+        if self.max_depth is None:
+            return np.iinfo(np.int64).max
+        whole = isinstance(self.max_depth, int | np.integer)
+        if not whole or isinstance(self.max_depth, bool) or self.max_depth < 1:
+            raise ParameterError(
+                f"max_depth={self.max_depth!r}: give a whole number from 1, or None for no limit"
+            )
+        return int(self.max_depth)

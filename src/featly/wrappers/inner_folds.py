@@ -1,0 +1,417 @@
+r"""Columns tried by a learner on folds inside the training rows.
+
+.. math::
+
+    J(S) = \frac1n \sum_{i=1}^n [\hat y_{-i}(x_{iS}) = y_i], \qquad
+    J(S) = \frac1L \sum_{c=1}^L \frac1{n_c} \sum_{i: y_i = c} [\hat y_{-i}(x_{iS}) = y_i],
+
+accuracy or balanced classification rate, where :math:`\hat y_{-i}` is the learner trained on the
+other folds than that of row i, on the columns S alone. Predictions of all folds are pooled. Rows
+are dealt once, so every set of columns is tried on the same folds.
+
+Kohavi, R. and John, G. H. (1997), Wrappers for feature subset selection, *Artificial Intelligence*
+97, 273-324.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from featly.core.likelihoods import join_codes, join_numbers
+from featly.core.parallel import n_threads, run_blocks, split
+from featly.core.sources import DenseSource, Source
+from featly.core.trials import count_right
+from featly.errors import DataError
+from featly.kinds import CATEGORICAL, ORDINAL
+from featly.learners.encoding import Encoder
+from featly.learners.mixed_naive_bayes import MixedNaiveBayes
+from featly.problem import Problem
+from featly.rereading import MixedColumns
+
+__all__ = [
+    "SCORINGS",
+    "BayesTrials",
+    "FittedTrials",
+    "Trials",
+    "deal",
+    "is_encoded",
+    "is_ours",
+    "log_priors",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Tick = Callable[[int, int], object]
+
+SCORINGS = ("accuracy", "bcr")
+TOTALS = 1 << 18  # logarithms that one task holds at a time
+HELD_BYTES = 1 << 28  # of logarithms that are kept from step to step
+FIRST = 8  # trials after which it is known how long the rest takes ...
+PATIENCE = 10.0  # ... and if it is more than so many seconds, other processes help
+CHUNK = 2.0  # seconds that each is given work for
+
+
+def deal(y: IntArray, n_folds: int, random_state: int) -> IntArray:
+    """The fold of every row, from 0; -1 for the only row of its class.
+
+    Rows are dealt class by class in a random order, each class going on where the last one ended.
+    The classes come in the order in which that finds them, so their names do not matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.wrappers.inner_folds import deal
+    >>> deal(np.array([0, 0, 0, 0, 1, 1, 1, 2]), 2, random_state=0).tolist()
+    [0, 1, 0, 1, 0, 0, 1, -1]
+    """
+    order = np.random.default_rng(np.random.SeedSequence(int(random_state))).permutation(len(y))
+    sizes = np.bincount(y)
+    used = max(2, min(int(n_folds), int(sizes.max())))
+    fold = np.full(len(y), -1)
+    dealt = 0
+    for label in dict.fromkeys(y[order].tolist()):
+        if sizes[label] > 1:
+            members = order[y[order] == label]
+            fold[members] = np.arange(dealt, dealt + len(members)) % used
+            dealt += len(members)
+    return fold
+
+
+def log_priors(y: IntArray, n_classes: int, fold: IntArray) -> FloatArray:
+    """Logarithm of the share that each class has in the other folds, for every row; 0 for -1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.wrappers.inner_folds import log_priors
+    >>> np.exp(log_priors(np.array([0, 0, 0, 1, 1]), 2, np.array([0, 1, 1, 0, 1]))).round(2)
+    array([[0.67, 0.33],
+           [0.5 , 0.5 ],
+           [0.5 , 0.5 ],
+           [0.67, 0.33],
+           [0.5 , 0.5 ]])
+    """
+    priors = np.zeros((len(y), n_classes))
+    for f in range(int(fold.max()) + 1):
+        others = np.bincount(y[fold != f], minlength=n_classes)
+        priors[fold == f] = np.log(others / others.sum())
+    return priors
+
+
+class Trials:
+    """Scores of sets of columns.
+
+    Parameters
+    ----------
+    problem : Problem
+    fold : int array of shape (n_rows,)
+        Of :func:`deal`.
+    scoring : {"accuracy", "bcr"}
+
+    Attributes
+    ----------
+    n_folds : int
+    n_tried : int
+        Sets that were scored; a set that is asked for again may be scored again.
+    """
+
+    def __init__(self, problem: Problem, fold: IntArray, scoring: str) -> None:
+        self.problem, self.fold = problem, fold
+        self.n_folds, self.n_tried = int(fold.max()) + 1, 0
+        self._tested = np.bincount(problem.y[fold >= 0], minlength=len(problem.classes))
+        self._balanced = scoring == "bcr"
+
+    @property
+    def possible(self) -> bool:
+        """Whether any row can be tested; if none, every score is 0."""
+        return bool(self._tested.any())
+
+    def score(self, columns: IntArray) -> float:
+        """Of one set."""
+        raise NotImplementedError
+
+    def with_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
+        """Scores of some columns with each of several units of columns added."""
+        raise NotImplementedError
+
+    def without_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
+        """Scores of some columns with each of several units of them removed."""
+        raise NotImplementedError
+
+    def _rates(self, right: FloatArray) -> FloatArray:
+        """Scores from ``right[..., class]``, the rows of each class that are right."""
+        if not self.possible:
+            return np.zeros(right.shape[:-1])
+        if not self._balanced:
+            return right.sum(axis=-1) / self._tested.sum()
+        some = self._tested > 0
+        return (right[..., some] / self._tested[some]).mean(axis=-1)
+
+
+# ---- naive Bayes ----------------------------------------------------------------------------
+class BayesTrials(Trials):
+    """Trials of :class:`~featly.learners.MixedNaiveBayes`, which need no training.
+
+    Logarithms of likelihoods add up over columns, so those of a set are those of its columns, and
+    a trial costs one pass over the rows.
+    """
+
+    def __init__(
+        self,
+        learner: MixedNaiveBayes,
+        problem: Problem,
+        fold: IntArray,
+        scoring: str,
+        n_jobs: int | None,
+    ) -> None:
+        super().__init__(problem, fold, scoring)
+        self._smoothing = float(learner.smoothing)
+        self._var_smoothing = float(learner.var_smoothing)
+        self._priors = log_priors(problem.y, len(problem.classes), fold)
+        self._n_jobs = n_jobs
+        p = problem.source.n_features
+        held = p if p * self._priors.nbytes <= HELD_BYTES else 0
+        self._held = np.empty((held, *self._priors.shape))
+        self._is_held = np.zeros(p, bool)
+
+    def score(self, columns: IntArray) -> float:
+        """Of one set."""
+        self.n_tried += 1
+        return float(self._scores(self._priors, self._sum(columns)[None])[0])
+
+    def with_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
+        """Scores of some columns with each of several units of columns added."""
+        base = self._priors + self._sum(columns)
+
+        def one(block: tuple[int, int]) -> FloatArray:
+            return self._scores(base, np.array([self._sum(u) for u in units[slice(*block)]]))
+
+        return self._in_blocks(one, len(units), tick)
+
+    def without_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
+        """Scores of some columns with each of several units of them removed."""
+        rest = self._priors + self._sum(np.setdiff1d(columns, np.concatenate(units)))
+        blocks = self._blocks(len(units))
+        # sums of what comes before and after: a difference would lose what is far from 0
+        sums = run_blocks(
+            lambda block: self._sum(np.concatenate(units[slice(*block)])), blocks, self._n_jobs
+        )
+
+        def one(block: tuple[int, int]) -> FloatArray:
+            base = rest.copy()
+            for other, total in zip(blocks, sums, strict=True):
+                if other != block:
+                    base += total
+            own = [self._sum(unit) for unit in units[slice(*block)]]
+            left = np.zeros((len(own), *base.shape))
+            for k in range(1, len(own)):
+                left[k] = left[k - 1] + own[k - 1]
+            after = np.zeros_like(base)
+            for k in range(len(own) - 1, -1, -1):
+                left[k] += after
+                after += own[k]
+            return self._scores(base, left)
+
+        return self._in_blocks(one, len(units), tick)
+
+    def _blocks(self, n_units: int) -> list[tuple[int, int]]:
+        return split(n_units, max(1, TOTALS // self._priors.size))
+
+    def _in_blocks(
+        self, one: Callable[[tuple[int, int]], FloatArray], n_units: int, tick: Tick
+    ) -> FloatArray:
+        blocks, found = self._blocks(n_units), []
+        for lo, hi in split(len(blocks), 4 * n_threads(self._n_jobs)):  # Ctrl-C is heard in between
+            found += run_blocks(one, blocks[lo:hi], self._n_jobs)
+            tick(blocks[hi - 1][1], n_units)
+        self.n_tried += n_units
+        return np.concatenate(found)
+
+    def _scores(self, total: FloatArray, more: FloatArray) -> FloatArray:
+        right = np.empty((len(more), total.shape[1]))
+        count_right(total, more, self.problem.y, self.fold, right)
+        return self._rates(right)
+
+    def _sum(self, columns: IntArray) -> FloatArray:
+        if len(columns) == 1:
+            return self._logs(int(columns[0]))
+        total = np.zeros_like(self._priors)
+        for column in columns.tolist():
+            total += self._logs(column)
+        return total
+
+    def _logs(self, column: int) -> FloatArray:
+        """Log-likelihoods of one column, for every row and class, from the other folds."""
+        if self._is_held[column]:
+            return self._held[column]
+        logs = np.zeros_like(self._priors)
+        where = (self.problem.y, self.fold, self.n_folds)
+        cells = _cells(self.problem.source, np.array([column]))[0]
+        if self.problem.columns.kinds[column] == CATEGORICAL:
+            codes = np.where(np.isnan(cells), 0, cells).astype(np.int64)
+            join_codes(codes, int(codes.max()), *where, self._smoothing, logs)
+        else:
+            join_numbers(cells, *where, self._var_smoothing, logs)
+        if len(self._held):
+            self._held[column] = logs
+            self._is_held[column] = True
+        return logs
+
+
+def _cells(source: Source, features: IntArray) -> FloatArray:
+    """Columns as numbers, feature-major: codes for categories, NaN where missing."""
+    categorical = source.kinds[features] == CATEGORICAL
+    if not categorical.any():
+        return source.load(features)
+    assert isinstance(source, DenseSource)  # there are no others with categories
+    cells = np.empty((len(features), source.n_rows))
+    cells[~categorical] = source.load(features[~categorical])
+    codes = source.codes[source.place[features[categorical]]].astype(np.float64)
+    cells[categorical] = np.where(codes == 0, np.nan, codes)
+    return cells
+
+
+# ---- any other learner ----------------------------------------------------------------------
+class FittedTrials(Trials):
+    """Trials of a classifier that is trained anew for every set of columns and every fold.
+
+    The table is read once. A classifier of featly's is told which columns are categorical; in a
+    pipeline that begins with an :class:`~featly.learners.Encoder` every column is encoded once for
+    each fold; others get the numbers as they are. The columns of a set come in the order of
+    `ranked`, so that neither the order of the table nor that of the search matters.
+    """
+
+    def __init__(
+        self,
+        learner: Any,
+        problem: Problem,
+        fold: IntArray,
+        scoring: str,
+        n_jobs: int | None,
+        ranked: IntArray,
+    ) -> None:
+        super().__init__(problem, fold, scoring)
+        self._workers = n_threads(n_jobs)
+        self._known: dict[frozenset[int], float] = {}
+        self._place = np.argsort(ranked)
+        source = problem.source
+        cells = np.ascontiguousarray(_cells(source, np.arange(source.n_features)).T)
+        self._tables = [cells] * self.n_folds
+        self._starts = [np.arange(source.n_features + 1)] * self.n_folds
+        self._learner, self._ours = learner, is_ours(learner)
+        if is_encoded(learner):
+            told = clone(learner.steps[0][1]).set_params(schema=_schema(problem.columns.kinds))
+            encoders = [clone(told).fit(cells[fold != f]) for f in range(self.n_folds)]
+            self._tables = [encoder.transform(cells) for encoder in encoders]
+            self._starts = [encoder.starts_ for encoder in encoders]
+            rest = learner.steps[1:]
+            self._learner = rest[0][1] if len(rest) == 1 else Pipeline(rest)
+
+    def score(self, columns: IntArray) -> float:
+        """Of one set."""
+        return float(self._scores([columns], lambda done, total: None)[0])
+
+    def with_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
+        """Scores of some columns with each of several units of columns added."""
+        return self._scores([np.concatenate([columns, unit]) for unit in units], tick)
+
+    def without_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
+        """Scores of some columns with each of several units of them removed."""
+        return self._scores([np.setdiff1d(columns, unit) for unit in units], tick)
+
+    def _scores(self, sets: Sequence[IntArray], tick: Tick) -> FloatArray:
+        keys = [frozenset(columns.tolist()) for columns in sets]
+        new = [columns for columns, key in zip(sets, keys, strict=True) if key not in self._known]
+        for done, (columns, score) in enumerate(self._trained(new), 1):
+            self._known[frozenset(columns.tolist())] = score
+            self.n_tried += 1
+            tick(done, len(new))
+        return np.array([self._known[key] for key in keys])
+
+    def _trained(self, sets: Sequence[IntArray]) -> Iterator[tuple[IntArray, float]]:
+        """Each set and its score; by several processes where it would take long."""
+        began = time.perf_counter()
+        for done, columns in enumerate(sets):
+            if done == FIRST and self._workers > 1:
+                each = (time.perf_counter() - began) / done
+                if each * (len(sets) - done) > PATIENCE:
+                    yield from self._by_processes(sets[done:], max(1, int(CHUNK / each)))
+                    return
+            yield columns, self._cross_validated(columns)
+
+    def _by_processes(
+        self, sets: Sequence[IntArray], size: int
+    ) -> Iterator[tuple[IntArray, float]]:
+        import joblib
+
+        known, self._known = self._known, {}  # the others need not hear of it
+        chunks = [sets[lo:hi] for lo, hi in split(len(sets), size)]
+        work = joblib.Parallel(n_jobs=self._workers, return_as="generator")
+        found = work(joblib.delayed(_cross_validated)(self, chunk) for chunk in chunks)
+        self._known = known
+        for chunk, scores in zip(chunks, found, strict=True):
+            yield from zip(chunk, scores, strict=True)
+
+    def _cross_validated(self, columns: IntArray) -> float:
+        columns = columns[np.argsort(self._place[columns])]
+        wins = np.zeros((self.problem.source.n_rows, len(self.problem.classes)), bool)
+        for f in range(self.n_folds):
+            wins[self.fold == f] = self._predicted(f, columns)
+        own = wins[np.arange(len(wins)), self.problem.y] / np.maximum(wins.sum(axis=1), 1)
+        right = np.bincount(self.problem.y, own, len(self.problem.classes)).astype(np.float64)
+        return float(self._rates(right))
+
+    def _predicted(self, f: int, columns: IntArray) -> npt.NDArray[np.bool_]:
+        """Which classes win at every row of a fold."""
+        y, classes, train = self.problem.y, self.problem.classes, self.fold != f
+        starts = self._starts[f]
+        atoms = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in columns.tolist()])
+        table = self._tables[f][:, atoms]
+        X, X_test = table[train], table[~train]
+        if not self._ours and np.ptp(X, axis=0).max() == 0:
+            counts = np.bincount(y[train], minlength=len(classes))
+            return np.tile(counts == counts.max(), (len(X_test), 1))
+        learner = clone(self._learner)
+        if self._ours:
+            learner.set_params(schema=_schema(self.problem.columns.kinds[columns]))
+        try:
+            learner.fit(X, classes[y[train]])
+            if hasattr(learner, "winners"):
+                return np.asarray(learner.winners(X_test), bool)
+            labels = np.asarray(learner.predict(X_test))
+        except Exception as problem:
+            said = " ".join(str(problem).split())
+            names = [str(self.problem.columns.names[column]) for column in columns[:3].tolist()]
+            raise DataError(
+                f"{type(learner).__name__} fails on {len(X)} rows of {', '.join(names)}"
+                f"{', ...' * (len(columns) > 3)}: {said}"
+            ) from problem
+        return labels[:, None] == classes
+
+
+def _cross_validated(trials: FittedTrials, sets: Sequence[IntArray]) -> list[float]:
+    return [trials._cross_validated(columns) for columns in sets]
+
+
+def is_encoded(learner: Any) -> bool:
+    """Whether a learner is a pipeline that begins with featly's encoder of mixed columns."""
+    return isinstance(learner, Pipeline) and isinstance(learner.steps[0][1], Encoder)
+
+
+def is_ours(learner: Any) -> bool:
+    """Whether a learner reads mixed columns by itself and can be told their kinds."""
+    return isinstance(learner, MixedColumns) and hasattr(learner, "schema")
+
+
+def _schema(kinds: npt.NDArray[np.uint8]) -> dict[str, list[int]] | None:
+    """Kinds of the columns of an array, by position; None where all are continuous."""
+    found = {
+        name: np.flatnonzero(kinds == kind).tolist()
+        for name, kind in (("categorical", CATEGORICAL), ("ordinal", ORDINAL))
+    }
+    return found if any(found.values()) else None

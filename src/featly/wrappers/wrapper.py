@@ -1,0 +1,401 @@
+r"""The columns with which a classifier does best, by cross-validation inside the training rows.
+
+.. math::
+
+    S^* = \arg\max_S J(S), \qquad
+    J(S) = \frac1n \sum_{i=1}^n [\hat y_{-i}(x_{iS}) = y_i],
+
+where :math:`\hat y_{-i}(x_{iS})` is what the classifier says of row i on the columns S when it was
+trained on other folds, and the maximum is looked for by a search.
+
+Kohavi, R. and John, G. H. (1997), Wrappers for feature subset selection, *Artificial Intelligence*
+97, 273-324.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+from featly.base import Problem, Selection, SubsetSelector, interrupted
+from featly.core.search import Found, best_first, floating, greedy_backward, greedy_forward
+from featly.errors import DataError, ParameterError, SchemaError
+from featly.filters.univariate_test import column_tests
+from featly.kinds import CATEGORICAL
+from featly.learners.mixed_naive_bayes import MixedNaiveBayes
+from featly.learners.names import make_learner
+from featly.progress import progress_bar
+from featly.schema import Columns, Schema
+from featly.wrappers.inner_folds import (
+    SCORINGS,
+    BayesTrials,
+    FittedTrials,
+    Trials,
+    deal,
+    is_encoded,
+    is_ours,
+)
+
+__all__ = ["Wrapper"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SEARCHES = ("forward", "backward", "floating", "best-first")
+
+
+class Wrapper(SubsetSelector):
+    r"""Search for the columns with which a classifier does best.
+
+    A set of columns is worth what the classifier, trained on it, says rightly of rows that it was
+    not trained on: rows are dealt to folds once, and every set is tried on the same folds. They
+    are stratified; see :class:`HybridForward` for what becomes of rare classes. (Weka's
+    WrapperSubsetEval deals anew for every set, up to five times, until the scores of a set differ
+    little. The same folds for all make sets comparable, and the outcome reproducible.)
+
+    Cross-validated scores of few rows take few values, so many sets tie. Of equal ones that with
+    the better columns by themselves wins: columns are put in the order of their own tests first
+    (Welch's t or analysis of variance for numbers, Fisher's exact test for categories).
+
+    Searches:
+
+    - "forward" adds the best column until none improves the score;
+    - "backward" starts from all columns and removes the one that is missed least, until every
+      removal does harm;
+    - "floating" adds, and then removes columns as long as that gives a better set than any known of
+      its size; it goes on until `max_stale` additions in a row did not lead to a better set;
+    - "best-first" expands the best set met so far, also one that was passed by, until `max_stale`
+      expansions in a row did not lead to a better set.
+
+    Parameters
+    ----------
+    estimator : str or classifier, default="mixed-naive-bayes"
+        One of ``featly.learners.LEARNERS`` by name: all of these take categories and missing
+        values. Or any classifier with the methods of scikit-learn's; it gets the numbers of the
+        table as they are, and where there are categories or gaps that it does not take, it needs
+        ``make_pipeline(Encoder(), classifier)``. What it leaves to chance, `random_state` decides.
+    search : {"forward", "backward", "floating", "best-first"}, default="forward"
+    n_features_to_select : int or None, default=None
+        End with that many columns, whatever the scores; None ends at the best score. A group of
+        columns counts as one. A best-first search has no end at a number of columns.
+    n_folds : int, default=5
+        Folds, at least 2.
+    scoring : {"accuracy", "bcr"}, default="accuracy"
+        Fraction of the rows predicted right, or the mean of that of each class.
+    tolerance : float, default=1e-5
+        A score must exceed another by more than this to be better.
+    max_stale : int, default=5
+        How long "floating" and "best-first" go on without improvement.
+    random_state : int, default=0
+        Seed of the folds.
+    schema : Schema, dict or None, default=None
+        What is known about the columns. `keep`: the search starts from those and never removes
+        them. `column_groups`: the columns of a group enter and leave together.
+    n_jobs : int or None, default=None
+        Processes, where training takes long enough for them to help; threads for naive Bayes. None
+        means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (sets tried, sets known to be tried).
+
+    Attributes
+    ----------
+    order_ : int array
+        The chosen columns in the order of their choice, columns to keep first. A backward search
+        orders them by what was lost without them when removals were last tried, most first.
+    score_ : float
+        Cross-validated score of the chosen columns; NaN if no row could be tested. It is the
+        largest of many and therefore too good to be true: evaluate on other rows.
+    path_ : list of (tuple of int, float)
+        Columns and score of every set that the search moved to, for best-first of every set that it
+        expanded, from the start.
+    n_fits_ : int
+        Sets tried times folds.
+    fold_ : int array of shape (n_rows,)
+        The fold in which each row is tested, -1 for none.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search: the best columns by then are kept.
+    support_, kinds_, classes_
+        See :class:`featly.base.SubsetSelector`.
+
+    See Also
+    --------
+    HybridForward : Tries the next of two ranked lists only, and ranks all columns.
+    featly.study.Study : Evaluates a selection on rows that it has not seen.
+
+    Notes
+    -----
+    A step of a forward search with p columns left costs p trainings on each fold. Naive Bayes of
+    mixed columns costs nothing like it: logarithms of likelihoods add up over columns, so a trial
+    is one pass over the rows. A table that is encoded takes 8 n p bytes a fold.
+
+    References
+    ----------
+    Kohavi, R. and John, G. H. (1997), Wrappers for feature subset selection, *Artificial
+    Intelligence* 97, 273-324. Pudil, P., Novovičová, J. and Kittler, J. (1994), Floating search
+    methods in feature selection, *Pattern Recognition Letters* 15, 1119-1125.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from featly.wrappers.wrapper import Wrapper
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 2
+    >>> frame = pl.DataFrame({
+    ...     "marker": rng.normal(size=60) + 1.5 * y,
+    ...     "age": rng.normal(60, 10, size=60),
+    ...     "stage": np.where(rng.random(60) < 0.8, y, 1 - y).astype(str),
+    ...     "sex": rng.choice(["f", "m"], 60),
+    ... })
+    >>> wrapper = Wrapper().fit(frame, y)
+    >>> wrapper.get_feature_names_out().tolist(), round(wrapper.score_, 3)
+    (['marker', 'stage'], 0.867)
+    >>> [(columns, round(score, 3)) for columns, score in wrapper.path_]
+    [((0,), 0.833), ((0, 2), 0.867)]
+    """
+
+    _uses = ("keep", "column_groups")
+
+    def __init__(
+        self,
+        *,
+        estimator: Any = "mixed-naive-bayes",
+        search: str = "forward",
+        n_features_to_select: int | None = None,
+        n_folds: int = 5,
+        scoring: str = "accuracy",
+        tolerance: float = 1e-5,
+        max_stale: int = 5,
+        random_state: int = 0,
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.estimator = estimator
+        self.search = search
+        self.n_features_to_select = n_features_to_select
+        self.n_folds = n_folds
+        self.scoring = scoring
+        self.tolerance = tolerance
+        self.max_stale = max_stale
+        self.random_state = random_state
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ---- what it takes depends on the estimator ---------------------------------------------
+    @property
+    def _kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        numbers = ("continuous", "ordinal")
+        return (*numbers, "categorical") if self._reads_mixed() else numbers
+
+    @property
+    def _missing(self) -> bool:  # type: ignore[override]
+        return self._reads_mixed() or get_tags(self.estimator).input_tags.allow_nan
+
+    def _reads_mixed(self) -> bool:
+        given = self.estimator
+        return isinstance(given, str) or is_encoded(given) or is_ours(given)
+
+    def _units_matter(self) -> bool:
+        return not self._reads_mixed()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # the folds are drawn, so the order of the rows matters
+        return tags
+
+    # ---- fitting ----------------------------------------------------------------------------
+    def _check_parameters(self) -> None:
+        for name, allowed in (("search", SEARCHES), ("scoring", SCORINGS)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in allowed:
+                raise ParameterError(f"{name}={value!r}: give one of {', '.join(allowed)}")
+        for name, least in (("n_folds", 2), ("max_stale", 1), ("random_state", 0)):
+            _check_whole(name, getattr(self, name), least)
+        number = isinstance(self.tolerance, int | float | np.integer | np.floating)
+        if isinstance(self.tolerance, bool) or not number or not 0 <= self.tolerance < np.inf:
+            raise ParameterError(
+                f"tolerance={self.tolerance!r}: give a finite number of at least 0"
+            )
+        if self.n_features_to_select is not None:
+            _check_whole("n_features_to_select", self.n_features_to_select, 1)
+            if self.search == "best-first":
+                raise ParameterError(
+                    f"n_features_to_select={self.n_features_to_select!r}: a best-first search ends "
+                    "by itself; give None, or another search"
+                )
+        self._learner()
+
+    def _learner(self) -> Any:
+        """A copy of the estimator, or ParameterError."""
+        if isinstance(self.estimator, str):
+            return make_learner(self.estimator)
+        for method in ("fit", "predict", "get_params"):
+            if isinstance(self.estimator, type) or not hasattr(self.estimator, method):
+                raise ParameterError(
+                    f"estimator={self.estimator!r}: give a classifier, or the name of a learner, "
+                    "such as 'linear-svm'"
+                )
+        learner = clone(self.estimator)
+        reader = learner.steps[0][1] if is_encoded(learner) else learner
+        if getattr(reader, "schema", None) is not None:
+            raise ParameterError(
+                f"estimator={self.estimator!r} has a schema of its own: give it to Wrapper instead"
+            )
+        left = [
+            name
+            for name, value in learner.get_params().items()
+            if value is None and name.rpartition("__")[2] == "random_state"
+        ]
+        return learner.set_params(**dict.fromkeys(left, int(self.random_state)))
+
+    def _check_schema(self, columns: Columns) -> None:
+        kinds = columns.kinds == CATEGORICAL
+        if kinds.any() and not self._reads_mixed():
+            name = type(self.estimator).__name__
+            raise DataError(
+                f"column {columns.names[int(kinds.argmax())]!r} is categorical, {name} takes "
+                f"numbers: give make_pipeline(Encoder(), {name}(...)), or a learner by name"
+            )
+        super()._check_schema(columns)
+
+    def _select(self, problem: Problem) -> Selection:
+        if not self._missing:
+            name = type(self.estimator).__name__
+            problem.moments(complete_for=name, instead=f"make_pipeline(Encoder(), {name}(...))")
+        tests = column_tests(
+            problem, ordinal="welch", random_state=self.random_state, n_jobs=self.n_jobs
+        )
+        if tests.interrupted:
+            raise KeyboardInterrupt
+        ranked = tests.order()
+        units = _units(problem.columns, ranked)
+        kept = np.isin(np.concatenate(units), problem.columns.keep)
+        kept = np.logical_or.reduceat(kept, np.cumsum([0, *map(len, units[:-1])]))
+        start = np.flatnonzero(kept).tolist()
+        self._check_count(len(units), len(start))
+        fold = deal(problem.y, self.n_folds, self.random_state)
+        with progress_bar(self.verbose, "Wrapper", unit="sets") as progress:
+            trials = self._trials(problem, fold, ranked)
+            found = _Search(trials, units, progress).run(self, start)
+
+        def columns(subset: tuple[int, ...]) -> list[int]:
+            return [column for unit in subset for column in units[unit].tolist()]
+
+        selection = Selection(
+            np.array(columns(found.subset), np.int64),
+            attributes={
+                "score": found.merit if trials.possible else np.nan,
+                "path": [
+                    (tuple(columns(step.subset)), step.merit) for step in found.path if step.subset
+                ],
+                "n_fits": trials.n_tried * trials.n_folds,
+                "fold": fold,
+                "interrupted": found.interrupted,
+            },
+        )
+        if found.interrupted:
+            raise interrupted(selection)
+        return selection
+
+    def _trials(self, problem: Problem, fold: IntArray, ranked: IntArray) -> Trials:
+        learner = self._learner()
+        if type(learner) is MixedNaiveBayes and learner.priors is None:
+            learner._check_parameters()
+            return BayesTrials(learner, problem, fold, self.scoring, self.n_jobs)
+        return FittedTrials(learner, problem, fold, self.scoring, self.n_jobs, ranked)
+
+    def _check_count(self, n_units: int, n_kept: int) -> None:
+        wanted = self.n_features_to_select
+        if wanted is not None and wanted > n_units:
+            raise ParameterError(
+                f"n_features_to_select={wanted!r}, but the table has {n_units} columns or groups "
+                "of columns"
+            )
+        if wanted is not None and wanted < n_kept:
+            raise ParameterError(
+                f"n_features_to_select={wanted!r} is fewer than the {n_kept} columns that the "
+                "schema keeps: select more, or keep fewer"
+            )
+
+
+class _Search:
+    """A search over units: single columns, or groups that enter and leave together."""
+
+    def __init__(
+        self,
+        trials: Trials,
+        units: list[IntArray],
+        progress: Callable[[int, int], Any] | None,
+    ) -> None:
+        self.trials, self.units, self.progress = trials, units, progress
+
+    def run(self, wrapper: Wrapper, start: list[int]) -> Found:
+        """What the wrapper's parameters ask for."""
+        p, count = len(self.units), wrapper.n_features_to_select
+        threshold = float(wrapper.tolerance)
+        if wrapper.search == "forward":
+            return greedy_forward(
+                p, self.evaluate, start=start, n_select=count, threshold=threshold
+            )
+        if wrapper.search == "backward":
+            merit = self.trials.score(np.concatenate(self.units))
+            return greedy_backward(
+                p, self.without, merit=merit, keep=start, n_select=count, threshold=threshold
+            )
+        if wrapper.search == "floating":
+            return floating(
+                p, self.evaluate, self.without, start=start, n_select=count,
+                max_stale=wrapper.max_stale, threshold=threshold,
+            )  # fmt: skip
+        return best_first(
+            p, self.evaluate, start=start, max_stale=wrapper.max_stale, threshold=threshold
+        )
+
+    def evaluate(self, subset: tuple[int, ...], candidates: IntArray) -> FloatArray:
+        """Scores with each candidate added."""
+        more = [self.units[unit] for unit in candidates.tolist()]
+        return self.trials.with_each(self._columns(subset), more, self._tick())
+
+    def without(self, subset: tuple[int, ...], candidates: IntArray) -> FloatArray:
+        """Scores with each candidate removed."""
+        less = [self.units[unit] for unit in candidates.tolist()]
+        return self.trials.without_each(self._columns(subset), less, self._tick())
+
+    def _columns(self, subset: tuple[int, ...]) -> IntArray:
+        # sorted, so that a set has the same sums by whatever way it was reached
+        none = np.empty(0, np.int64)
+        return np.concatenate([none, *(self.units[unit] for unit in sorted(subset))])
+
+    def _tick(self) -> Callable[[int, int], Any]:
+        report, before = self.progress, self.trials.n_tried
+        if report is None:
+            return lambda done, total: None
+        return lambda done, total: report(before + done, before + total)
+
+
+def _units(columns: Columns, ranked: IntArray) -> list[IntArray]:
+    """Groups of columns and the columns in none, best first by the best column of each."""
+    group: dict[int, str] = {}
+    for name, members in columns.groups.items():
+        for column in members.tolist():
+            if column in group:
+                raise SchemaError(
+                    f"column {columns.names[column]!r} is in the groups {group[column]!r} and "
+                    f"{name!r}: Wrapper needs groups that do not overlap"
+                )
+            group[column] = name
+    units: dict[str | int, list[int]] = {}
+    for column in ranked.tolist():
+        units.setdefault(group.get(column, column), []).append(column)
+    return [np.array(unit, np.int64) for unit in units.values()]
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ParameterError(f"{name}={value!r}: give a whole number from {least}")

@@ -1,0 +1,65 @@
+"""A perceptron row by row, and the worth of columns by its weights."""
+
+import math
+
+
+def perceptron(rows, targets, max_epochs):
+    """Weights and bias (of n times the step), epochs, and whether every row is right."""
+    width = len(rows[0])
+    weights, bias = [0.0] * width, 0.0
+    sums = [0.0] * width
+    for epoch in range(max_epochs):
+        said = [sum(w * z for w, z in zip(weights, row, strict=True)) + bias for row in rows]
+        near = 1e-9 * max(abs(s) for s in said)
+        wrong = [i for i, s in enumerate(said) if targets[i] * s <= near]
+        if not wrong:
+            return weights, epoch, True
+        for i in wrong:
+            bias += targets[i]
+            for j in range(width):
+                weights[j] += targets[i] * rows[i][j]
+        sums = [s + w for s, w in zip(sums, weights, strict=True)]
+    said = [sum(w * z for w, z in zip(weights, row, strict=True)) + bias for row in rows]
+    near = 1e-9 * max(abs(s) for s in said)
+    if all(t * s > near for t, s in zip(targets, said, strict=True)):
+        return weights, max_epochs, True
+    return [s / max_epochs for s in sums], max_epochs, False
+
+
+def standardised(column):
+    """A block of numbers a row: one for a number, one a level for texts; None is missing."""
+    present = [value for value in column if value is not None]
+    if not any(isinstance(value, str) for value in present):
+        mean = sum(present) / len(present) if present else 0.0
+        variance = sum((v - mean) ** 2 for v in present) / max(len(present), 1)
+        scale = 1 / math.sqrt(variance) if len(set(present)) > 1 else 0.0
+        return [[0.0 if value is None else (value - mean) * scale] for value in column]
+    levels = sorted(set(present))
+    share = [present.count(level) / len(present) for level in levels]
+    variance = 1 - sum(s * s for s in share)
+    scale = 1 / math.sqrt(variance) if len(levels) > 1 else 0.0
+    return [
+        [0.0] * len(levels)
+        if value is None
+        else [((value == level) - s) * scale for level, s in zip(levels, share, strict=True)]
+        for value in column
+    ]
+
+
+def worth(columns, y, max_epochs):
+    """J of every column: the mean share of its weights over the outputs."""
+    blocks = [standardised(column) for column in columns]
+    rows = [[z for block in blocks for z in block[i]] for i in range(len(y))]
+    classes = sorted(set(y))
+    scores = [0.0] * len(columns)
+    outputs = classes[1:] if len(classes) == 2 else classes
+    for label in outputs:
+        targets = [1.0 if value == label else -1.0 for value in y]
+        weights, _, _ = perceptron(rows, targets, max_epochs)
+        total = math.sqrt(sum(w * w for w in weights)) or 1.0
+        at = 0
+        for f, block in enumerate(blocks):
+            own = weights[at : at + len(block[0])]
+            scores[f] += math.sqrt(sum(w * w for w in own)) / total / len(outputs)
+            at += len(block[0])
+    return scores
