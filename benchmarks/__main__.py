@@ -5,7 +5,21 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import clinical, f_test, files, forest, mkl, package, study, svm_rfe
+from benchmarks import (
+    clinical,
+    counting,
+    discretise,
+    f_test,
+    files,
+    forest,
+    greedy,
+    mkl,
+    package,
+    relief,
+    study,
+    subset_filters,
+    svm_rfe,
+)
 from benchmarks.harness import as_json, as_markdown, environment
 
 HEAD = """# Benchmarks
@@ -19,6 +33,11 @@ are compared with the latter.
 CASES = {
     **svm_rfe.CASES,
     **f_test.CASES,
+    **counting.CASES,
+    **greedy.CASES,
+    **relief.CASES,
+    **discretise.CASES,
+    **subset_filters.CASES,
     **clinical.CASES,
     **mkl.CASES,
     **forest.CASES,

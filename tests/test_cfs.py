@@ -193,6 +193,9 @@ def test_the_subset_is_wekas(data_folder, name):
     found = CFS(discretizer=None, missing="spread").fit(X, y)
     assert sorted(found.order_.tolist()) == plain
     assert found.merit_ == pytest.approx(merit, rel=1e-7)  # Weka's are in single precision
+    straight = CFS(missing="spread").fit(frame, y)  # from the frame, cut as Weka cuts
+    assert np.array_equal(straight.order_, found.order_)
+    assert straight.merit_ == found.merit_
     found.set_params(locally_predictive=True).fit(X, y)
     assert sorted(found.order_.tolist()) == more
     imitation = naive.WekaCFS(*lists(X, y))

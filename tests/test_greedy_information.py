@@ -78,6 +78,22 @@ def test_twin(name, table, max_steps, kept):
     assert np.array_equal(fitted.order_[: len(chosen)], chosen[np.argsort(fitted.step_[chosen])])
 
 
+def test_ties_by_definition():
+    # columns 3 and 4 are equally good beside column 5 though their counts differ: the first wins
+    gone = [None] * 10
+    columns = [
+        *(gone, gone, gone),
+        [*gone[:9], 0],
+        [*gone[:7], 0, 0, 1],
+        [*gone[:5], 0, 0, 1, 1, None],
+    ]
+    y = [0, 1, *[0] * 8]
+    assert twin.disr(columns[3], [columns[5]], y) == pytest.approx(
+        twin.disr(columns[4], [columns[5]], y), rel=1e-14
+    )
+    assert fit(DISR(), columns, y).order_.tolist()[:3] == [5, 3, 4]
+
+
 def large(n=150, p=60, levels=4, n_classes=2, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)

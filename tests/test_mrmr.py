@@ -148,6 +148,14 @@ def test_refused():
         MRMR(measure="rank").fit(X, y)
 
 
+def test_quotient_without_redundancy():
+    # two columns that are independent of each other: the mean redundancy counts as 0.001
+    X = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [1, 0], [1, 0], [1, 1], [1, 1]])
+    y = [0, 0, 0, 1, 0, 1, 1, 1]
+    fitted = MRMR(form="quotient", discretizer=None).fit(X, y)
+    assert fitted.criterion_[1] == pytest.approx(fitted.relevance_[1] / 0.001)
+
+
 def test_quotient_of_informations():
     rng = np.random.default_rng(4)
     y = np.arange(80) % 2

@@ -54,8 +54,8 @@ def test_few_rows_and_few_columns_are_trained_alike(shape):
     Z = rng.normal(size=shape)
     t = np.where(Z[:, :2].sum(axis=1) > 0, 1.0, -1.0)[:, None]
     K = Z @ Z.T + 1
-    dual = perceptron.train(lambda A: K @ A, t, 500)
-    primal = perceptron.train(lambda A: Z @ (Z.T @ A) + A.sum(axis=0), t, 500)
+    dual = perceptron.train(lambda A: K @ A, t, K.diagonal().max(), 500)
+    primal = perceptron.train(lambda A: Z @ (Z.T @ A) + A.sum(axis=0), t, K.diagonal().max(), 500)
     assert np.array_equal(dual.coefficients, primal.coefficients)
     assert dual.converged.all()
     assert (dual.coefficients == np.round(dual.coefficients)).all()
@@ -69,14 +69,16 @@ def test_outputs_that_are_done_stay_as_they_are():
     easy = np.where(Z[:, 0] > 0, 1.0, -1.0)
     hard = np.where(rng.random(40) > 0.5, 1.0, -1.0)
 
+    longest = (Z**2).sum(axis=1).max() + 1
+
     def outputs(A):
         return Z @ (Z.T @ A) + A.sum(axis=0)
 
-    both = perceptron.train(outputs, np.column_stack([easy, hard]), 300)
+    both = perceptron.train(outputs, np.column_stack([easy, hard]), longest, 300)
     assert both.converged.tolist() == [True, False]
     assert both.epochs[0] < both.epochs[1] == 300
     for k, t in enumerate((easy, hard)):
-        alone = perceptron.train(outputs, t[:, None], 300)
+        alone = perceptron.train(outputs, t[:, None], longest, 300)
         assert both.coefficients[:, k] == pytest.approx(alone.coefficients[:, 0])
 
 
@@ -132,6 +134,16 @@ def test_symmetric_columns_tie_exactly():
     assert found.order_.tolist() == [0, 1, 2, 3]
 
 
+def test_weights_that_cancel_are_no_weights():
+    """The class means are equal, in exact arithmetic: what rounding leaves is not their share."""
+    for offset in (0.1, 1 / 3):
+        X = np.array([[-1.0], [1.0], [0.0], [2.0], [0.0], [-2.0], [1.0], [-1.0]]) * 0.7 + offset
+        y = np.array([0, 0, 0, 1, 0, 1, 1, 1])
+        for rows in (np.arange(8), np.array([3, 5, 7, 0, 1, 6, 4, 2])):
+            found = PerceptronRanker(max_epochs=1).fit(X[rows], y[rows])
+            assert found.scores_.tolist() == [0.0]
+
+
 def test_gaps_count_as_the_mean():
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 2
@@ -170,7 +182,7 @@ def test_control_c_before_anything_is_learnt():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        perceptron.train(outputs, np.ones((3, 1)), 5)
+        perceptron.train(outputs, np.ones((3, 1)), 1.0, 5)
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True, None])

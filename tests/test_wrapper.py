@@ -98,7 +98,8 @@ def twin(wrapper, learner, frame, y, fold):
     def merit(subset):
         if subset not in known:
             names = [ranked[k] for k in sorted(subset)]
-            known[subset] = trained(learner, frame, y, fold, names, wrapper.scoring)
+            score = trained(learner, frame, y, fold, names, wrapper.scoring)
+            known[subset] = round(score, 10)  # equal rates tie, however they are added up
         return known[subset]
 
     p, count = len(ranked), wrapper.n_features_to_select

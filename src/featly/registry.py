@@ -315,7 +315,7 @@ METHODS: dict[str, Method] = {
     "fcbf": Method(
         path="featly.filters.fcbf:FCBF",
         family="filter",
-        tier="stable",
+        tier="historical",
         summary="a subset without columns that others cover",
         kinds=("continuous", "ordinal", "categorical"),
         missing=True,
@@ -327,7 +327,7 @@ METHODS: dict[str, Method] = {
     "interact": Method(
         path="featly.filters.interact:Interact",
         family="filter",
-        tier="stable",
+        tier="historical",
         summary="a subset by consistency, columns tried from the weakest",
         kinds=("continuous", "ordinal", "categorical"),
         missing=True,
@@ -394,7 +394,7 @@ METHODS: dict[str, Method] = {
         sparse=True,
         many_classes=True,
         uses=("keep",),
-        cost="n p an epoch",
+        cost="min(n², n p) an epoch, n² p once where n < p",
     ),
     "hybrid-forward": Method(
         path="featly.wrappers.hybrid_forward:HybridForward",
@@ -418,7 +418,7 @@ METHODS: dict[str, Method] = {
         sparse=True,
         many_classes=True,
         uses=("keep", "column_groups"),
-        cost="p fits of the learner a step",
+        cost="p trainings a step and fold; n p a step for naive Bayes",
     ),
 }
 

@@ -33,7 +33,7 @@ def columns(draw, cells=REAL, most=40):
 
 def naive_cuts(x, y, rule):
     if rule.name == "mdlp":
-        return naive.mdlp(x, y)
+        return naive.mdlp(x, y, rule.encoding)
     if rule.name == "pkid":
         return naive.pkid(x)
     if rule.name == "equal-width":
@@ -47,7 +47,8 @@ def same(cuts, X, y, rule):
 
 
 def rules():
-    return st.builds(CutRule, st.sampled_from(RULES), st.integers(1, 6))
+    encodings = st.sampled_from(["rows", "distinct"])
+    return st.builds(CutRule, st.sampled_from(RULES), st.integers(1, 6), encodings)
 
 
 @settings(max_examples=60)

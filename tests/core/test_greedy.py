@@ -32,6 +32,7 @@ def pairs(codes, y, **options):
 def test_informations(table):
     codes, y = table
     terms, alone = pairs(codes, y, by_class=True), pairs(codes, y, by_class=False)
+    only = pairs(codes, y, by_class=True, redundancy=False)
     columns = codes.tolist()
     assert terms.bits == pytest.approx([twin.mutual(f, y) for f in columns], abs=1e-9)
     assert terms.relevance / terms.scale == pytest.approx(terms.bits, abs=1e-7)
@@ -43,7 +44,9 @@ def test_informations(table):
     for s, chosen in enumerate(columns):
         terms.beside(s)
         alone.beside(s)
+        only.beside(s)
         assert np.array_equal(terms.redundancy, alone.redundancy)
+        assert np.array_equal(terms.conditional, only.conditional)
         expected = [twin.mutual(f, chosen) for f in columns]
         assert terms.redundancy / terms.scale == pytest.approx(expected, abs=1e-7)
         expected = [twin.conditional(f, y.tolist(), chosen) for f in columns]
@@ -112,6 +115,26 @@ def test_wide_columns():
             expected = twin.mutual(column, chosen), twin.conditional(column, y.tolist(), chosen)
             found = terms.redundancy[f] / terms.scale, terms.conditional[f] / terms.scale
             assert found == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize(("n", "levels"), [(40, 6), (700, 4), (1300, 3)])  # the last: no table
+def test_tables_of_two_classes(n, levels):
+    rng = np.random.default_rng(n)
+    codes, y = rng.integers(0, levels, (21, n)), (rng.random(n) < 0.4).astype(int)
+    both, only = (pairs(codes, y, by_class=True, redundancy=wanted) for wanted in (True, False))
+    for s in (0, 5):
+        both.beside(s)
+        only.beside(s)
+        assert np.array_equal(both.conditional, only.conditional)
+
+
+@pytest.mark.parametrize("sizes", [(3, 5, 2), (7, 11, 3), (6, 6, 2), (31, 13, 2), (35, 5, 3)])
+def test_independence_is_exact(sizes):
+    codes = np.indices((*sizes, 3)).reshape(4, -1)
+    terms = pairs(codes[[0, 1, 3]], codes[2], by_class=True)
+    terms.beside(1)
+    assert terms.redundancy[[0, 2]].tolist() == [0, 0]
+    assert terms.conditional.tolist() == terms.relevance.tolist() == [0, 0, 0]
 
 
 def test_many_classes():

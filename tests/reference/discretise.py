@@ -19,13 +19,13 @@ def bits(ratio):
     return math.log2(ratio.denominator) - math.log2(ratio.numerator)
 
 
-def mdlp(values, labels):
+def mdlp(values, labels, encoding="rows"):
     """Cut points of Fayyad and Irani; every place between two values is tried."""
     pairs = sorted((float(v), c) for v, c in zip(values, labels, strict=True) if v == v)
-    return sorted(_mdlp(pairs))
+    return sorted(_mdlp(pairs, encoding))
 
 
-def _mdlp(pairs):
+def _mdlp(pairs, encoding):
     labels = [c for _, c in pairs]
     if len(pairs) < 2:
         return []
@@ -42,10 +42,11 @@ def _mdlp(pairs):
     weighted = [len(set(part)) * bits(purity(part)) / len(part) for part in (labels, left, right)]
     n, k = len(labels), len(set(labels))
     delta = math.log2(3**k - 2) - (weighted[0] - weighted[1] - weighted[2])
-    if bits(whole) - bits(best) <= math.log2(n - 1) + delta:
+    places = n - 1 if encoding == "rows" else len({v for v, _ in pairs}) - 1
+    if bits(whole) - bits(best) <= math.log2(places) + delta:
         return []
     cut = (pairs[place - 1][0] + pairs[place][0]) / 2
-    return [cut, *_mdlp(pairs[:place]), *_mdlp(pairs[place:])]
+    return [cut, *_mdlp(pairs[:place], encoding), *_mdlp(pairs[place:], encoding)]
 
 
 def equal_frequency(values, n_bins):

@@ -4,26 +4,36 @@ import math
 
 
 def perceptron(rows, targets, max_epochs):
-    """Weights and bias (of n times the step), epochs, and whether every row is right."""
-    width = len(rows[0])
-    weights, bias = [0.0] * width, 0.0
-    sums = [0.0] * width
-    for epoch in range(max_epochs):
+    """Weights (of n times the step), epochs, and whether every row is right.
+
+    Sums of which less than 1e-12 of their terms is left are 0.
+    """
+    n, width = len(rows), len(rows[0])
+    longest = max(sum(z * z for z in row) + 1 for row in rows)
+    mistakes, weights, bias = [0] * n, [0.0] * width, 0.0
+    all_mistakes, sums = [0] * n, [0.0] * width
+    for epoch in range(max_epochs + 1):
         said = [sum(w * z for w, z in zip(weights, row, strict=True)) + bias for row in rows]
-        near = 1e-9 * max(abs(s) for s in said)
+        near = 1e-12 * longest * sum(mistakes)
         wrong = [i for i, s in enumerate(said) if targets[i] * s <= near]
         if not wrong:
-            return weights, epoch, True
+            return _cleared(weights, mistakes), epoch, True
+        if epoch == max_epochs:
+            break
         for i in wrong:
+            mistakes[i] += 1
             bias += targets[i]
             for j in range(width):
                 weights[j] += targets[i] * rows[i][j]
         sums = [s + w for s, w in zip(sums, weights, strict=True)]
-    said = [sum(w * z for w, z in zip(weights, row, strict=True)) + bias for row in rows]
-    near = 1e-9 * max(abs(s) for s in said)
-    if all(t * s > near for t, s in zip(targets, said, strict=True)):
-        return weights, max_epochs, True
-    return [s / max_epochs for s in sums], max_epochs, False
+        all_mistakes = [s + m for s, m in zip(all_mistakes, mistakes, strict=True)]
+    mean = [s / max_epochs for s in sums]
+    return _cleared(mean, [m / max_epochs for m in all_mistakes]), max_epochs, False
+
+
+def _cleared(weights, mistakes):
+    least = 1e-12 * math.sqrt(len(mistakes) * sum(m * m for m in mistakes))
+    return [w if abs(w) > least else 0.0 for w in weights]
 
 
 def standardised(column):

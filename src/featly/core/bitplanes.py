@@ -29,6 +29,7 @@ from featly.core.lanes import (
     count_one,
     count_two,
     look_up,
+    look_up_pairs,
     prefetch,
     sum_bits,
     take_off,
@@ -84,6 +85,9 @@ class BitPlanes:
         The columns, each of two to MOST_LEVELS occupied levels.
     layout : Layout
         By the classes of `tables`, or one class for all rows.
+    pairs : int64 array, optional
+        Of two classes of a and b rows, T(i) + T(j) - T(i + j) for i from 0 to a and j from 0 to b,
+        with T(k) = k log2 k. With it, only `conditional` is filled in: one look-up for three.
     n_jobs : int, optional
     """
 
@@ -93,9 +97,11 @@ class BitPlanes:
         tables: Tables,
         features: IntArray,
         layout: Layout,
+        pairs: IntArray | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.layout, self.n_jobs = layout, n_jobs
+        self.pairs = np.zeros(0, np.int64) if pairs is None else pairs
         self.column, self.n_planes = _lanes_of(features, occupied_levels(tables)[features])
         self.start = _starts(self.n_planes * layout.n_words * LANES)
         self.margin_start = _starts(self.n_planes * layout.n_classes * LANES)
@@ -151,7 +157,7 @@ class BitPlanes:
         def by_planes(block: tuple[int, int]) -> None:
             _count(
                 *what, self.margins, self.margin_start, layout.ends, others, n_others, margins,
-                *result, *block, redundancy, conditional,
+                self.pairs, *result, *block, redundancy, conditional,
             )  # fmt: skip
 
         run_blocks(by_planes, self.blocks, self.n_jobs)
@@ -206,50 +212,63 @@ def _store(sums, joint, by_class, column, group, own, more, more_given, bits, re
 @kernel
 def _count(
     planes, start, n_planes, column, margins, margin_start, ends, others, n_others, other_margins,
-    table, own, more, more_given, bits, lo, hi, redundancy, conditional,
+    pairs, table, own, more, more_given, bits, lo, hi, redundancy, conditional,
 ):  # fmt: skip
     n_words, n_classes = ends[-1], len(ends) - 1
     length = (n_others + 1) * LANES
     most = 0
     for group in range(lo, hi):
         most = max(most, n_planes[group])
-    counts = np.zeros((most + 1) * length, np.int64)
-    total = np.zeros((most + 1) * length, np.int64)
+    size = (most + 1) * length
+    in_pairs = len(pairs) > 0
+    width = 1
+    for j in range(n_others + 1 if in_pairs else 0):
+        width += other_margins[length + j * LANES]  # rows of the second class
+    counts = np.zeros(2 * size, np.int64)
+    total = np.zeros(size, np.int64)
     sums = np.empty(2 * LANES, np.int64)
     for group in range(lo, hi):
         n_mine = n_planes[group]
         n_cells = (n_mine + 1) * (n_others + 1)
-        last = n_mine * length
-        corner = last + n_others * LANES
         if group + 1 < hi:
             prefetch(planes, start[group + 1], n_planes[group + 1] * n_words)
         sums[:] = 0
         for c in range(n_classes):
             low, high = ends[c], ends[c + 1]
+            base = c * size if in_pairs else 0
+            last = base + n_mine * length
             copy_groups(counts, last, other_margins, c * length, n_others + 1)
             for i in range(n_mine):
                 margin = margin_start[group] + (i * n_classes + c) * LANES
-                copy_groups(counts, i * length + n_others * LANES, margins, margin, 1)
+                copy_groups(counts, base + i * length + n_others * LANES, margins, margin, 1)
             i = 0
             while i + 2 <= n_mine:
                 count_two(
                     planes, start[group] + i * n_words * LANES, others, n_others, n_words,
-                    low, high, counts, i * length, length, last,
+                    low, high, counts, base + i * length, length, last,
                 )  # fmt: skip
                 i += 2
             if i < n_mine:
                 count_one(
                     planes, start[group] + i * n_words * LANES, others, n_others, n_words,
-                    low, high, counts, i * length, length, last,
+                    low, high, counts, base + i * length, length, last,
                 )  # fmt: skip
             for i in range(n_mine):
-                take_off(counts, corner, counts, i * length + n_others * LANES, 1)
-            look_up(table, counts, 0, n_cells, sums, 0)
-            if n_classes > 1:
-                if c == 0:
+                corner = last + n_others * LANES
+                take_off(counts, corner, counts, base + i * length + n_others * LANES, 1)
+            if not in_pairs:
+                look_up(table, counts, 0, n_cells, sums, 0)
+                if n_classes > 1 and c == 0:
                     copy_groups(total, 0, counts, 0, n_cells)
-                else:
+                elif n_classes > 1:
                     add_groups(total, 0, counts, 0, n_cells)
+        if in_pairs:
+            look_up_pairs(pairs, width, counts, 0, size, n_cells, sums, 0)
+            for lane in range(LANES):
+                f = column[group * LANES + lane]
+                if f >= 0:
+                    conditional[f] = settle(sums[lane] + more_given, bits)
+            continue
         by_class = -1
         if n_classes > 1:
             look_up(table, total, 0, n_cells, sums, LANES)

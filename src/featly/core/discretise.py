@@ -41,6 +41,7 @@ __all__ = ["RULES", "CutRule", "Cuts", "cut_codes", "cut_sparse", "learn_cuts"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+ENCODINGS = ("rows", "distinct")
 RULES = ("mdlp", "pkid", "equal-width", "equal-frequency")
 MOST_LEVELS = 65_534  # what uint16 can hold beside 0, the missing value
 SMALL_LEVELS = 254
@@ -61,10 +62,14 @@ class CutRule:
     name : {"mdlp", "pkid", "equal-width", "equal-frequency"}
     n_bins : int
         Number of intervals, of the last two.
+    encoding : {"rows", "distinct"}
+        Of "mdlp": whether a cut is coded as one of as many places as there are rows, as Fayyad and
+        Irani do, or as there are different values.
     """
 
     name: str
     n_bins: int = 10
+    encoding: str = "rows"
 
     def __post_init__(self) -> None:
         if self.name not in RULES:
@@ -74,6 +79,9 @@ class CutRule:
             raise ParameterError(
                 f"n_bins={self.n_bins!r}: give a whole number from 1 to {MOST_LEVELS}"
             )
+
+        if self.encoding not in ENCODINGS:
+            raise ParameterError(f"encoding={self.encoding!r}: give 'rows' or 'distinct'")
 
     @property
     def supervised(self) -> bool:
@@ -139,7 +147,8 @@ def learn_cuts(
     classes = None
     if rule.supervised:
         assert y is not None
-        classes = _Classes.of(np.ascontiguousarray(y, np.int64), n_classes)
+        by_value = rule.encoding == "distinct"
+        classes = _Classes.of(np.ascontiguousarray(y, np.int64), n_classes, by_value)
     if isinstance(source, CSCSource):
         found = _learn_sparse(source, classes, rule, n_jobs)
     else:
@@ -244,16 +253,17 @@ class _Classes:
     sizes: IntArray
     order: IntArray
     start: IntArray
+    by_value: bool
     table: IntArray
     unit: float
 
     @classmethod
-    def of(cls, labels: IntArray, n_classes: int) -> "_Classes":
+    def of(cls, labels: IntArray, n_classes: int, by_value: bool) -> "_Classes":
         sizes = np.bincount(labels, minlength=n_classes)
         start = np.concatenate([[0], np.cumsum(sizes)])
         fixed = FixedPoint.of(len(labels))
         order = np.argsort(labels, kind="stable")
-        return cls(labels, sizes, order, start, fixed.table, 2.0**-fixed.shift)
+        return cls(labels, sizes, order, start, by_value, fixed.table, 2.0**-fixed.shift)
 
 
 Found = tuple[FloatArray, IntArray]  # cut points of some columns, and where those of each end
@@ -281,7 +291,7 @@ def _by_entropy(tile: npt.NDArray[Any], classes: _Classes) -> Found:
         if high - low > 1:
             tile[:, low:high].sort(axis=1)
     found, ends = np.empty(tile.size), np.empty(len(tile), np.int64)
-    mdlp_runs(tile, classes.start, classes.table, classes.unit, found, ends)
+    mdlp_runs(tile, classes.start, classes.by_value, classes.table, classes.unit, found, ends)
     return found[: ends[-1]].copy(), ends
 
 
@@ -291,8 +301,9 @@ def _by_counts(tile: npt.NDArray[Any], classes: _Classes) -> Found:
         tile, lowest = tile.view(np.uint8) ^ np.uint8(128), -128
     found, ends = np.empty(255 * len(tile)), np.empty(len(tile), np.int64)
     mdlp_bytes(
-        tile, lowest, classes.labels, len(classes.sizes), classes.table, classes.unit, found, ends
-    )
+        tile, lowest, classes.labels, len(classes.sizes), classes.by_value, classes.table,
+        classes.unit, found, ends,
+    )  # fmt: skip
     return found[: ends[-1]].copy(), ends
 
 
@@ -324,8 +335,8 @@ def _learn_sparse(
         if classes is not None:
             found = np.empty(room)
             mdlp_stored(
-                *stored, classes.labels, classes.sizes, classes.table, classes.unit, *block,
-                found, ends,
+                *stored, classes.labels, classes.sizes, classes.by_value, classes.table,
+                classes.unit, *block, found, ends,
             )  # fmt: skip
         else:
             found = np.empty(n_columns * rule.n_bins if _width(rule) else room)

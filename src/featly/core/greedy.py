@@ -39,6 +39,7 @@ AnyArray = npt.NDArray[Any]
 
 SPARE_BITS = 4  # of fixed point that are given up, so that more terms can be added up
 COMPARED_BITS = 24  # behind the point, of a criterion times the number of rows
+MOST_PAIRS = 1 << 18  # entries of a table for the counts of two classes
 MOST_PADDING = 4  # times the words of a plane that words of one class each may take
 
 
@@ -51,7 +52,9 @@ class PairInformation:
     classes : int64 array
     n_classes : int
     by_class : bool
-        Whether I(f; y | s) is wanted; without, it costs half.
+        Whether I(f; y | s) is wanted; without, the others cost half.
+    redundancy : bool
+        Whether I(f; s) is wanted, which may cost nothing; without, `redundancy` means nothing.
     spread : bool
         Whether missing values are spread over the levels; otherwise they are one.
 
@@ -94,6 +97,7 @@ class PairInformation:
         n_classes: int,
         *,
         by_class: bool,
+        redundancy: bool = True,
         spread: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -125,7 +129,8 @@ class PairInformation:
         wide = np.flatnonzero(self.varies & (occupied > most))
         del occupied
         if len(narrow):
-            self._parts.append(BitPlanes(codes, tables, narrow, self._layout, n_jobs))
+            pairs = None if redundancy else _pair_table(classes, n_classes, self._fixed.table)
+            self._parts.append(BitPlanes(codes, tables, narrow, self._layout, pairs, n_jobs))
         if len(wide):
             self._parts.append(WideColumns(codes.take(wide), wide, classes, n_classes, n_jobs))
 
@@ -158,6 +163,15 @@ class PairInformation:
             part.information(
                 other, table, self._own, added, SPARE_BITS, self.redundancy, self.conditional
             )
+
+
+def _pair_table(classes: IntArray, n_classes: int, table: IntArray) -> IntArray | None:
+    """T(i) + T(j) - T(i + j) for counts of two classes; None of other classes, or where large."""
+    first, *others = np.bincount(classes) + 1
+    if n_classes != 2 or first * others[0] > MOST_PAIRS:
+        return None
+    i, j = np.arange(first)[:, None], np.arange(others[0])
+    return (table[i] + table[j] - table[i + j]).reshape(-1)
 
 
 def _without(value: IntArray, bits: int) -> IntArray:

@@ -26,6 +26,7 @@ __all__ = [
     "count_two",
     "equal_mask",
     "look_up",
+    "look_up_pairs",
     "prefetch",
     "sum_bits",
     "take_off",
@@ -226,6 +227,36 @@ def look_up(
         return context.get_dummy_value()
 
     return types.void(table, counts, _INT, _INT, sums, _INT), generate
+
+
+@intrinsic
+def look_up_pairs(
+    typing: Any, table: Any, width: Any, counts: Any, at: Any, other_at: Any, n_groups: Any,
+    sums: Any, sums_at: Any,
+) -> Any:  # fmt: skip
+    """Adds ``table[count * width + other count]`` of lane groups to a lane group of sums."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _, width, _, at, other_at, n_groups, _, sums_at = arguments
+        table, counts, sums = _data(context, builder, signature, arguments, 0, 2, 6)
+        totals = [_zero(builder, _WORD) for _ in range(LANES)]
+        with cgutils.for_range(builder, n_groups) as loop:
+            offset = builder.mul(loop.index, _number(LANES))
+            for lane, total in enumerate(totals):
+                here = builder.add(offset, _number(lane))
+                count, other = (
+                    builder.load(builder.gep(counts, [builder.add(first, here)]))
+                    for first in (at, other_at)
+                )
+                index = builder.add(builder.mul(count, width), other)
+                entry = builder.load_atomic(builder.gep(table, [index]), "monotonic", 8)
+                builder.store(builder.add(builder.load(total), entry), total)
+        for lane, total in enumerate(totals):
+            place = builder.gep(sums, [builder.add(sums_at, _number(lane))])
+            builder.store(builder.add(builder.load(place), builder.load(total)), place)
+        return context.get_dummy_value()
+
+    return types.void(table, _INT, counts, _INT, _INT, _INT, sums, _INT), generate
 
 
 # ---- moving ---------------------------------------------------------------------------------

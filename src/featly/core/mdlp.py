@@ -6,7 +6,8 @@ r"""Cut points by the principle of the shortest description.
     long as } |S| H(S) - \sum_i |S_i| H(S_i) > \log_2(|S| - 1) + \log_2(3^k - 2) -
     k H(S) + k_1 H(S_1) + k_2 H(S_2)
 
-with H the entropy of the classes in bits and k, k_1, k_2 the numbers of classes that occur in S,
+with H the entropy of the classes in bits, |S| the number of rows (of different values, where a cut
+is coded by the places that there are for it, as Weka's `-E` does) and k, k_1, k_2 the numbers of classes that occur in S,
 S_1 and S_2; then go on in both parts. Fayyad, U. M. and Irani, K. B. (1993), Multi-interval
 discretization of continuous-valued attributes for classification learning, *IJCAI-93*, 1022-1027.
 
@@ -108,31 +109,36 @@ def sort_stored(data, indices, low, high, labels, zeros, bound, value, label, sp
 
 # ---- the criterion --------------------------------------------------------------------------
 @kernel
-def _stretches(value, label, weight, n_values, label_out, weight_out, cut_out):
+def _stretches(value, label, weight, n_values, label_out, weight_out, cut_out, upto_out):
     """Sum up neighbours between which no cut can be best.
 
     A stretch is one class and how many rows of it; `cut_out` is the cut point behind a stretch,
-    NaN where there is none because the next one has the same value.
+    NaN where there is none because the next one has the same value; `upto_out` counts the
+    different values up to it.
     """
     m = 0  # stretches so far
     first = 0  # the first stretch of the present value
     pure = False  # whether everything since the last possible cut is of one class
     last = 0.0  # the value before the present one
     i = 0
+    n_different = 0
     while i < n_values:
         x = value[i]
         first = m
+        n_different += 1
         while i < n_values and value[i] == x:
             if m > first and label_out[m - 1] == label[i]:
                 weight_out[m - 1] += weight[i]
             else:
                 label_out[m], weight_out[m], cut_out[m] = label[i], weight[i], np.nan
+                upto_out[m] = n_different
                 m += 1
             i += 1
         single = m == first + 1
         if first > 0:
             if single and pure and label_out[first - 1] == label_out[first]:
                 weight_out[first - 1] += weight_out[first]
+                upto_out[first - 1] = n_different
                 m -= 1
             else:
                 cut_out[first - 1] = between(last, x)
@@ -196,14 +202,16 @@ def _best_cut(label, weight, cut, low, high, n, table, whole, present, left, rig
 
 
 @kernel
-def _accepted(label, weight, low, best, high, n, table, unit, whole, rest, present, left, right):
-    """Whether the cut behind stretch `best` shortens the description."""
+def _accepted(
+    label, weight, low, best, high, n, n_places, table, unit, whole, rest, present, left, right
+):
+    """Whether the cut behind stretch `best`, one of `n_places`, shortens the description."""
     n_left = _count(label, weight, low, best + 1, left)
     n_right = _count(label, weight, best + 1, high, right)
     inside_left, present_left = _entropy(left, n_left, table)
     inside_right, present_right = _entropy(right, n_right, table)
     price = (
-        math.log2(n - 1.0)
+        math.log2(n_places)
         + _bits_of_classes(present)
         - unit
         * (
@@ -216,7 +224,7 @@ def _accepted(label, weight, low, best, high, n, table, unit, whole, rest, prese
 
 
 @kernel
-def _split(label, weight, cut, m, table, unit, left, right, stack, chosen):
+def _split(label, weight, cut, upto, m, by_value, table, unit, left, right, stack, chosen):
     """Mark in `chosen` the stretches behind which there is a cut."""
     chosen[:m] = False
     stack[0], stack[1] = 0, m
@@ -229,9 +237,13 @@ def _split(label, weight, cut, m, table, unit, left, right, stack, chosen):
         if present < 2:
             continue
         best, rest = _best_cut(label, weight, cut, low, high, n, table, whole, present, left, right)
+        n_places = n - 1.0
+        if by_value:
+            n_places = upto[high - 1] - (upto[low - 1] if low > 0 else 0) - 1.0
         if best >= 0 and _accepted(
-            label, weight, low, best, high, n, table, unit, whole, rest, present, left, right
-        ):
+            label, weight, low, best, high, n, n_places, table, unit, whole, rest, present,
+            left, right,
+        ):  # fmt: skip
             chosen[best] = True
             stack[top], stack[top + 1] = low, best + 1
             stack[top + 2], stack[top + 3] = best + 1, high
@@ -240,13 +252,15 @@ def _split(label, weight, cut, m, table, unit, left, right, stack, chosen):
 
 @kernel
 def _cuts(
-    value, label, weight, n_values, table, unit, left, right, stack,
-    label_out, weight_out, cut, chosen, found, at,
+    value, label, weight, n_values, by_value, table, unit, left, right, stack,
+    label_out, weight_out, cut, upto, chosen, found, at,
 ):  # fmt: skip
     """Write the cut points of one column to `found` from `at` on; return where they end."""
-    m = _stretches(value, label, weight, n_values, label_out, weight_out, cut)
+    m = _stretches(value, label, weight, n_values, label_out, weight_out, cut, upto)
     if m > 1:
-        _split(label_out, weight_out, cut, m, table, unit, left, right, stack, chosen)
+        _split(
+            label_out, weight_out, cut, upto, m, by_value, table, unit, left, right, stack, chosen
+        )
         for j in range(m - 1):
             if chosen[j]:
                 found[at] = cut[j]
@@ -263,12 +277,14 @@ def _tabulate(table, n, halves):
 
 
 @kernel
-def _hopeless(first, second, n_first, n_second, table, unit, halves_first, halves_second, halves):
+def _hopeless(
+    first, second, n_first, n_second, by_value, table, unit, halves_first, halves_second, halves
+):
     """Whether no cut between two sorted classes can be accepted.
 
     Where i values of one class and j of the other are below a cut, the parts have
     ``T(i + j) + T(n - i - j) - T(i) - T(n_1 - i) - T(j) - T(n_2 - j)``: the places of a merge are
-    all that is needed. The price is at least ``log2(n - 1) + log2 7 - 2 H``. Most columns of a wide
+    all that is needed. The price is at least ``log2(places) + log2 7 - 2 H``. Most columns of a wide
     table end here.
     """
     n = n_first + n_second
@@ -276,11 +292,13 @@ def _hopeless(first, second, n_first, n_second, table, unit, halves_first, halve
     best = whole
     i, j = 0, 0
     last = min(first[0], second[0])
+    n_places = 0.0 if by_value else n - 1.0  # a lower bound, where it is the different values
     while i < n_first and j < n_second:
         later = second[j] < first[i]
         x = second[j] if later else first[i]
         value = halves[i + j] - halves_first[i] - halves_second[j]
         best = min(best, value if last < x else best)
+        n_places += by_value and last < x
         last = x
         j += later
         i += not later
@@ -288,18 +306,21 @@ def _hopeless(first, second, n_first, n_second, table, unit, halves_first, halve
     if last < x:
         best = min(best, halves[i + j] - halves_first[i] - halves_second[j])
     gain = unit * (whole - best + 12)  # 12: what rounding may explain
-    return gain <= math.log2(n - 1.0) + math.log2(7.0) - 2.0 * unit * (whole / n)
+    n_places = max(n_places, 1.0)
+    return gain <= math.log2(n_places) + math.log2(7.0) - 2.0 * unit * (whole / n)
 
 
 # ---- whole tiles ----------------------------------------------------------------------------
 @kernel
-def mdlp_runs(tile, run_start, table, unit, found, ends):
+def mdlp_runs(tile, run_start, by_value, table, unit, found, ends):
     """Cut points of every column of a tile whose rows are sorted within classes.
 
     Parameters
     ----------
     tile : float32 or float64 array of shape (n_columns, n_rows)
         Class c has the places ``run_start[c]:run_start[c + 1]``, its values rising, NaN last.
+    by_value : bool
+        Whether a cut is coded by the number of different values, not of rows.
     table, unit
         Of :class:`featly.core.information.FixedPoint`; `unit` is 2^-shift.
     found : float64 array
@@ -314,7 +335,7 @@ def mdlp_runs(tile, run_start, table, unit, found, ends):
     bound, stack = np.empty(n + 2, np.int64), np.empty(2 * n + 4, np.int64)
     left, right = np.empty(k, np.int64), np.empty(k, np.int64)
     label_out, weight_out = np.empty(n, np.int64), np.empty(n, np.int64)
-    cut, chosen = np.empty(n), np.empty(n, np.bool_)
+    cut, upto, chosen = np.empty(n), np.empty(n, np.int64), np.empty(n, np.bool_)
     halves_first, halves_second = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     halves, n_first, n_second = np.empty(n + 1, np.int64), -1, -1
     at = np.int64(0)  # typed: numba would compile what it is passed to a second time
@@ -331,8 +352,9 @@ def mdlp_runs(tile, run_start, table, unit, found, ends):
                 _tabulate(table, n_second, halves_second)
                 _tabulate(table, n_first + n_second, halves)
             if _hopeless(
-                first, second, n_first, n_second, table, unit, halves_first, halves_second, halves
-            ):
+                first, second, n_first, n_second, by_value, table, unit, halves_first,
+                halves_second, halves,
+            ):  # fmt: skip
                 continue
         m, n_runs = np.int64(0), np.int64(0)
         for c in range(k):
@@ -352,8 +374,8 @@ def mdlp_runs(tile, run_start, table, unit, found, ends):
                 bound, n_runs, value, label, spare, spare_label
             )
             at = _cuts(
-                value, label, weight, m, table, unit, left, right, stack,
-                label_out, weight_out, cut, chosen, found, at,
+                value, label, weight, m, by_value, table, unit, left, right, stack,
+                label_out, weight_out, cut, upto, chosen, found, at,
             )  # fmt: skip
         ends[f] = at
 
@@ -368,7 +390,7 @@ def _known(column):
 
 
 @kernel
-def mdlp_bytes(tile, lowest, labels, n_classes, table, unit, found, ends):
+def mdlp_bytes(tile, lowest, labels, n_classes, by_value, table, unit, found, ends):
     """The same for columns of whole numbers of one byte, by counting.
 
     `tile` is of uint8, `lowest` what its 0 stands for; rows are in any order.
@@ -378,7 +400,7 @@ def mdlp_bytes(tile, lowest, labels, n_classes, table, unit, found, ends):
     stack = np.empty(2 * size + 4, np.int64)
     left, right = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     label_out, weight_out = np.empty(size, np.int64), np.empty(size, np.int64)
-    cut, chosen = np.empty(size), np.empty(size, np.bool_)
+    cut, upto, chosen = np.empty(size), np.empty(size, np.int64), np.empty(size, np.bool_)
     counts = np.zeros((256, n_classes), np.int64)
     at = np.int64(0)
     for f in range(len(tile)):
@@ -395,15 +417,15 @@ def mdlp_bytes(tile, lowest, labels, n_classes, table, unit, found, ends):
                     counts[x, c] = 0
                     m += 1
         at = _cuts(
-            value, label, weight, m, table, unit, left, right, stack,
-            label_out, weight_out, cut, chosen, found, at,
+            value, label, weight, m, by_value, table, unit, left, right, stack,
+            label_out, weight_out, cut, upto, chosen, found, at,
         )  # fmt: skip
         ends[f] = at
 
 
 @kernel
 def mdlp_stored(
-    data, indices, indptr, columns, labels, class_sizes, table, unit, lo, hi, found, ends
+    data, indices, indptr, columns, labels, class_sizes, by_value, table, unit, lo, hi, found, ends
 ):
     """The same for columns `lo` to `hi` of a sparse matrix.
 
@@ -419,7 +441,7 @@ def mdlp_stored(
     bound, stack = np.empty(size + 2, np.int64), np.empty(2 * size + 4, np.int64)
     left, right = np.empty(k, np.int64), np.empty(k, np.int64)
     label_out, weight_out = np.empty(size, np.int64), np.empty(size, np.int64)
-    cut, chosen = np.empty(size), np.empty(size, np.bool_)
+    cut, upto, chosen = np.empty(size), np.empty(size, np.int64), np.empty(size, np.bool_)
     at = np.int64(0)
     for f in range(lo, hi):
         for c in range(k):  # an assignment of slices takes seconds to compile
@@ -442,7 +464,7 @@ def mdlp_stored(
                 weight[n_values] = 1
                 n_values += 1
         at = _cuts(
-            spare, spare_label, weight, n_values, table, unit, left, right, stack,
-            label_out, weight_out, cut, chosen, found, at,
+            spare, spare_label, weight, n_values, by_value, table, unit, left, right, stack,
+            label_out, weight_out, cut, upto, chosen, found, at,
         )  # fmt: skip
         ends[f - lo] = at

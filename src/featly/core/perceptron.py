@@ -26,12 +26,12 @@ import numpy.typing as npt
 
 from featly.core.jit import lane_kernel
 
-__all__ = ["Trained", "project", "train"]
+__all__ = ["NEAR", "Trained", "project", "train"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-NEAR = 1e-9  # outputs so small a share of the largest are 0: rounding must not decide the side
+NEAR = 1e-12  # what so small a share of the terms of a sum is left is 0: rounding has no side
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Trained:
 def train(
     outputs: Callable[[FloatArray], FloatArray],
     targets: FloatArray,
+    longest: float,
     max_epochs: int,
     progress: Callable[[int, int], object] | None = None,
 ) -> Trained:
@@ -73,6 +74,9 @@ def train(
         of every row.
     targets : float64 array of shape (n, m)
         -1 and 1, a column for each perceptron.
+    longest : float
+        The largest of ``z'z + 1`` of all rows z: what outputs are compared with to tell whether
+        they are 0.
     max_epochs : int
     progress : function of (int, int) or None
         Called with epochs done, and all.
@@ -87,7 +91,7 @@ def train(
     >>> from featly.core.perceptron import train
     >>> Z = np.array([[-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [1.0, -1.0]])
     >>> t = np.array([[-1.0], [-1.0], [-1.0], [1.0]])  # the last corner against the others
-    >>> found = train(lambda A: Z @ (Z.T @ A) + A.sum(axis=0), t, 100)
+    >>> found = train(lambda A: Z @ (Z.T @ A) + A.sum(axis=0), t, 3.0, 100)
     >>> (Z.T @ found.coefficients).ravel().tolist(), found.epochs.tolist(), found.converged.tolist()
     ([2.0, -2.0], [1], [True])
     """
@@ -100,7 +104,8 @@ def train(
         for epoch in range(max_epochs + 1):
             live = np.flatnonzero(~converged)
             found = outputs(current[:, live])
-            wrong = targets[:, live] * found <= NEAR * np.abs(found).max(axis=0)
+            limit = NEAR * longest * np.abs(current[:, live]).sum(axis=0)
+            wrong = targets[:, live] * found <= limit
             converged[live] = ~wrong.any(axis=0)
             if converged.all() or epoch == max_epochs:
                 break

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
 from featly.core.ordering import best_first
 from featly.core.parallel import run_blocks
-from featly.core.perceptron import project, train
+from featly.core.perceptron import NEAR, project, train
 from featly.core.sources import DenseSource, Source
 from featly.core.sources.base import centers_and_variances, unit_scale
 from featly.errors import ParameterError
@@ -32,7 +32,6 @@ __all__ = ["PerceptronRanker"]
 
 FloatArray = npt.NDArray[np.float64]
 
-NOTHING = 1e-10  # a share of the largest score that is rounding, not weight
 N_PARTS = 16  # the Gram matrix is summed in so many fixed parts, whatever the threads
 
 
@@ -104,7 +103,7 @@ class PerceptronRanker(Ranker):
     Examples
     --------
     >>> import numpy as np
-    >>> from featly.embedded.perceptron_ranker import PerceptronRanker
+    >>> from featly import PerceptronRanker
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 10))
     >>> y = X[:, 3] + 0.5 * X[:, 6] > 0
@@ -143,11 +142,11 @@ class PerceptronRanker(Ranker):
         labels = np.arange(len(problem.classes))[1 if len(problem.classes) == 2 else 0 :]
         targets = np.where(problem.y[:, None] == labels, 1.0, -1.0)
         with progress_bar(self.verbose, "Perceptron", unit="epochs") as progress:
-            trained = train(table.outputs(), targets, int(self.max_epochs), progress)
+            outputs, longest = table.outputs()
+            trained = train(outputs, targets, longest, int(self.max_epochs), progress)
         norms = table.norms(trained.coefficients.T)
         total = np.sqrt((norms**2).sum(axis=1, keepdims=True))
         scores = (norms / np.where(total > 0, total, 1.0)).mean(axis=0)
-        scores[scores <= NOTHING * scores.max()] = 0.0
         ranking = Ranking(
             order=keep_first(best_first(scores), problem.columns.keep),
             scores=scores,
@@ -184,13 +183,14 @@ class _Standardised:
                 tile[atoms[f] : atoms[f + 1], missing] = 0.0
         return tile
 
-    def outputs(self) -> Callable[[FloatArray], FloatArray]:
-        """What :func:`featly.core.perceptron.train` asks for."""
+    def outputs(self) -> tuple[Callable[[FloatArray], FloatArray], float]:
+        """What :func:`featly.core.perceptron.train` asks for, and the length of its rows."""
         n, blocks = self._source.n_rows, self._source.blocks()
         if n > self._source.n_atoms:
             tiles = run_blocks(lambda block: self.tile(*block), blocks, self._n_jobs)
             Z = np.concatenate(tiles)
-            return lambda A: Z.T @ (Z @ A) + A.sum(axis=0)
+            longest = float(np.einsum("ji,ji->i", Z, Z).max()) + 1
+            return lambda A: Z.T @ (Z @ A) + A.sum(axis=0), longest
 
         def partial(blocks: list[tuple[int, int]]) -> FloatArray:
             summed = np.zeros((n, n))
@@ -204,11 +204,16 @@ class _Standardised:
         K = np.ones((n, n))
         for part in run_blocks(partial, parts, self._n_jobs):
             K += part
-        return lambda A: K @ A
+        return lambda A: K @ A, float(K.diagonal().max())
 
     def norms(self, a: FloatArray) -> FloatArray:
-        """Norm of the weights of every feature for each output: float64 of shape (m, p)."""
+        """Norm of the weights of every feature for each output: float64 of shape (m, p).
+
+        A column has variance 1, so its weights are at most ``sqrt(n) |a|``; a norm that rounding
+        alone may have left of that is 0.
+        """
         a = np.ascontiguousarray(a)
+        least = NEAR * np.sqrt(a.shape[1]) * np.linalg.norm(a, axis=1, keepdims=True)
 
         def one(block: tuple[int, int]) -> FloatArray:
             tile = self.tile(*block)
@@ -218,4 +223,5 @@ class _Standardised:
             return np.sqrt(np.add.reduceat(weights**2, atoms[:-1], axis=1))
 
         found = run_blocks(one, self._source.blocks(), self._n_jobs)
-        return np.concatenate(found, axis=1)
+        norms = np.concatenate(found, axis=1)
+        return np.where(norms > least, norms, 0.0)

@@ -103,6 +103,8 @@ class CMI(GreedyInformation):
     └────────────┴──────┴───────────┴───────┘
     """
 
+    _redundancy = False
+
     def __init__(
         self,
         *,

@@ -24,7 +24,7 @@ class CMIM(GreedyInformation):
     r"""Choose columns greedily by the least they tell about the class beside any chosen one.
 
     Also known as informative fragments (IF), there written as :math:`\min_s I(f, s; y) - I(s; y)`,
-    which is the same. The minimum includes :math:`I(f; y)`, as in Fleuret's algorithm, FEAST and
+    which is the same. The minimum includes :math:`I(f; y)`, as in Fleuret's algorithm and in
     praznik, though not in the formula of his article: a column that tells something only together
     with a chosen one is not found.
 
@@ -75,8 +75,8 @@ class CMIM(GreedyInformation):
     Notes
     -----
     A score can only fall. Fleuret's lazy evaluation uses that to leave out most columns at most
-    steps. It is not used here: the order of the columns that are not chosen needs all values in
-    the end, and all of them by bit-planes take less time than a few one by one.
+    steps. It is not used here, since the order of the columns that are not chosen needs all values
+    in the end.
 
     References
     ----------
@@ -109,6 +109,8 @@ class CMIM(GreedyInformation):
     │ noise      ┆ 4    ┆ 0.0       ┆ 0.0   │
     └────────────┴──────┴───────────┴───────┘
     """
+
+    _redundancy = False
 
     def __init__(
         self,

@@ -68,7 +68,8 @@ def rule_of(discretizer: Any) -> CutRule | None:
     if discretizer is None:
         return None
     if isinstance(discretizer, str) and discretizer in RULES:
-        return CutRule(discretizer)
+        # the code of a cut that Weka's evaluators use; of the other rules it has no say
+        return CutRule(discretizer, encoding="distinct")
     rule = getattr(discretizer, "cut_rule", None)
     if rule is not None and not isinstance(discretizer, type):
         return rule()  # type: ignore[no-any-return]

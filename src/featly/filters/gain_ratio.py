@@ -30,8 +30,8 @@ class GainRatio(CountingRanker):
         "rule-of-thumb", "largest-gap", "two-variances".
     discretizer : str, discretiser or None, default="mdlp"
         How continuous and ordinal columns are cut into levels: "mdlp" (Fayyad and Irani, by the
-        classes), "pkid", "equal-frequency" or "equal-width" (ten bins; an instance such as
-        ``EqualWidth(n_bins=5)`` for others). None: numbers are levels as they stand; they must be
+        classes; ``MDLP(encoding="distinct")``), "pkid", "equal-frequency" or "equal-width" (ten
+        bins; an instance such as ``EqualWidth(n_bins=5)`` for others). None: numbers are levels as they stand; they must be
         whole and of at most 65,534 different values.
     missing : {"level", "spread"}, default="level"
         "level": a missing value is a level of its own, so that missing where the class differs

@@ -26,7 +26,8 @@ MOST_WEIGHT = 16  # up to which weighted sums of whole numbers cannot overflow
 class GreedyInformation(CountingRanker):
     """Base of the greedy filters: a subclass gives its criterion; see :class:`JMI`."""
 
-    _by_class: ClassVar[bool] = True
+    _by_class: ClassVar[bool] = True  # whether I(f; y | s) is used ...
+    _redundancy: ClassVar[bool] = True  # ... and I(f; s)
 
     def _greedy(self) -> bool:
         return True
@@ -60,6 +61,7 @@ class GreedyInformation(CountingRanker):
             problem.y,
             n_classes,
             by_class=self._by_class,
+            redundancy=self._redundancy,
             spread=spread,
             n_jobs=self.n_jobs,
         )

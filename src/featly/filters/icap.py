@@ -103,6 +103,8 @@ class ICAP(GreedyInformation):
     └────────────┴──────┴───────────┴───────┘
     """
 
+    _redundancy = False
+
     def __init__(
         self,
         *,

@@ -109,6 +109,8 @@ class JMI(GreedyInformation):
     └────────────┴──────┴───────────┴───────┘
     """
 
+    _redundancy = False
+
     def __init__(
         self,
         *,

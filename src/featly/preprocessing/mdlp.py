@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from featly.core.discretise import CutRule
 from featly.preprocessing.discretising import Discretiser
+from featly.schema import Schema
 
 __all__ = ["MDLP"]
 
@@ -32,13 +33,20 @@ class MDLP(Discretiser):
     bits, where k, k_1 and k_2 are the numbers of classes in the set S and in its parts: a
     description with the cut must be shorter than one without. A column that tells nothing of the
     classes gets no cut and one level. A cut is in the middle between two values; the lowest of
-    equally good ones is taken. Cut points are those of Weka's supervised Discretize.
+    equally good ones is taken. Cut points are those of Weka's supervised Discretize, with
+    ``encoding="distinct"`` those of its option ``-E``.
 
     Entropies are compared as whole numbers, so neither the order of the rows nor the names of the
     classes have a say.
 
     Parameters
     ----------
+    encoding : {"rows", "distinct"}, default="rows"
+        How a cut is coded in the description. "rows": as one of :math:`|S| - 1` places, as Fayyad
+        and Irani have it, and Weka's Discretize. "distinct": as one of the places between the
+        different values of S, which are fewer where values repeat, so that more cuts pay. Weka's
+        evaluators of attributes and subsets use it (``-E``), and so do featly's filters by
+        ``discretizer="mdlp"``.
     missing : {"level", "spread"}, default="level"
         What becomes of a gap. "level": every column has a last level "missing", whether the
         training rows have gaps or not, so that new rows with gaps have a place. "spread": a gap
@@ -86,6 +94,17 @@ class MDLP(Discretiser):
     array([0., 0., 1., 1., 2.])
     """
 
+    def __init__(
+        self,
+        *,
+        encoding: str = "rows",
+        missing: str = "level",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(missing=missing, schema=schema, n_jobs=n_jobs)
+        self.encoding = encoding
+
     def cut_rule(self) -> CutRule:
         """How numbers are cut; the counting filters ask for it.
 
@@ -93,7 +112,7 @@ class MDLP(Discretiser):
         -------
         CutRule
         """
-        return CutRule("mdlp")
+        return CutRule("mdlp", encoding=self.encoding)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

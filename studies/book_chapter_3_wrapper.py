@@ -1,0 +1,44 @@
+"""The wrapper around the linear SVM on the small problems of Bolón-Canedo et al. (2015), chapter 3.
+
+As Weka's WrapperSubsetEval: accuracy in five folds of the training rows, best-first search; the
+protocol is that of the study of the whole chapter. On the Led, SD and Madelon problems the search
+takes hours a table, and was not run.
+"""
+
+from featly import Wrapper
+from featly.study import Claim, Dataset, KFold, Study
+from studies import book_chapter_3
+from studies.book_tables import LEARNERS
+
+DRAWS = {"corral": 19, "parity3+3": 19, "corral-100": 5, "xor-100": 5}
+
+
+def datasets() -> dict[str, Dataset]:
+    """Some draws of four problems, and Monk3."""
+    return {
+        name: data
+        for name, data in book_chapter_3.datasets(DRAWS, ()).items()
+        if name.partition("/")[0] in (*DRAWS, "monk3 real")
+    }
+
+
+def claims() -> list[Claim]:
+    """The printed rows of the wrapper."""
+    kept = ("3.1", "3.2", "3.3", "3.4", "3.7")
+    rows = book_chapter_3.printed_rows(["wrapper-svm"])
+    return [claim for claim in rows if claim.where.removeprefix("table ") in kept]
+
+
+def study() -> Study:
+    """The plan."""
+    return Study(
+        {"wrapper-svm": Wrapper(estimator="linear-svm", search="best-first")},
+        datasets(),
+        KFold(10),
+        sizes=book_chapter_3.sizes,
+        learner=list(LEARNERS),
+        metrics=("success", "relevant", "redundant", "irrelevant", "accuracy"),
+        selection="outside",
+        claims=claims(),
+        title="book, chapter 3: the wrapper around the linear SVM",
+    )
