@@ -78,20 +78,25 @@ def test_twin(name, table, max_steps, kept):
     assert np.array_equal(fitted.order_[: len(chosen)], chosen[np.argsort(fitted.step_[chosen])])
 
 
-def test_ties_by_definition():
-    # columns 3 and 4 are equally good beside column 5 though their counts differ: the first wins
-    gone = [None] * 10
-    columns = [
-        *(gone, gone, gone),
-        [*gone[:9], 0],
-        [*gone[:7], 0, 0, 1],
-        [*gone[:5], 0, 0, 1, 1, None],
-    ]
-    y = [0, 1, *[0] * 8]
-    assert twin.disr(columns[3], [columns[5]], y) == pytest.approx(
-        twin.disr(columns[4], [columns[5]], y), rel=1e-14
-    )
-    assert fit(DISR(), columns, y).order_.tolist()[:3] == [5, 3, 4]
+@pytest.mark.parametrize(
+    ("name", "columns", "y"),
+    [
+        ("mifs", ["212012", "111011", "200212"], "010011"),
+        ("mifs", ["110100", "011010", "000100"], "011000"),
+        ("disr", ["020000", "020001", "212110"], "010101"),
+    ],
+)
+def test_ties_by_definition(name, columns, y):
+    # two columns are equally good beside the first chosen one though their counts differ, and
+    # the sum of roundings is not the same: the first of them is chosen
+    columns, y = [[int(v) for v in column] for column in columns], [int(v) for v in y]
+    method, criterion = METHODS[name]
+    order, _ = twin.greedy(columns, y, criterion, 100)
+    first, second, third = order
+    values = [criterion(columns[f], [columns[first]], y) for f in (second, third)]
+    assert values[0] == pytest.approx(values[1], abs=1e-14)
+    assert second < third
+    assert fit(method, columns, y).order_.tolist() == order
 
 
 def large(n=150, p=60, levels=4, n_classes=2, seed=0):

@@ -458,18 +458,15 @@ def methods_that(**wanted: Any) -> list[str]:
 
 
 def suggested(names: Iterable[str]) -> str:
-    """Methods for an error to suggest: the best known by name, the others by their number.
+    """Methods for an error to suggest: some by name, and where to find the others.
 
     Examples
     --------
     >>> from featly.registry import suggested
     >>> suggested(["FTest", "GainRatio", "MKLRFE", "DISR"])
-    'FTest, MKLRFE and 2 others (`featly methods` lists them)'
+    'FTest, MKLRFE and others (`featly methods` lists them)'
     """
     able = list(names)
     first = [name for name in FIRST if name in able] or able[:3]
-    rest = len(able) - len(first)
-    if not rest:
-        return ", ".join(first)
-    others = f"{rest} other{'s' * (rest > 1)}"
-    return f"{', '.join(first)} and {others} (`featly methods` lists them)"
+    named = ", ".join(first)
+    return named if len(first) == len(able) else f"{named} and others (`featly methods` lists them)"

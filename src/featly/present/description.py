@@ -65,8 +65,8 @@ def description(job: Job) -> Description:
 def method_rows(*, short: bool = False) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The registry as a table; a short one fits on a terminal."""
     if short:
-        names = ["method", "tier", "takes", "cost for n rows, p columns"]
-        return names, [(n, m.tier, _takes(m), m.cost) for n, m in METHODS.items()]
+        names = ["method", "tier", "what it does", "not for"]
+        return names, [(n, m.tier, m.summary, _not_for(m)) for n, m in METHODS.items()]
     names = ["method", "tier", "columns", "missing", "sparse", "classes", "cost", "what it does"]
     rows = [
         (
@@ -111,6 +111,17 @@ def _takes(method: Method) -> str:
     if method.sparse:
         parts.append("sparse tables")
     return "; ".join(parts)
+
+
+def _not_for(method: Method) -> str:
+    """What a method does not take; most take everything."""
+    parts = {
+        "categories": "categorical" in method.kinds,
+        "gaps": method.missing,
+        "3+ classes": method.many_classes,
+        "sparse tables": method.sparse,
+    }
+    return ", ".join(part for part, taken in parts.items() if not taken)
 
 
 def _meanings(doc: str) -> dict[str, str]:

@@ -78,6 +78,7 @@ class Wrapper(SubsetSelector):
         table as they are, and where there are categories or gaps that it does not take, it needs
         ``make_pipeline(Encoder(), classifier)``. What it leaves to chance, `random_state` decides.
     search : {"forward", "backward", "floating", "best-first"}, default="forward"
+        In which order sets of columns are tried.
     n_features_to_select : int or None, default=None
         End with that many columns, whatever the scores; None ends at the best score. A group of
         columns counts as one. A best-first search has no end at a number of columns.
@@ -141,7 +142,7 @@ class Wrapper(SubsetSelector):
     --------
     >>> import numpy as np
     >>> import polars as pl
-    >>> from featly.wrappers.wrapper import Wrapper
+    >>> from featly import Wrapper
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 2
     >>> frame = pl.DataFrame({
