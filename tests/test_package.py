@@ -107,6 +107,7 @@ def test_registry_is_complete():
             here = inspect.isclass(cls) and cls.__module__ == module.__name__
             if (
                 here
+                and not inspect.isabstract(cls)
                 and issubclass(cls, Ranker | SubsetSelector)
                 and module.__name__ != "featly.base"
             ):

@@ -23,9 +23,7 @@ class Reading:
     columns: Columns
 
 
-def read(
-    X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False
-) -> Reading:
+def read(X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False) -> Reading:
     """Read an opened table, a numeric array or a SciPy sparse matrix.
 
     Float32 and float64 arrays are not copied; with `integers`, neither are whole numbers, which

@@ -61,11 +61,12 @@ class Codes(ABC):
         """
         start = table_starts(self.n_levels, n_groups)
         counts = np.zeros(start[-1], np.int64)
-        member = np.ascontiguousarray(groups == np.arange(n_groups)[:, None]).astype(np.uint8)
+        few = n_groups if n_groups <= FEW else 0  # with more they are counted by a histogram
+        member = (groups == np.arange(few)[:, None]).astype(np.uint8)
 
         def one(block: tuple[int, int]) -> None:
             codes = self.block(*block)
-            _count_columns(codes, groups, member, self.n_levels, start, block[0], counts)
+            _count_columns(codes, groups, n_groups, member, self.n_levels, start, block[0], counts)
 
         run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
@@ -247,16 +248,16 @@ def spread(tables: Tables) -> Tables:
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
-def _count_columns(codes, groups, member, n_levels, start, first, counts):
+def _count_columns(codes, groups, n_groups, member, n_levels, start, first, counts):
     """Counts of feature-major codes, whose first column is column `first` of the table."""
-    n_groups, n = member.shape
+    n_members, n = member.shape
     lanes = np.empty(64, np.uint8)
     wanted = np.empty(1, codes.dtype)  # comparing with another type would widen every code
     for k in range(len(codes)):
         x = codes[k]
         f = first + k
         base = start[f]
-        if n_levels[f] > FEW or n_groups > FEW:
+        if n_levels[f] > FEW or n_members < n_groups:
             for i in range(n):
                 counts[base + np.int64(x[i]) * n_groups + groups[i]] += 1
             continue

@@ -48,21 +48,21 @@ class Tables:
 
     Attributes
     ----------
-    counts : int64 array
+    counts : int64 array, or float64 where counts are spread over levels
         The tables one after the other, each levels x classes.
     start : int64 array of shape (n_tables + 1,)
         Where each begins.
     n_classes : int
     """
 
-    counts: IntArray
+    counts: npt.NDArray[Any]
     start: IntArray
     n_classes: int
 
     def __len__(self) -> int:
         return len(self.start) - 1
 
-    def table(self, i: int) -> IntArray:
+    def table(self, i: int) -> npt.NDArray[Any]:
         """Table i, levels x classes; a level or class may be empty."""
         return self.counts[self.start[i] : self.start[i + 1]].reshape(-1, self.n_classes)
 

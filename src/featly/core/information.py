@@ -156,7 +156,7 @@ def class_information(tables: Tables, n_rows: int, n_jobs: int | None = None) ->
             _spread(*arguments, *block, out)
 
     run_blocks(one, split(len(tables), BLOCK), n_jobs)
-    return ClassInformation(*out, scale=fixed.scale if whole else float(n_rows))
+    return ClassInformation(out[0], out[1], out[2], fixed.scale if whole else float(n_rows))
 
 
 @kernel

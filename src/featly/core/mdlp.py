@@ -7,9 +7,10 @@ r"""Cut points by the principle of the shortest description.
     k H(S) + k_1 H(S_1) + k_2 H(S_2)
 
 with H the entropy of the classes in bits, |S| the number of rows (of different values, where a cut
-is coded by the places that there are for it, as Weka's `-E` does) and k, k_1, k_2 the numbers of classes that occur in S,
-S_1 and S_2; then go on in both parts. Fayyad, U. M. and Irani, K. B. (1993), Multi-interval
-discretization of continuous-valued attributes for classification learning, *IJCAI-93*, 1022-1027.
+is coded by the places that there are for it, as Weka's `-E` does) and k, k_1, k_2 the numbers of
+classes that occur in S, S_1 and S_2; then go on in both parts. Fayyad, U. M. and Irani, K. B.
+(1993), Multi-interval discretization of continuous-valued attributes for classification learning,
+*IJCAI-93*, 1022-1027.
 
 Entropies are whole numbers (:mod:`featly.core.information`), so the order of rows, the names of
 classes and the number of threads change nothing. A cut is in the middle between two values; the
@@ -284,8 +285,8 @@ def _hopeless(
 
     Where i values of one class and j of the other are below a cut, the parts have
     ``T(i + j) + T(n - i - j) - T(i) - T(n_1 - i) - T(j) - T(n_2 - j)``: the places of a merge are
-    all that is needed. The price is at least ``log2(places) + log2 7 - 2 H``. Most columns of a wide
-    table end here.
+    all that is needed. The price is at least ``log2(places) + log2 7 - 2 H``. Most columns of a
+    wide table end here.
     """
     n = n_first + n_second
     whole = table[n] - table[n_first] - table[n_second]

@@ -31,8 +31,8 @@ class GainRatio(CountingRanker):
     discretizer : str, discretiser or None, default="mdlp"
         How continuous and ordinal columns are cut into levels: "mdlp" (Fayyad and Irani, by the
         classes; ``MDLP(encoding="distinct")``), "pkid", "equal-frequency" or "equal-width" (ten
-        bins; an instance such as ``EqualWidth(n_bins=5)`` for others). None: numbers are levels as they stand; they must be
-        whole and of at most 65,534 different values.
+        bins; an instance such as ``EqualWidth(n_bins=5)`` for others). None: numbers are levels as
+        they stand; they must be whole and of at most 65,534 different values.
     missing : {"level", "spread"}, default="level"
         "level": a missing value is a level of its own, so that missing where the class differs
         counts. "spread": it is shared out to the levels in proportion, as Weka does.
@@ -73,7 +73,8 @@ class GainRatio(CountingRanker):
     ...     "site": ["a", "a", "b", "a", "b", "b", "c", "b"],
     ... })
     >>> outcome = ["well"] * 4 + ["ill"] * 4
-    >>> GainRatio().fit(frame, outcome).table().select("feature", "rank", pl.col("score").round(3))
+    >>> ranked = GainRatio().fit(frame, outcome)
+    >>> ranked.table().select("feature", "rank", pl.col("score").round(3))
     shape: (3, 3)
     ┌─────────┬──────┬───────┐
     │ feature ┆ rank ┆ score │
