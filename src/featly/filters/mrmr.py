@@ -23,7 +23,7 @@ from featly.errors import DataError, ParameterError
 from featly.filters.f_test import f_statistic
 from featly.filters.greedy_information import GreedyInformation, greedy_ranking
 from featly.kinds import CATEGORICAL, KINDS
-from featly.registry import methods_that
+from featly.registry import methods_that, suggested
 from featly.schema import Columns, Schema
 
 __all__ = ["MRMR"]
@@ -185,7 +185,7 @@ class MRMR(GreedyInformation):
     def _check_schema(self, columns: Columns) -> None:
         nominal = np.flatnonzero(columns.kinds == CATEGORICAL)
         if self.measure != "information" and len(nominal):
-            able = ", ".join(name for name in methods_that(kind="categorical") if name != "MRMR")
+            able = suggested(name for name in methods_that(kind="categorical") if name != "MRMR")
             raise DataError(
                 f"column {columns.names[int(nominal[0])]!r} is categorical, and measure="
                 f"{self.measure!r} takes numbers: leave it out, declare it continuous "
