@@ -346,7 +346,8 @@ class _Polars(Table):
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
         import polars as pl
 
-        frame = self.frame[:, list(columns)]
+        every = len(columns) == len(self.names)
+        frame = self.frame if every else self.frame[:, list(columns)]
         small = all(
             dtype in (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
             for dtype in set(frame.dtypes)

@@ -253,6 +253,10 @@ def _count_columns(codes, groups, n_groups, member, n_levels, start, first, coun
     n_members, n = member.shape
     lanes = np.empty(64, np.uint8)
     wanted = np.empty(1, codes.dtype)  # comparing with another type would widen every code
+    sizes = np.zeros(n_members, np.int64)
+    for c in range(n_members):
+        for i in range(n):
+            sizes[c] += member[c, i]
     for k in range(len(codes)):
         x = codes[k]
         f = first + k
@@ -261,12 +265,14 @@ def _count_columns(codes, groups, n_groups, member, n_levels, start, first, coun
             for i in range(n):
                 counts[base + np.int64(x[i]) * n_groups + groups[i]] += 1
             continue
+        lowest = x[0]
+        for i in range(n):
+            lowest = min(lowest, x[i])
         for c in range(n_groups):
             inside = member[c]
-            left = 0
-            for i in range(n):
-                left += inside[i]
-            for level in range(n_levels[f]):  # missing and all but the last; the rest is left
+            left = sizes[c]
+            # from missing, if any is, to all but the last level, which has what is left
+            for level in range(lowest > 0, n_levels[f]):
                 total = 0
                 wanted[0] = level
                 v = wanted[0]
