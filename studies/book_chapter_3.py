@@ -12,7 +12,7 @@ range of draws. What the book leaves open:
 - a filter that finds nothing must choose one column here, by featly's contract; claim D3 asks
   the filters themselves;
 - SVM-RFE for more than two classes is to come, and so is the wrapper around C4.5; that around the
-  linear SVM takes minutes a table and is in a study of its own (book-chapter-3-wrapper).
+  linear SVM is in a study of its own, on the small problems (book-chapter-3-wrapper).
 """
 
 import os

@@ -1,8 +1,8 @@
 """The wrapper around the linear SVM on the small problems of Bolón-Canedo et al. (2015), chapter 3.
 
 As Weka's WrapperSubsetEval: accuracy in five folds of the training rows, best-first search; the
-protocol is that of the study of the whole chapter. On the Led, SD and Madelon problems the search
-takes hours a table, and was not run.
+protocol is that of the study of the whole chapter. The Led, SD and Madelon problems were not run: a
+step there trains thousands of machines.
 """
 
 from featly import Wrapper
