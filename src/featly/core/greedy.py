@@ -27,7 +27,7 @@ from featly.core.contingency import Tables
 from featly.core.greedy_histograms import SpreadColumns, WideColumns
 from featly.core.information import ClassInformation, FixedPoint, class_information
 from featly.core.jit import kernel
-from featly.core.ordering import rounded
+from featly.core.ordering import falling, rounded
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -280,7 +280,7 @@ def forward(
     step[left] = 0
     worth = value / terms.scale
     worth[chosen] = [number for _, number in found]
-    rest = rest[_falling(_keys(value[rest], terms))]
+    rest = rest[falling(_keys(value[rest], terms))]
     order = np.concatenate([chosen, np.array(left, np.int64), rest, constant])
     return Chosen(order, step, worth, stopped)
 
@@ -295,15 +295,6 @@ def _best(value: AnyArray, terms: Any, free: npt.NDArray[np.bool_]) -> int:
     if value.dtype.kind == "f":
         return int(np.where(free, rounded(value), -np.inf).argmax())
     return int(_largest(value, free, terms.digits))
-
-
-def _falling(keys: AnyArray) -> IntArray:
-    """Positions from the largest key to the smallest, equal ones by position."""
-    order = np.argsort(-keys)
-    found = keys[order]
-    run = np.concatenate([[0], np.cumsum(found[1:] != found[:-1])])[: len(order)]
-    # sorting numbers is fast, and these are all different
-    return np.sort(run * len(order) + order) - run * len(order)
 
 
 @kernel

@@ -5,12 +5,14 @@ index, lower first. Summation order, threads and devices move a score by far les
 rounding, so they do not move a ranking.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from featly.core.jit import kernel
 
-__all__ = ["best_first", "rounded", "worst"]
+__all__ = ["best_first", "falling", "rounded", "worst"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -45,15 +47,26 @@ def best_first(scores: FloatArray) -> IntArray:
     """
     if np.isnan(scores).any():
         raise ValueError(f"score {int(np.flatnonzero(np.isnan(scores))[0])} is not a number")
-    return _falling(rounded(scores))
+    return falling(rounded(scores))
 
 
-def _falling(keys: FloatArray) -> IntArray:
+def falling(keys: npt.NDArray[Any]) -> IntArray:
+    """Positions from the largest key to the smallest, equal ones by position; none is rounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> falling(np.array([2, 3, 2])).tolist()
+    [1, 0, 2]
+    """
     order = np.argsort(-keys)  # several times faster than a stable sort, good where keys differ
     found = keys[order]
-    if (found[1:] == found[:-1]).any():
-        return np.argsort(-keys, kind="stable")
-    return order
+    equal = found[1:] == found[:-1]
+    if not equal.any():
+        return order
+    # the positions of equal keys are sorted by themselves, all runs at once: these numbers differ
+    run = np.concatenate([[0], np.cumsum(~equal)]) * len(order)
+    return np.sort(run + order) - run
 
 
 def worst(scores: FloatArray, count: int) -> IntArray:
@@ -69,13 +82,13 @@ def worst(scores: FloatArray, count: int) -> IntArray:
         return np.array([_last(scores)])
     keys = rounded(scores)
     if count >= len(keys):
-        return _falling(keys)
+        return falling(keys)
     limit = np.partition(keys, count - 1)[count - 1]
     below = np.flatnonzero(keys < limit)
     at_limit = np.flatnonzero(keys == limit)
     chosen = np.concatenate([below, at_limit[len(at_limit) - (count - len(below)) :]])
     chosen.sort()
-    return chosen[_falling(keys[chosen])]
+    return chosen[falling(keys[chosen])]
 
 
 @kernel

@@ -24,6 +24,7 @@ IntArray = npt.NDArray[np.int64]
 SMALL = 254  # levels that a byte can tell apart, 0 being a missing value
 MOST = 65_534
 TILE = 256  # columns
+STRETCH = 1 << 22  # cells whose bounds one task looks for
 
 
 class NotWholeError(ValueError):
@@ -68,12 +69,13 @@ def whole_codes(source: Source, n_jobs: int | None = None) -> Codes:
 def _bounds(values: npt.NDArray[Any], n_jobs: int | None) -> tuple[IntArray, IntArray]:
     """Bounds of every column; the same for all where that costs few empty levels."""
     blocks = split(values.shape[1], 4096)
+    memory = values.ravel(order="K")  # as it lies: no copy
 
     def whole(block: tuple[int, int]) -> tuple[int, int]:
-        part = values[:, slice(*block)]
+        part = memory[slice(*block)]
         return int(part.min()), int(part.max())
 
-    found = run_blocks(whole, blocks, n_jobs)
+    found = run_blocks(whole, split(len(memory), STRETCH), n_jobs)
     low, high = min(a for a, _ in found), max(b for _, b in found)
     p = values.shape[1]
     if high - low < FEW:
