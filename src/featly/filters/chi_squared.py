@@ -9,8 +9,6 @@ Pearson, K. (1900), On the criterion that a given system of deviations..., *Phil
 attributes, *Proc. 7th IEEE ICTAI*, 388-391.
 """
 
-from typing import Any
-
 import numpy as np
 
 from featly.base import Problem, Ranking, keep_first
@@ -19,7 +17,6 @@ from featly.core.ordering import best_first
 from featly.core.tails import false_discovery_rates
 from featly.filters.counting import CountingRanker, rule_of
 from featly.kinds import CATEGORICAL
-from featly.schema import Schema
 
 __all__ = ["ChiSquared"]
 
@@ -100,21 +97,6 @@ class ChiSquared(CountingRanker):
     │ sex     ┆ 3    ┆ 0.0   │
     └─────────┴──────┴───────┘
     """
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
 
     def _rank(self, problem: Problem) -> Ranking:
         statistic, freedom = chi_squared(self._tables(problem), self.n_jobs)

@@ -8,14 +8,10 @@ Brown, G., Pocock, A., Zhao, M.-J. and Luján, M. (2012), Conditional likelihood
 unifying framework for information theoretic feature selection, *JMLR* 13, 27-66.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from featly.core.greedy import Criterion, PairInformation
 from featly.filters.greedy_information import GreedyInformation
-from featly.schema import Schema
 
 __all__ = ["CMI"]
 
@@ -104,25 +100,6 @@ class CMI(GreedyInformation):
     """
 
     _redundancy = False
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        max_steps: int = 100,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.max_steps = max_steps
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _criterion(self, terms: PairInformation) -> Criterion:
         return _Cmi(terms)

@@ -8,6 +8,7 @@ from featly.core.contingency import Tables
 from featly.core.discretise import CutRule
 from featly.core.information import ClassInformation, class_information
 from featly.errors import ParameterError
+from featly.schema import Schema
 
 __all__ = ["CountingRanker", "CountingSelector", "rule_of"]
 
@@ -50,6 +51,21 @@ class _Counting:
 
 class CountingRanker(_Counting, Ranker):
     """Base of the rankers that count levels; see :class:`InformationGain` for the parameters."""
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        discretizer: Any = "mdlp",
+        missing: str = "level",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.discretizer = discretizer
+        self.missing = missing
+        self.schema = schema
+        self.n_jobs = n_jobs
 
 
 class CountingSelector(_Counting, SubsetSelector):

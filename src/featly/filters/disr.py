@@ -8,14 +8,10 @@ Meyer, P. E. and Bontempi, G. (2006), On the use of variable complementarity for
 in cancer classification, *Applications of Evolutionary Computing*, 91-102.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from featly.core.greedy import Criterion, PairInformation
 from featly.filters.greedy_information import GreedyInformation
-from featly.schema import Schema
 
 __all__ = ["DISR"]
 
@@ -101,25 +97,6 @@ class DISR(GreedyInformation):
     │ dose again ┆ 4    ┆ 0.168     ┆ 0.168 │
     └────────────┴──────┴───────────┴───────┘
     """
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        max_steps: int = 100,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.max_steps = max_steps
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _criterion(self, terms: PairInformation) -> Criterion:
         return _Disr(terms)

@@ -1,6 +1,7 @@
 """What the greedy filters by mutual information have in common."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from featly.core.greedy import Criterion, PairInformation, forward
 from featly.errors import DataError, ParameterError
 from featly.filters.counting import CountingRanker
 from featly.progress import progress_bar
+from featly.schema import Schema
 
 __all__ = [
     "GreedyInformation",
@@ -28,6 +30,25 @@ class GreedyInformation(CountingRanker):
 
     _by_class: ClassVar[bool] = True  # whether I(f; y | s) is used ...
     _redundancy: ClassVar[bool] = True  # ... and I(f; s)
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        max_steps: int = 100,
+        discretizer: Any = "mdlp",
+        missing: str = "level",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.max_steps = max_steps
+        self.discretizer = discretizer
+        self.missing = missing
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _greedy(self) -> bool:
         return True

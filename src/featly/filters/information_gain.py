@@ -7,12 +7,9 @@ r"""How many bits a column tells about the class.
 Quinlan, J. R. (1986), Induction of decision trees, *Machine Learning* 1, 81-106.
 """
 
-from typing import Any
-
 from featly.base import Problem, Ranking, keep_first
 from featly.core.ordering import best_first
 from featly.filters.counting import CountingRanker
-from featly.schema import Schema
 
 __all__ = ["InformationGain"]
 
@@ -87,21 +84,6 @@ class InformationGain(CountingRanker):
     │ sex     ┆ 3    ┆ 0.0   │
     └─────────┴──────┴───────┘
     """
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
 
     def _rank(self, problem: Problem) -> Ranking:
         scores = self._information(problem).gain()

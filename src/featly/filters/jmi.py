@@ -10,14 +10,10 @@ Yang, H. H. and Moody, J. (1999), Data visualization and feature selection: new 
 nongaussian data, *Advances in Neural Information Processing Systems* 12, 687-693.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from featly.core.greedy import Criterion, PairInformation
 from featly.filters.greedy_information import GreedyInformation
-from featly.schema import Schema
 
 __all__ = ["JMI"]
 
@@ -110,25 +106,6 @@ class JMI(GreedyInformation):
     """
 
     _redundancy = False
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        max_steps: int = 100,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.max_steps = max_steps
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _criterion(self, terms: PairInformation) -> Criterion:
         return _Jmi(terms)

@@ -8,12 +8,9 @@ Lewis, D. D. (1992), Feature selection and feature extraction for text categoriz
 Natural Language*, 212-217.
 """
 
-from typing import Any
-
 from featly.base import Problem, Ranking, keep_first
 from featly.core.ordering import best_first
 from featly.filters.counting import CountingRanker
-from featly.schema import Schema
 
 __all__ = ["MIM"]
 
@@ -86,21 +83,6 @@ class MIM(CountingRanker):
     │ noise      ┆ 4    ┆ 0.0   │
     └────────────┴──────┴───────┘
     """
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
 
     def _rank(self, problem: Problem) -> Ranking:
         scores = self._information(problem).gain()

@@ -8,12 +8,9 @@ Press, W. H. et al. (1988), *Numerical Recipes in C*, section 14.4. (The book of
 prints it without the 2 as eq. 2.6.)
 """
 
-from typing import Any
-
 from featly.base import Problem, Ranking, keep_first
 from featly.core.ordering import best_first
 from featly.filters.counting import CountingRanker
-from featly.schema import Schema
 
 __all__ = ["SymmetricUncertainty"]
 
@@ -87,21 +84,6 @@ class SymmetricUncertainty(CountingRanker):
     │ sex     ┆ 3    ┆ 0.0   │
     └─────────┴──────┴───────┘
     """
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
 
     def _rank(self, problem: Problem) -> Ranking:
         scores = self._information(problem).uncertainty()
