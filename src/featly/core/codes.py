@@ -132,6 +132,10 @@ class WholeCodes(Codes):
 
     def block(self, low: int, high: int) -> npt.NDArray[Any]:
         """A tile, turned and shifted."""
+        if self.values.itemsize > 1 and self.values.flags.c_contiguous:
+            codes = np.empty((high - low, self.n_rows), np.uint8)
+            _turn(self.values, self.low, low, codes)
+            return codes
         return self._code(self.values[:, low:high], self.low[low:high])
 
     def take(self, features: IntArray) -> npt.NDArray[Any]:
@@ -354,6 +358,17 @@ def _count_rows(raw, order, ends, first, most, lo, hi, start, counts):
                     counts[base + (level + 1) * n_groups + c] += lanes[level, j]
                     counts[last] -= lanes[level, j]
         begin = ends[c]
+
+
+@kernel
+def _turn(values, low, begin, codes):
+    """Codes of columns from `begin` on, of row-major numbers; as many at a time as lie near."""
+    width, n = codes.shape
+    for first in range(0, width, 64):
+        last = min(first + 64, width)
+        for i in range(n):
+            for j in range(first, last):
+                codes[j, i] = np.uint8(np.int64(values[i, begin + j]) - low[begin + j] + 1)
 
 
 @kernel

@@ -140,6 +140,26 @@ def check_ranking_is_consistent(estimator: Any) -> None:
     assert sum(frame["selected"]) == fitted.support_.sum() == p // 2
 
 
+@_check
+def check_subset_is_consistent(estimator: Any) -> None:
+    """`order_`, `support_` and `table()` of a subset agree; columns to keep are in it, first."""
+    if isinstance(estimator, Ranker):
+        return
+    table = example(estimator)
+    for keep in ([], [table.names[-1], table.names[0]]):
+        fitted = _fit(estimator, table, schema=Schema(keep=keep))
+        chosen = fitted.order_.tolist()
+        assert 1 <= len(set(chosen)) == len(chosen), "a column is chosen twice, or none is"
+        assert sorted(chosen) == np.flatnonzero(fitted.support_).tolist()
+        assert set(_names(fitted, table)[: len(keep)]) == set(keep), "columns to keep are not first"
+        frame = fitted.table()
+        assert len(frame) == len(table.names)
+        assert list(frame["feature"])[: len(chosen)] == _names(fitted, table)
+        assert list(frame["selected"]) == [k < len(chosen) for k in range(len(table.names))]
+        names = fitted.get_feature_names_out().tolist()
+        assert names == [name for name in table.names if name in _names(fitted, table)]
+
+
 @_ranker_check
 def check_order_independent_of_count(estimator: Any) -> None:
     """`order_[:k]` does not depend on `n_features_to_select`, nor does choosing anew need a fit."""
