@@ -14,6 +14,7 @@ import numpy as np
 from featly.base import Problem, Ranking, keep_first
 from featly.core.contingency import chi2_tail, chi_squared
 from featly.core.ordering import best_first
+from featly.core.parallel import run_blocks, split
 from featly.core.tails import false_discovery_rates
 from featly.filters.counting import CountingRanker, rule_of
 from featly.kinds import CATEGORICAL
@@ -105,8 +106,13 @@ class ChiSquared(CountingRanker):
         tested = (problem.columns.kinds == CATEGORICAL) | (not by_class)
         p, q = np.full((2, len(statistic)), np.nan)
         if tested.any():
-            p[tested] = chi2_tail(statistic[tested], freedom[tested])[0]
-            q[tested] = false_discovery_rates(p[tested], np.argsort(p[tested], kind="stable"))
+            known, free = statistic[tested], freedom[tested]
+
+            def tail(block: tuple[int, int]) -> np.ndarray:
+                return chi2_tail(known[slice(*block)], free[slice(*block)])[0]
+
+            found = np.concatenate(run_blocks(tail, split(len(known), 8192), self.n_jobs))
+            p[tested], q[tested] = found, false_discovery_rates(found, np.argsort(found))
         return Ranking(
             order=keep_first(order, problem.columns.keep),
             scores=statistic,
