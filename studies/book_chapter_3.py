@@ -55,8 +55,8 @@ from studies.book_tables import (
     WHERE,
 )
 
-DRAWS = 19  # of so many, another lies in their range with 90% probability
-MADELON_DRAWS = 3  # they take long
+DRAWS = 39  # of so many, another lies in their range with 95% probability
+MADELON_DRAWS = 5  # they take long
 NOISE = (0, 2, 6, 10, 15, 20)
 SD_SIZES = {4020: [2, 20], 4040: [4, 20], 4060: [6, 20]}
 PLAIN = {
