@@ -205,3 +205,24 @@ def test_the_missing_value_of_pandas_is_missing_in_a_target():
         FTest().fit(np.arange(4.0)[:, None], y)
     with pytest.raises(DataError, match=r"y is missing \(NaN\) in row 1"):
         FTest().fit(np.arange(4.0)[:, None], ["a", pd.NA, "b", "a"])
+
+
+@pytest.mark.parametrize("n_texts", [1, 3, 16, 17, 40, 300])
+def test_columns_that_share_their_categories_are_coded_as_their_texts(n_texts):
+    """Physical codes go by first appearance, anywhere; ranks of the texts must come out."""
+    rng = np.random.default_rng(n_texts)
+    texts = [f"t{k}" for k in rng.permutation(n_texts)]
+    rows = 3 * n_texts + 7
+    columns = {f"c{j}": rng.choice([*texts[: 1 + j * n_texts // 4], None], rows) for j in range(5)}
+    columns["empty"] = np.full(rows, None)
+    columns["full"] = rng.permutation(np.resize(texts, rows))
+    as_text = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    shared = as_text.select(pl.all().cast(pl.Categorical))
+    every = range(len(columns))
+    expected, sizes = open_table(as_text).codes(every)
+    found, found_sizes = open_table(shared).codes(every)
+    assert np.array_equal(found, expected)
+    assert found.dtype == expected.dtype
+    assert found_sizes.tolist() == sizes.tolist()
+    some = [5, 2, 6]
+    assert np.array_equal(open_table(shared).codes(some)[0], expected[some])

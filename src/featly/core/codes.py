@@ -16,7 +16,16 @@ from featly.core.contingency import Tables
 from featly.core.jit import kernel
 from featly.core.parallel import run_blocks, split
 
-__all__ = ["Codes", "DenseCodes", "SparseCodes", "WholeCodes", "spread"]
+__all__ = [
+    "Codes",
+    "DenseCodes",
+    "SomeCodes",
+    "SparseCodes",
+    "WholeCodes",
+    "chosen",
+    "gathered",
+    "spread",
+]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -24,6 +33,7 @@ IntArray = npt.NDArray[np.int64]
 
 COLUMN_BLOCK = 4096
 ROW_BLOCK = 8192
+HELD = 1 << 28  # bytes of codes that are copied so as to lie together
 FEW = 12  # up to so many levels, comparing bytes with each of them beats a histogram
 CHUNK = 248  # rows that a counter of one byte can hold, a multiple of 8
 
@@ -219,6 +229,54 @@ class SparseCodes(Codes):
 
         run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
+
+
+class SomeCodes(Codes):
+    """Some columns of others, fetched when they are asked for."""
+
+    def __init__(self, codes: Codes, features: IntArray) -> None:
+        self.codes, self.features = codes, features
+        self.n_rows, self.n_features = codes.n_rows, len(features)
+        self.n_levels, self.dtype = codes.n_levels[features], codes.dtype
+        self.n_jobs = codes.n_jobs
+
+    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+        """A range of them."""
+        return self.codes.take(self.features[low:high])
+
+    def take(self, features: IntArray) -> npt.NDArray[Any]:
+        """Some of them."""
+        return self.codes.take(self.features[features])
+
+
+def gathered(codes: Codes, features: IntArray) -> Codes:
+    """Some columns, copied so as to lie together where that does not take too much memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.codes import DenseCodes, gathered
+    >>> codes = DenseCodes(np.array([[1, 1], [1, 2], [2, 1]], np.uint8), np.array([1, 2, 2]))
+    >>> gathered(codes, np.array([2, 1])).block(0, 2).tolist()
+    [[2, 1], [1, 2]]
+    """
+    some = chosen(codes, features)
+    size = some.n_features * some.n_rows * some.dtype.itemsize
+    if isinstance(some, DenseCodes) or size > HELD:
+        return some
+    matrix = np.empty((some.n_features, some.n_rows), some.dtype)
+
+    def copy(block: tuple[int, int]) -> None:
+        matrix[slice(*block)] = some.block(*block)
+
+    run_blocks(copy, split(some.n_features, COLUMN_BLOCK), some.n_jobs)
+    return DenseCodes(matrix, some.n_levels, some.n_jobs)
+
+
+def chosen(codes: Codes, features: IntArray) -> Codes:
+    """Some columns where they lie; the codes themselves where these are all, in order."""
+    same = np.array_equal(features, np.arange(codes.n_features))
+    return codes if same else SomeCodes(codes, features)
 
 
 def table_starts(n_levels: IntArray, n_groups: int) -> IntArray:

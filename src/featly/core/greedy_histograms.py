@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.core.bitplanes import NOISE, Other, settle
+from featly.core.information import xlogx
 from featly.core.jit import kernel
 from featly.core.parallel import run_blocks, split
 
@@ -161,11 +162,6 @@ def _count(
 
 
 @kernel
-def _xlogx(x):
-    return x * np.log2(x) if x > 0 else 0.0
-
-
-@kernel
 def _count_spread(
     codes, n_levels, classes, n_classes, other, factor, lo, hi, redundancy, conditional
 ):
@@ -228,10 +224,10 @@ def _informations(counts, n_mine, n_others, n_classes, factor):
             cell = 0.0
             for c in range(n_classes):
                 cell += counts[i, j, c]
-                by_class += _xlogx(counts[i, j, c])
-            cells += _xlogx(cell)
+                by_class += xlogx(counts[i, j, c])
+            cells += xlogx(cell)
             size += cell
-        mine += _xlogx(size)
+        mine += xlogx(size)
         whole += size
     for j in range(1, n_others):
         size = 0.0
@@ -239,10 +235,10 @@ def _informations(counts, n_mine, n_others, n_classes, factor):
             cell = 0.0
             for i in range(1, n_mine):
                 cell += counts[i, j, c]
-            others_by_class += _xlogx(cell)
+            others_by_class += xlogx(cell)
             size += cell
-        others += _xlogx(size)
-    redundancy = cells + _xlogx(whole) - mine - others
+        others += xlogx(size)
+    redundancy = cells + xlogx(whole) - mine - others
     conditional = by_class + others - cells - others_by_class
     return _units(redundancy, factor), _units(conditional, factor)
 
@@ -270,11 +266,11 @@ def _class_information(mine, counts, n_mine, n_others, factor):
             cell = counts[i, 0, c] + share * counts[0, 0, c]
             for j in range(1, n_others):
                 cell += counts[i, j, c] + share * counts[0, j, c]
-            cells += _xlogx(cell)
+            cells += xlogx(cell)
             classes[c] += cell
             size += cell
-        levels += _xlogx(size)
-    total = cells + _xlogx(n) - levels
+        levels += xlogx(size)
+    total = cells + xlogx(n) - levels
     for c in range(n_classes):
-        total -= _xlogx(classes[c])
+        total -= xlogx(classes[c])
     return _units(total, factor)

@@ -23,7 +23,7 @@ from featly.core.contingency import Tables
 from featly.core.jit import kernel
 from featly.core.parallel import run_blocks, split
 
-__all__ = ["ClassInformation", "FixedPoint", "class_information", "settled"]
+__all__ = ["ClassInformation", "FixedPoint", "class_information", "settled", "xlogx"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -191,7 +191,8 @@ def _whole(counts, start, n_classes, table, lo, hi, out):
 
 
 @kernel
-def _xlogx(x):
+def xlogx(x):
+    """x log2 x of a count that need not be whole."""
     return x * np.log2(x) if x > 0 else 0.0
 
 
@@ -211,13 +212,13 @@ def _spread(counts, start, n_classes, lo, hi, out):
                 k = counts[base + i * n_classes + c]
                 size += k
                 classes[c] += k
-                cells += _xlogx(k)
+                cells += xlogx(k)
             n += size
-            levels += _xlogx(size)
+            levels += xlogx(size)
         by_class = 0.0
         for c in range(n_classes):
-            by_class += _xlogx(classes[c])
-        whole = _xlogx(n)
+            by_class += xlogx(classes[c])
+        whole = xlogx(n)
         found = whole + cells - levels - by_class
         out[0, f] = found if found > 1e-11 * whole else 0.0
         out[1, f] = max(0.0, whole - levels)

@@ -13,13 +13,10 @@ what a gap is expected to differ comes from a table ``expected[column, class of 
 Rows are sorted by class.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from featly.core.jit import kernel, lane_kernel
+from featly.core.popcount import ones
 
 __all__ = [
     "code_extents",
@@ -44,16 +41,6 @@ __all__ = [
 # mypy: disable-error-code="no-untyped-def"
 
 PANEL = 64  # rows that are compared with a strip of rows while both are in the cache
-
-
-@intrinsic
-def ones(typing_context: Any, word: Any) -> Any:
-    """The number of ones of a uint64: one instruction, several words at once where there are."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
 
 
 # ---- reading --------------------------------------------------------------------------------

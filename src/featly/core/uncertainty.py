@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
-from numba.extending import intrinsic
 
-from featly.core.codes import FEW, Codes, DenseCodes
+from featly.core.codes import FEW, HELD, Codes, SomeCodes, chosen, gathered
 from featly.core.contingency import Tables
-from featly.core.information import FixedPoint, class_information, settled
+from featly.core.information import FixedPoint, class_information, settled, xlogx
 from featly.core.jit import kernel
 from featly.core.parallel import run_blocks, split
+from featly.core.popcount import ones
 
-__all__ = ["Pairs", "gathered", "uncertainty"]
+__all__ = ["Pairs", "uncertainty"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -33,7 +32,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 GRID = 2.0**36
-HELD = 1 << 28  # bytes of codes that are copied so as to lie together
 CELLS = 1 << 22  # of tables that are made at a time
 BLOCK = 1024  # columns
 PLANE_BLOCK = 8192
@@ -73,7 +71,7 @@ def uncertainty(
     found = np.empty(codes.n_features)
     for low, high in _runs(cells):
         whole = high - low == codes.n_features
-        part = codes if whole else Chosen(codes, np.arange(low, high))
+        part = codes if whole else SomeCodes(codes, np.arange(low, high))
         tables = part.tables(groups, n_groups + 1)
         if spread:
             found[low:high] = _by_shares(tables, codes.n_jobs)
@@ -92,55 +90,6 @@ def _runs(cells: IntArray) -> list[tuple[int, int]]:
     run = (np.cumsum(cells) - cells) // CELLS
     edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(cells)]
     return list(itertools.pairwise(edges))
-
-
-class Chosen(Codes):
-    """Some columns of others, fetched when they are asked for."""
-
-    def __init__(self, codes: Codes, features: IntArray) -> None:
-        self.codes, self.features = codes, features
-        self.n_rows, self.n_features = codes.n_rows, len(features)
-        self.n_levels, self.dtype = codes.n_levels[features], codes.dtype
-        self.n_jobs = codes.n_jobs
-
-    def block(self, low: int, high: int) -> npt.NDArray[Any]:
-        """A range of them."""
-        return self.codes.take(self.features[low:high])
-
-    def take(self, features: IntArray) -> npt.NDArray[Any]:
-        """Some of them."""
-        return self.codes.take(self.features[features])
-
-
-def gathered(codes: Codes, features: IntArray) -> Codes:
-    """Some columns, copied so as to lie together where that does not take too much memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from featly.core.codes import DenseCodes
-    >>> from featly.core.uncertainty import gathered
-    >>> codes = DenseCodes(np.array([[1, 1], [1, 2], [2, 1]], np.uint8), np.array([1, 2, 2]))
-    >>> gathered(codes, np.array([2, 1])).block(0, 2).tolist()
-    [[2, 1], [1, 2]]
-    """
-    chosen = _chosen(codes, features)
-    if isinstance(chosen, DenseCodes):
-        return chosen
-    if chosen.n_features * chosen.n_rows * chosen.dtype.itemsize > HELD:
-        return chosen
-    matrix = np.empty((chosen.n_features, chosen.n_rows), chosen.dtype)
-
-    def copy(block: tuple[int, int]) -> None:
-        matrix[slice(*block)] = chosen.block(*block)
-
-    run_blocks(copy, split(chosen.n_features, BLOCK), chosen.n_jobs)
-    return DenseCodes(matrix, chosen.n_levels, chosen.n_jobs)
-
-
-def _chosen(codes: Codes, features: IntArray) -> Codes:
-    same = np.array_equal(features, np.arange(codes.n_features))
-    return codes if same else Chosen(codes, features)
 
 
 class Pairs:
@@ -166,7 +115,7 @@ class Pairs:
     """
 
     def __init__(self, codes: Codes, features: IntArray, *, spread: bool = False) -> None:
-        self.codes, self.spread = _chosen(codes, features), spread
+        self.codes, self.spread = chosen(codes, features), spread
         self._known: dict[int, FloatArray] = {}
         n_levels = self.codes.n_levels
         few = n_levels.max(initial=0) < FEW and (n_levels + 1).sum() * codes.n_rows <= 8 * HELD
@@ -234,16 +183,6 @@ class Planes:
         return out
 
 
-@intrinsic
-def _ones(typing: Any, word: Any) -> Any:
-    """How many bits of a uint64 are set."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
 @kernel
 def _pack(codes, most):
     """Planes of the levels that occur, their sizes, and their number; negative with a gap."""
@@ -290,7 +229,7 @@ def _and(bits, start, sizes, entropy, table, f, lo, hi, out):
             for a in range(high - low - 1):
                 total = np.uint64(0)
                 for w in range(n_words):
-                    total += _ones(bits[plane, w] & bits[low + a, w])
+                    total += ones(bits[plane, w] & bits[low + a, w])
                 count = np.int64(total)
                 left[a] -= count
                 rest -= count
@@ -376,11 +315,6 @@ def _by_shares(tables: Tables, n_jobs: int | None) -> FloatArray:
 
 
 @kernel
-def _xlogx(x):
-    return x * np.log2(x) if x > 0.0 else 0.0
-
-
-@kernel
 def _shared(counts, start, n_groups, lo, hi, out):
     columns = np.empty(n_groups)
     spread_columns = np.empty(n_groups)
@@ -409,14 +343,14 @@ def _shared(counts, start, n_groups, lo, hi, out):
                 found = cell[i, j] * (1.0 + both)
                 found += row_share * cell[0, j]
                 found += columns[j] / (n - columns[0]) * cell[i, 0]
-                cells += _xlogx(found)
+                cells += xlogx(found)
                 spread_row += found
                 spread_columns[j] += found
-            levels += _xlogx(spread_row)
+            levels += xlogx(spread_row)
             total += spread_row
         for j in range(1, n_groups):
-            by_group += _xlogx(spread_columns[j])
-        whole = _xlogx(total)
+            by_group += xlogx(spread_columns[j])
+        whole = xlogx(total)
         mutual = whole + cells - levels - by_group
         entropies = 2.0 * whole - levels - by_group
         if mutual > 1e-11 * whole and entropies > 0.0:

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.base import Problem, Selection, interrupted
-from featly.core.codes import Codes
+from featly.core.codes import Codes, gathered
 from featly.core.consistency import Groups
 from featly.core.ordering import best_first as falling
 from featly.core.parallel import run_blocks, split
 from featly.core.search import Found, best_first, greedy_forward
-from featly.core.uncertainty import gathered, uncertainty
+from featly.core.uncertainty import uncertainty
 from featly.errors import ParameterError
 from featly.filters.cfs import check_count
 from featly.filters.counting import CountingSelector, rule_of

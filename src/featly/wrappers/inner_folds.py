@@ -14,6 +14,7 @@ Kohavi, R. and John, G. H. (1997), Wrappers for feature subset selection, *Artif
 """
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -103,7 +104,7 @@ def log_priors(y: IntArray, n_classes: int, fold: IntArray) -> FloatArray:
     return priors
 
 
-class Trials:
+class Trials(ABC):
     """Scores of sets of columns.
 
     Parameters
@@ -131,17 +132,17 @@ class Trials:
         """Whether any row can be tested; if none, every score is 0."""
         return bool(self._tested.any())
 
+    @abstractmethod
     def score(self, columns: IntArray) -> float:
         """Of one set."""
-        raise NotImplementedError
 
+    @abstractmethod
     def with_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
         """Scores of some columns with each of several units of columns added."""
-        raise NotImplementedError
 
+    @abstractmethod
     def without_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
         """Scores of some columns with each of several units of them removed."""
-        raise NotImplementedError
 
     def _rates(self, right: FloatArray) -> FloatArray:
         """Scores from ``right[..., class]``, the rows of each class that are right."""
