@@ -61,6 +61,22 @@ def test_integers_as_they_lie(dtype, n_rows, order, spans):
     assert [tables.table(f).tolist() for f in range(6)] == naive(matrix, codes.n_levels, y, 3)
 
 
+def test_a_counter_of_one_byte_does_not_run_over():
+    values = np.zeros((1000, 3), np.uint8)
+    values[0], values[:, 2] = 2, 1
+    y = (np.arange(1000) >= 990).astype(np.int64)
+    codes = whole_codes(DenseSource(values))
+    tables = codes.tables(y, 2)
+    assert [tables.table(f).tolist() for f in range(3)] == naive(
+        codes.block(0, 3), codes.n_levels, y, 2
+    )
+    turned = DenseCodes(codes.block(0, 3), codes.n_levels).tables(y, 2)
+    assert np.array_equal(turned.counts, tables.counts)
+    many = np.ones((1, 64 * 300), np.uint8)  # more rounds than a lane holds
+    alone = DenseCodes(many, np.array([2])).tables(np.zeros(many.shape[1], np.int64), 1)
+    assert alone.table(0).tolist() == [[0], [many.shape[1]], [0]]
+
+
 @given(data=st.data())
 def test_sparse_codes_count_as_dense_ones(data):
     n, p = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 6))
