@@ -216,7 +216,10 @@ def test_columns_that_share_their_categories_are_coded_as_their_texts(n_texts):
     columns = {f"c{j}": rng.choice([*texts[: 1 + j * n_texts // 4], None], rows) for j in range(5)}
     columns["empty"] = np.full(rows, None)
     columns["full"] = rng.permutation(np.resize(texts, rows))
-    as_text = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    as_text = pl.DataFrame(
+        {name: values.tolist() for name, values in columns.items()},
+        schema=dict.fromkeys(columns, pl.String),
+    )
     shared = as_text.select(pl.all().cast(pl.Categorical))
     every = range(len(columns))
     expected, sizes = open_table(as_text).codes(every)
