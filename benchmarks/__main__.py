@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from benchmarks import (
+    arom,
     clinical,
     counting,
     discretise,
@@ -32,6 +33,7 @@ are compared with the latter.
 
 CASES = {
     **svm_rfe.CASES,
+    **arom.CASES,
     **f_test.CASES,
     **counting.CASES,
     **greedy.CASES,

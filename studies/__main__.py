@@ -14,7 +14,16 @@ from typing import Any
 from featly.study import Results, Study
 
 FOLDER = Path(__file__).parent
-NAMES = ("book-chapter-3", "book-chapter-3-wrapper", "heterogeneous", "heterogeneous-learners")
+NAMES = (
+    "book-chapter-3",
+    "book-chapter-3-wrapper",
+    "heterogeneous",
+    "heterogeneous-learners",
+    "prior",
+    "prior-all-rows",
+    "prior-norms",
+    "prior-partition",
+)
 LEFT_OUT = ("names", "kinds", "roles")  # of the datasets: long, and made anew from the seed
 
 

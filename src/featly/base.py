@@ -169,6 +169,9 @@ class _Selector(SelectorMixin, BaseEstimator):
         if unused:
             told = f"{name} does not use {' and '.join(unused)} of the schema"
             warnings.warn(told, SchemaWarning, stacklevel=4)  # the caller of fit
+        elif columns.prior is not None and 1 < columns.prior.min() == columns.prior.max():
+            told = f"prior is {columns.prior[0]:g} for every column, so it favours none"
+            warnings.warn(told, SchemaWarning, stacklevel=4)
         for code, kind in enumerate(KINDS):
             if kind in self._kinds or not (columns.kinds == code).any():
                 continue

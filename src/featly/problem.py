@@ -12,7 +12,7 @@ from featly.core.discretise import CutRule, cut_codes, cut_sparse, learn_cuts
 from featly.core.parallel import run_blocks
 from featly.core.sources import CSCSource, DenseSource, Moments, Source
 from featly.core.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
-from featly.errors import DataError, ParameterError
+from featly.errors import DataError, ParameterError, SchemaError
 from featly.frames import absent, values_of
 from featly.kinds import CATEGORICAL, KINDS
 from featly.registry import methods_that, suggested
@@ -58,6 +58,25 @@ class Problem:
         if complete_for is not None:
             self._require_complete(found, complete_for, instead)
         return found
+
+    def prior(self, method: str, most: float = np.inf) -> np.ndarray | None:
+        """How much more than the least favoured column each is believed to matter.
+
+        None where the schema favours no column over another, so that such a prior changes no bit.
+        A prior above `most` is an error: `method` cannot tell columns apart beside it.
+        """
+        given = self.columns.prior
+        if given is None or given.max() == given.min():
+            return None
+        relative = given / given.min()
+        if relative.max() > most:
+            j = int(relative.argmax())
+            raise SchemaError(
+                f"prior of {self.columns.names[j]!r} is {given[j]:g}, {relative[j]:g} times that "
+                f"of other columns: {method} takes up to {most:g}, beyond which all others are "
+                "lost in rounding. Give less, or `keep` the column to have it for certain"
+            )
+        return relative
 
     def coded(self, rule: CutRule | None, n_jobs: int | None = None) -> Codes:
         """The columns as codes: numbers cut by a rule, or, without one, levels as they stand."""

@@ -105,7 +105,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p; n p log n to cut numbers",
     ),
     "gain-ratio": Method(
@@ -117,7 +117,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p; n p log n to cut numbers",
     ),
     "symmetric-uncertainty": Method(
@@ -129,7 +129,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p; n p log n to cut numbers",
     ),
     "signal-to-noise": Method(
@@ -141,7 +141,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p, one pass",
     ),
     "mim": Method(
@@ -153,7 +153,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p",
     ),
     "mifs": Method(
@@ -165,7 +165,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p levels / 64 a step",
     ),
     "mrmr": Method(
@@ -177,7 +177,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p levels / 64 a step",
     ),
     "jmi": Method(
@@ -189,7 +189,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p levels / 64 a step",
     ),
     "cmi": Method(
@@ -201,7 +201,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p levels / 64 a step",
     ),
     "cmim": Method(
@@ -213,7 +213,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p levels / 64 a step",
     ),
     "icap": Method(
@@ -225,7 +225,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p levels / 64 a step",
     ),
     "disr": Method(
@@ -237,7 +237,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p levels / 64 a step",
     ),
     "information-criterion": Method(
@@ -249,7 +249,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p levels / 64 a step",
     ),
     "monotone-dependence": Method(
@@ -261,7 +261,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n p log n; n² p a step",
     ),
     "relief": Method(
@@ -273,7 +273,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n² p",
     ),
     "relieff": Method(
@@ -285,7 +285,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n² p",
     ),
     "multisurf": Method(
@@ -297,7 +297,7 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=True,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n² p",
     ),
     "cfs": Method(
@@ -357,7 +357,7 @@ METHODS: dict[str, Method] = {
         missing=False,
         sparse=True,
         many_classes=False,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n² p, + n² a round; n p² a round where n is much larger",
     ),
     "mkl-rfe": Method(
@@ -369,8 +369,20 @@ METHODS: dict[str, Method] = {
         missing=True,
         sparse=True,
         many_classes=False,
-        uses=("keep",),
+        uses=("keep", "prior"),
         cost="n² p, some ten times a round",
+    ),
+    "arom": Method(
+        path="featly.embedded.arom:AROM",
+        family="embedded",
+        tier="stable",
+        summary="few weights by rescaling a linear machine, with a prior on columns",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=False,
+        sparse=True,
+        many_classes=False,
+        uses=("keep", "prior"),
+        cost="n^2 p per iteration",
     ),
     "forest": Method(
         path="featly.embedded.forest_ranker:ForestRanker",

@@ -2,24 +2,25 @@
 
 import difflib
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
-from featly.errors import DataError, SchemaError
+from featly.errors import DataError, ParameterError, SchemaError
 from featly.frames import (
     ArrayTable,
     DefaultNames,
     Table,
-    frame_of,
+    is_frame,
     library_of,
     open_table,
     refuse_shapes,
 )
-from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS
+from featly.kinds import CONTINUOUS, KINDS
+from featly.schema_report import SchemaReport, report_on
 
 __all__ = ["Columns", "Schema", "SchemaReport"]
 
@@ -147,6 +148,89 @@ class Schema:
                 raise SchemaError(f"a schema has no part {part!r}{_nearest(str(part), known)}")
         return cls(**schema)
 
+    @classmethod
+    def prior_from(
+        cls,
+        ranking: Any,
+        top: int = 50,
+        weight: float = 10.0,
+        *,
+        columns: Any = None,
+        graded: bool = False,
+    ) -> "Schema":
+        r"""A prior for one table from a ranking on another: its best columns are favoured.
+
+        All `top` best columns get the same weight, as in the paper; or, `graded`, the r-th of
+        them gets
+
+        .. math::
+
+            \beta_r = w^{1 - (r - 1) / t}, \qquad r = 1, \dots, t,
+
+        which falls from the weight w to 1 just past the t best.
+
+        Parameters
+        ----------
+        ranking : fitted ranker or subset selector, frame, or list of names
+            A frame is what ``table()`` returns, in any library: columns `feature` and `rank`, or
+            `feature` and `selected`. A list names columns, best first.
+        top : int, default=50
+            How many columns are favoured.
+        weight : float, default=10.0
+            How much more than others they are believed to matter.
+        columns : list of names, frame, array or TableFile, optional
+            The other table, or what its columns are called: the `top` best of those that it has
+            are favoured. Without it, names are taken as they are, and one that the other table
+            has not is an error when the schema is applied.
+        graded : bool, default=False
+            Whether the weight falls with the rank.
+
+        Returns
+        -------
+        Schema
+            With `prior` alone; ``dataclasses.replace`` adds what else is known.
+
+        References
+        ----------
+        Helleputte, T. and Dupont, P. (2009), Partially supervised feature selection with
+        regularized linear models, *ICML*, 409-416, section 4.4, where 50 columns are favoured by
+        10.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from featly import FTest, Schema
+        >>> old = pl.DataFrame({"age": [50, 61, 47, 70], "TFRC": [1, 5, 2, 6], "lab": [1, 1, 2, 2]})
+        >>> ranker = FTest().fit(old, ["well", "ill", "well", "ill"])
+        >>> schema = Schema.prior_from(ranker, top=2, columns=["TFRC", "LDHA", "lab", "age"])
+        >>> schema
+        Schema(prior={'TFRC': 10.0, 'age': 10.0})
+
+        With other things that are known:
+
+        >>> from dataclasses import replace
+        >>> replace(schema, keep=["LDHA"])
+        Schema(keep=['LDHA'], prior={'TFRC': 10.0, 'age': 10.0})
+        """
+        if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
+            raise ParameterError(f"top={top!r}: give how many columns to favour, at least 1")
+        number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+        if not number or not math.isfinite(weight) or weight < 1:
+            raise ParameterError(f"weight={weight!r}: a prior is a finite number of at least 1")
+        names = _best_first(ranking)
+        if columns is not None:
+            known = _names_of(columns)
+            shared = set(known)
+            found = [name for name in names if name in shared]
+            if not found:
+                raise SchemaError(
+                    f"none of the {len(names)} ranked columns ({_some(names)}) is a column of the "
+                    f"table ({_some(known)}): are they called by other names there?"
+                )
+            names = found
+        falls = [1 - r / int(top) if graded else 1.0 for r in range(min(int(top), len(names)))]
+        return cls(prior={n: float(weight) ** fall for n, fall in zip(names, falls, strict=False)})
+
     def resolve(self, names: "list[str] | DefaultNames", inferred: Any) -> "Columns":
         """Apply this schema to a table with these column names and kinds by dtype."""
         place: dict[str, int] = {}
@@ -164,7 +248,7 @@ class Schema:
                 if found is None:
                     raise SchemaError(
                         f"{part} names {column!r}, which is not a column"
-                        f"{_nearest(column, list(names))}"
+                        f"{_nearest(column, names[:])}"
                     )
                 return found
             if not 0 <= column < len(names):
@@ -239,13 +323,20 @@ class Schema:
         """
         refuse_shapes(X)
         library = library_of(X)
-        if library is None:
+        if library is not None:
+            table = open_table(X)
+        else:
             X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
             if X.ndim != 2:
                 raise DataError(f"X has {X.ndim} dimensions, where a table has 2")
-            numeric = X.dtype.kind not in "OUST"
-            return _describe(self, ArrayTable(X) if numeric else open_table(X), None)
-        return _describe(self, open_table(X), library)
+            table = ArrayTable(X) if X.dtype.kind not in "OUST" else open_table(X)
+        kinds = self.resolve(table.names, table.kinds()).kinds
+        declared = {
+            name if isinstance(name, str) else table.names[name]
+            for kind in KINDS
+            for name in getattr(self, kind)
+        }
+        return report_on(table, kinds, declared, library)
 
 
 @dataclass(frozen=True)
@@ -272,196 +363,88 @@ class Columns:
         return [part for part, present in parts.items() if present]
 
 
-@dataclass(frozen=True)
-class SchemaReport:
-    """How a schema reads a table: what :meth:`featly.Schema.describe` returns.
-
-    Attributes
-    ----------
-    n_rows : int
-    names, kinds : list of str
-        Name and kind of every column.
-    n_missing, n_distinct : list of int
-        Missing cells of every column, and different values among the others.
-    remarks : dict
-        What looks wrong, by column name; columns that look right are absent.
-    library : str or None
-        The frame library of the table.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> report = Schema().describe(pl.DataFrame({"site": ["north", "north"], "age": [50, 61]}))
-    >>> report.remarks
-    {'site': "constant ('north'); it cannot tell rows apart"}
-    """
-
-    n_rows: int
-    names: list[str]
-    kinds: list[str]
-    n_missing: list[int]
-    n_distinct: list[int]
-    remarks: dict[str, str]
-    library: str | None = None
-
-    def table(self) -> Any:
-        """One row a column: name, kind, missing and distinct values, remark."""
-        return frame_of(
-            {
-                "column": self.names,
-                "kind": self.kinds,
-                "missing": self.n_missing,
-                "distinct": self.n_distinct,
-                "remark": [self.remarks.get(name, "") for name in self.names],
-            },
-            self.library,
-        )
-
-    def __str__(self) -> str:
-        counts = [f"{self.kinds.count(kind)} {kind}" for kind in KINDS if kind in self.kinds]
-        lines = [f"{self.n_rows} rows, {len(self.names)} columns: {', '.join(counts)}"]
-        missing = sum(1 for count in self.n_missing if count)
-        if missing:
-            lines.append(f"{missing} column{'s have' if missing > 1 else ' has'} missing values")
-        alike: dict[str, list[str]] = {}
-        for name, remark in self.remarks.items():
-            alike.setdefault(_in_general(remark), []).append(name)
-        for remark, names in alike.items():
-            if len(names) <= 3:
-                lines += [f"{name}: {self.remarks[name]}" for name in names]
-            else:
-                own = {self.remarks[name] for name in names}
-                told = own.pop() if len(own) == 1 else remark
-                lines.append(f"{len(names)} columns ({', '.join(names[:3])}, ...): {told}")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(str(self))}</pre>"
-
-
-def _in_general(remark: str) -> str:
-    """A remark without what is special about one column, so that many can share it."""
-    return re.sub(r"^\d+ whole", "few whole", re.sub(r" \(.*?\)(?=;)| '.*?'", "", remark))
-
-
 def _nearest(name: str, known: list[str]) -> str:
     found = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-FEW_LEVELS = 10
-BLOCK = 256  # columns of numbers that are read together
-ID_WORDS = ("id", "identifier", "uuid", "key", "index", "patient_id", "sample", "sample_id", "name")
+# ---- names, best first ---------------------------------------------------------------------------
+def _best_first(ranking: Any) -> list[str]:
+    """The names of a ranking: an estimator with a table, that table, or a list."""
+    if not _is_table(ranking) and callable(getattr(ranking, "table", None)):
+        ranking = ranking.table()
+    table = open_table(ranking) if _is_table(ranking) else None
+    names = _listed("ranking", ranking) if table is None else _from_table(table)
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise SchemaError(f"the ranking names {name!r} twice")
+        seen.add(name)
+    if not names:
+        raise SchemaError("the ranking names no column")
+    return names
 
 
-def _describe(schema: Schema, table: Table, library: str | None) -> SchemaReport:
-    inferred = table.kinds()
-    columns = schema.resolve(table.names, inferred)
-    declared = {
-        name if isinstance(name, str) else table.names[name]
-        for kind in KINDS
-        for name in getattr(schema, kind)
-    }
-    n_missing, n_distinct, remarks = [], [], {}
-    for j, (levels, gaps) in enumerate(_levels(table, inferred)):
-        name = table.names[j]
-        n_missing.append(gaps)
-        n_distinct.append(len(levels))
-        remark = _remark(
-            name,
-            inferred[j],
-            levels,
-            table.n_rows - gaps,
-            declared=name in declared,
-            category=table.declared(j),
+def _is_table(X: Any) -> bool:
+    """Whether X is a frame; one column of a frame is a list."""
+    return is_frame(X) and len(getattr(X, "shape", ())) == 2
+
+
+def _from_table(table: Table) -> list[str]:
+    """From what ``table()`` returns, or from what was read back from a file of it."""
+    at = {name: position for position, name in enumerate(table.names)}
+    by = next((name for name in ("rank", "selected") if name in at), None)
+    if "feature" not in at or by is None:
+        raise SchemaError(
+            "a ranking has the columns 'feature' and 'rank', or 'feature' and 'selected', as "
+            f"table() returns them: this one has {_some(table.names)}"
         )
-        if inferred[j] == CATEGORICAL and columns.kinds[j] == CONTINUOUS:
-            wrong = [level for level in levels if not _reads_as_number(level)]
-            remark = f"declared continuous, but {wrong[0]!r} is no number" if wrong else remark
-        if remark:
-            remarks[name] = remark
-    return SchemaReport(
-        table.n_rows,
-        table.names,
-        [KINDS[kind] for kind in columns.kinds],
-        n_missing,
-        n_distinct,
-        remarks,
-        library,
-    )
+    kinds = table.kinds()
+    codes, levels = table.texts(at["feature"])
+    if (codes == 0).any():
+        raise SchemaError(f"row {int(np.argmin(codes))} of the ranking has no feature")
+    if kinds[at["feature"]] == CONTINUOUS:  # names such as 1007, which a reader took for numbers
+        levels = [int(v) if float(v).is_integer() else v for v in map(float, levels)]
+    names = [str(levels[code - 1]) for code in codes]
+    if by == "selected":
+        codes, levels = table.texts(at["selected"])
+        chosen = ["", *(str(level).lower() for level in levels)]
+        return [n for n, c in zip(names, codes, strict=True) if chosen[c] in ("true", "1", "1.0")]
+    ranks = table.numbers([at["rank"]])[:, 0] if kinds[at["rank"]] == CONTINUOUS else None
+    if ranks is None or np.isnan(ranks).any():
+        raise SchemaError("'rank' of the ranking must be a number in every row, 1 for the best")
+    return [names[row] for row in np.argsort(ranks, kind="stable")]
 
 
-def _levels(table: Table, inferred: Any) -> Iterator[tuple[list[Any], int]]:
-    """The different values of every column in order, and how many are missing."""
-    at = 0
-    while at < len(inferred):
-        stop = at + 1
-        if inferred[at] != CONTINUOUS:
-            yield table.levels(at)
-            at = stop
-            continue
-        while stop < min(len(inferred), at + BLOCK) and inferred[stop] == CONTINUOUS:
-            stop += 1
-        block = table.numbers(range(at, stop))
-        for x in block.T:
-            present = x[~np.isnan(x)]
-            yield np.unique(present).tolist(), len(x) - len(present)
-        at = stop
+def _names_of(columns: Any) -> list[str]:
+    """What the columns of a table are called."""
+    if _is_table(columns):
+        return open_table(columns).names
+    if hasattr(columns, "names") and hasattr(columns, "X"):  # a file that was read
+        return [str(name) for name in columns.names]
+    if getattr(columns, "ndim", 1) == 2:
+        return DefaultNames(columns.shape[1])[:]
+    return _listed("columns", columns)
 
 
-def _remark(
-    name: str, kind: int, levels: list[Any], n_present: int, *, declared: bool, category: bool
-) -> str:
-    """What looks wrong about a column, or an empty string.
-
-    `declared` in the schema, nothing is doubted; a `category` by its dtype may well have numbers
-    for names.
-    """
-    if n_present == 0:
-        return "entirely missing; leave it out"
-    if len(levels) == 1:
-        return f"constant ({levels[0]!r}); it cannot tell rows apart"
-    if kind == CONTINUOUS and not np.isfinite([levels[0], levels[-1]]).all():
-        return "has infinite values; replace them, or make them missing"
-    if declared:
-        return ""
-    unique = len(levels) == n_present and n_present > FEW_LEVELS
-    sounds_like_id = name.lower() in ID_WORDS or name.lower().endswith(("_id", "-id", " id"))
-    if kind == CONTINUOUS:
-        whole = all(float(level).is_integer() for level in levels)
-        steps = np.diff(levels)
-        if whole and unique and (sounds_like_id or (steps == 1).all()):
-            return "different in every row, like an identifier; leave it out"
-        if whole and len(levels) <= FEW_LEVELS and n_present > 2 * len(levels) and len(levels) > 2:
-            return f"{len(levels)} whole numbers, read as continuous; are they labels?"
-        return ""
-    if kind == CATEGORICAL:
-        odd = [level for level in levels if not _reads_as_number(level)]
-        if not odd and not category and all(isinstance(level, str) for level in levels):
-            return "text that reads as numbers; declare it continuous, or convert it"
-        blank = [level for level in odd if str(level).strip().lower() in _BLANKS]
-        if blank:
-            return f"the level {blank[0]!r} looks like a missing value"
-        if odd and len(odd) <= FEW_ODD and len(levels) - len(odd) > FEW_LEVELS:
-            return f"numbers but for {odd[0]!r}, so read as labels; is that a missing value?"
-        if all(isinstance(level, str) and _DATE.fullmatch(level) for level in levels):
-            return "dates; turn them into a number, such as days since an event"
-        if unique:
-            return "different in every row, like an identifier; leave it out"
-    return ""
+def _listed(what: str, names: Any) -> list[str]:
+    """A list of names, and nothing else."""
+    if isinstance(names, str | bytes | os.PathLike):
+        raise ParameterError(
+            f"{what}={str(names)!r} is one text: give a list of names or a table, such as "
+            "featly.read_table(path).X for a file of it"
+        )
+    if isinstance(names, Mapping) or not isinstance(names, Iterable):
+        raise ParameterError(f"{what}={names!r}: give a table, or a list of names, best first")
+    listed = list(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise ParameterError(
+                f"{what} has {name!r}, which is no name: a position says nothing about another "
+                "table, give the names of columns"
+            )
+    return [str(name) for name in listed]
 
 
-FEW_ODD = 3
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
-_BLANKS = {"", "?", "na", "n/a", "nan", "none", "null", "missing", "-", "."}
-
-
-def _reads_as_number(level: Any) -> bool:
-    if isinstance(level, bool):
-        return True
-    try:
-        return math.isfinite(float(level))
-    except ValueError:
-        return False
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")

@@ -62,7 +62,8 @@ def test_priors_and_costs_reach_the_schema(featly, numbers, tmp_path):
     costs.write_text("age\t2.5\n")
     code, _, err = featly("rank", numbers, "-t", "ill", "--prior", prior, "--costs", costs)
     assert code == 0
-    assert "note: FTest does not use prior and costs of the schema" in err
+    assert "note: SVMRFE does not use costs of the schema" in err
+    assert "'marker' 1 (without it" in err
 
 
 def test_top_limits_what_is_printed_not_what_is_saved(featly, numbers, tmp_path):

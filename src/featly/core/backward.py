@@ -33,6 +33,7 @@ def eliminate_small(
     counts: npt.NDArray[np.int64],
     kept: npt.NDArray[np.bool_],
     noise: npt.NDArray[np.float64],
+    units: npt.NDArray[np.float64] | None = None,
 ) -> tuple[npt.NDArray[Any], ...] | None:
     """Eliminate the rows of Z, features by rows; None where the general way must be gone.
 
@@ -45,6 +46,8 @@ def eliminate_small(
     counts : how many features each round drops; they add up to all
     kept : features that go only when nothing else is left
     noise : squared weights up to this times the squared norm of the dual solution are zero
+    units : squared weights are multiplied by these first: the squares of how many times as wide
+        as the others a prior has made a feature; None is 1 for all
 
     Returns
     -------
@@ -55,10 +58,13 @@ def eliminate_small(
     order, rounds = np.empty(p, np.int64), np.zeros(p, np.int32)
     criterion, totals, gaps = np.zeros(p), np.empty(len(counts)), np.empty(len(counts))
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+    # wide columns hide in the trace how little is left of the others
+    share = 0.0 if units is None else 1 / REBUILD_TRACE
+    units = np.ones(p) if units is None else units
     factored = False  # a constant inside would have the solver compiled once more, for that case
     done = _eliminate(
-        Z, Z.T @ Z, factored, y, lower, upper, counts, kept, noise, order, rounds, criterion,
-        totals, gaps,
+        Z, Z.T @ Z, factored, y, lower, upper, counts, kept, noise, units, share, order, rounds,
+        criterion, totals, gaps,
     )  # fmt: skip
     return (order, rounds, criterion, totals, gaps) if done else None
 
@@ -112,7 +118,8 @@ def _weight(z, v):
 
 @kernel
 def _eliminate(
-    Z, K, factored, y, lower, upper, counts, kept, noise, order, rounds, criterion, totals, gaps
+    Z, K, factored, y, lower, upper, counts, kept, noise, units, share, order, rounds, criterion,
+    totals, gaps,
 ):  # fmt: skip
     p, n = Z.shape
     remaining = np.arange(p)
@@ -133,7 +140,7 @@ def _eliminate(
     trace = 0.0
     for i in range(n):
         trace += K[i, i]
-    built = trace
+    built, m_built = trace, m
     n_kept = 0
     for f in range(p):
         n_kept += kept[f]
@@ -174,7 +181,7 @@ def _eliminate(
             norm += v[i] * v[i]
         for k in range(m):
             w = _weight(Z[remaining[k]], v)
-            w *= w
+            w *= w * units[remaining[k]]
             if w <= noise[remaining[k]] * norm:
                 w = 0.0
             weights[k] = w
@@ -229,12 +236,12 @@ def _eliminate(
                 remaining[left] = remaining[at]
                 left += 1
         m = left
-        if trace * REBUILD_TRACE < built:
+        if trace * REBUILD_TRACE < built or m < share * m_built:
             block = np.empty((m, n))
             for k in range(m):
                 for i in range(n):
                     block[k, i] = Z[remaining[k], i]
             trace = add_gram(K, 0.0, block, 1.0)
             n_ready = zero
-            built = trace
+            built, m_built = trace, m
     return True

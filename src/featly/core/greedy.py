@@ -9,6 +9,12 @@ whole numbers, multiples of a tiny fraction of a bit, so that sums do not depend
 the value of a criterion, the last digits are rounded off before two columns are compared: columns
 that are equally good by definition, though by different counts, are so in the search as well, and
 the first of them is taken.
+
+With a prior, the criterion that is compared is :math:`\beta_f J` where J is not negative, and
+:math:`J / \beta_f` where it is. That can only help f. As long as f is not chosen, the others are
+compared among themselves as without its prior, so the same ones are chosen, and J(f; S) is the
+same; what is compared of f is at least as large. So f is chosen no later than without its prior,
+nor does it come later among the columns that are left at the last step.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +33,7 @@ from featly.core.contingency import Tables
 from featly.core.greedy_histograms import SpreadColumns, WideColumns
 from featly.core.information import ClassInformation, FixedPoint, class_information
 from featly.core.jit import kernel
-from featly.core.ordering import falling, rounded
+from featly.core.ordering import falling, favoured, rounded
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -223,8 +229,8 @@ class Chosen:
     Attributes
     ----------
     order : int64 array of shape (n_features,)
-        Columns in the order of their choice, then the others by the criterion at the last step,
-        then those that do not vary.
+        Columns in the order of their choice, then the others by what was compared at the last
+        step, then those that do not vary.
     step : int64 array of shape (n_features,)
         The step at which each column was chosen, from 1; 0 for none.
     criterion : float array of shape (n_features,)
@@ -244,11 +250,14 @@ def forward(
     n_steps: int,
     start: IntArray | None = None,
     progress: Callable[[int, int], Any] | None = None,
+    prior: FloatArray | None = None,
 ) -> Chosen:
     """Choose the columns of `start`, then the best one `n_steps` times.
 
     Of equally good columns the first is chosen. A column that does not vary is never chosen. On
-    Ctrl-C, what was chosen by then stays so; `progress` is called with (steps, steps in all).
+    Ctrl-C, what was chosen by then stays so; `progress` is called with (steps, steps in all). With
+    a `prior`, which has an entry from 1 up for every column, columns are compared by their
+    :func:`~featly.core.ordering.favoured` criterion.
     """
     terms = criterion.terms
     varies = terms.varies
@@ -261,7 +270,7 @@ def forward(
     stopped = False
     try:
         for number in range(n_all):
-            best = given[number] if number < len(given) else _best(value, terms, free)
+            best = given[number] if number < len(given) else _best(value, terms, prior, free)
             free[best] = False
             found.append((best, float(value[best]) / terms.scale))
             if progress is not None:
@@ -280,20 +289,28 @@ def forward(
     step[left] = 0
     worth = value / terms.scale
     worth[chosen] = [number for _, number in found]
-    rest = rest[falling(_keys(value[rest], terms))]
+    rest = rest[falling(_keys(value, terms, prior)[rest])]
     order = np.concatenate([chosen, np.array(left, np.int64), rest, constant])
     return Chosen(order, step, worth, stopped)
 
 
-def _keys(value: AnyArray, terms: Any) -> AnyArray:
+def _keys(value: AnyArray, terms: Any, prior: FloatArray | None) -> AnyArray:
     """What is compared."""
-    return rounded(value) if value.dtype.kind == "f" else _without(value, terms.digits)
-
-
-def _best(value: AnyArray, terms: Any, free: npt.NDArray[np.bool_]) -> int:
-    """The best column that is free, the first of equal ones."""
     if value.dtype.kind == "f":
-        return int(np.where(free, rounded(value), -np.inf).argmax())
+        return rounded(favoured(value, prior))
+    if prior is None:
+        return _without(value, terms.digits)
+    # rounded after it was weighted, so that columns of different priors can be equally good; a
+    # prior of 1 leaves the whole number that is compared without one
+    return np.floor(favoured(value, prior) * 2.0**-terms.digits + 0.5)
+
+
+def _best(
+    value: AnyArray, terms: Any, prior: FloatArray | None, free: npt.NDArray[np.bool_]
+) -> int:
+    """The best column that is free, the first of equal ones."""
+    if value.dtype.kind == "f" or prior is not None:
+        return int(np.where(free, _keys(value, terms, prior), -np.inf).argmax())
     return int(_largest(value, free, terms.digits))
 
 

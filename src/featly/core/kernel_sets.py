@@ -22,7 +22,7 @@ from featly.core.parallel import run_blocks, split
 from featly.core.sources import Source
 from featly.errors import DataError
 
-__all__ = ["ColumnKernels", "KernelList", "Kernels"]
+__all__ = ["ColumnKernels", "KernelList", "Kernels", "ScaledKernels"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -243,6 +243,57 @@ class KernelList:
 
         run_blocks(one, split(self.n_rows, max(32, -(-self.n_rows // 8))), self.n_jobs)
         return out
+
+
+class ScaledKernels:
+    """Kernels times factors: ``d_f K_f``.
+
+    Parameters
+    ----------
+    kernels : Kernels
+    factors : positive float array of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernels = ScaledKernels(KernelList([np.eye(2), np.ones((2, 2))]), np.array([3.0, 1.0]))
+    >>> kernels.forms(np.array([1.0, 1.0]))
+    array([6., 4.])
+    """
+
+    def __init__(self, kernels: Kernels, factors: FloatArray) -> None:
+        self.kernels, self.factors = kernels, factors
+        self.n_rows, self.n_jobs = kernels.n_rows, kernels.n_jobs
+
+    @property
+    def n_features(self) -> int:
+        """How many kernels there are."""
+        return self.kernels.n_features
+
+    @property
+    def rank(self) -> int:
+        """Their sum has at most this rank."""
+        return self.kernels.rank
+
+    def view(self, features: IntArray) -> "ScaledKernels":
+        """Only these kernels, in this order; nothing is copied."""
+        return ScaledKernels(self.kernels.view(features), self.factors[features])
+
+    def forms(self, v: FloatArray) -> FloatArray:
+        """``v' d_f K_f v`` of every kernel; exactly 0 where it is a rounding error of that."""
+        return self.factors * self.kernels.forms(v)
+
+    def products(self, v: FloatArray, low: int, high: int) -> FloatArray:
+        """``d_f K_f v`` for kernels from `low` to `high`, one a row."""
+        return self.factors[low:high, None] * self.kernels.products(v, low, high)
+
+    def product(self, v: FloatArray, weight: FloatArray) -> FloatArray:
+        """``sum_f weight_f d_f K_f v``."""
+        return self.kernels.product(v, weight * self.factors)
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """``sum_f weight_f d_f K_f``."""
+        return self.kernels.gram(weight * self.factors)
 
 
 @lane_kernel

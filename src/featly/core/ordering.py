@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from featly.core.jit import kernel
 
-__all__ = ["best_first", "falling", "rounded", "worst"]
+__all__ = ["best_first", "falling", "favoured", "rounded", "worst"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _DROPPED_BITS = 52 - 33
+_LARGEST = 1e308  # that rounding leaves finite
 
 
 def rounded(scores: FloatArray) -> FloatArray:
@@ -34,6 +35,25 @@ def rounded(scores: FloatArray) -> FloatArray:
     bits += 1 << (_DROPPED_BITS - 1)
     bits &= ~((1 << _DROPPED_BITS) - 1)
     return bits.view(np.float64)
+
+
+def favoured(scores: npt.NDArray[Any], prior: FloatArray | None) -> npt.NDArray[Any]:
+    r"""Scores with a prior: :math:`\beta s` of a score from 0 up, :math:`s / \beta` of one below.
+
+    No score falls, and none changes its sign. Without a prior they are returned as they are;
+    finite ones stay finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> favoured(np.array([3.0, 3.0, 0.0, -3.0]), np.array([1.0, 10.0, 10.0, 10.0])).tolist()
+    [3.0, 30.0, 0.0, -0.3]
+    """
+    if prior is None:
+        return scores
+    with np.errstate(over="ignore"):
+        weighted = np.where(scores < 0, scores / prior, scores * prior)
+    return np.minimum(weighted, np.maximum(scores, _LARGEST))
 
 
 def best_first(scores: FloatArray) -> IntArray:

@@ -26,7 +26,10 @@ class LinearMachine:
     y : array of +1.0 and -1.0
     C : array, one price a row
     variance : array or float
-        Total variance of every column.
+        Total variance of every column, before a prior widened it.
+    widths : array or None
+        The squares of how many times as wide as the others a prior has made every column of
+        `source`.
 
     Attributes
     ----------
@@ -35,20 +38,28 @@ class LinearMachine:
     """
 
     def __init__(
-        self, source: Source, y: np.ndarray, C: np.ndarray, variance: np.ndarray | float
+        self,
+        source: Source,
+        y: np.ndarray,
+        C: np.ndarray,
+        variance: np.ndarray | float,
+        widths: np.ndarray | None = None,
     ) -> None:
         self.source = source
         self.variance = variance
+        self.widths = widths
+        self._rounding = ROUNDING if widths is None else ROUNDING * float(widths.max())
         self.dual = SVMDual(y, C, n_jobs=source.n_jobs)
         self.gaps: list[float] = []
         self._all_bytes = source.nbytes if isinstance(source, DenseSource) else 0
         self._factor: np.ndarray | None = None
         self._gram: np.ndarray | None = None
         self._trace = self._built_trace = 0.0
+        self._built = 0
         self._compact()
 
     def criterion(self) -> np.ndarray:
-        """Squared weights of the columns that are left."""
+        """Squared weights of the columns that are left, in units that no prior has widened."""
         n, rank = self.source.n_rows, self.source.n_atoms
         if n > MOST_DENSE_ROWS and rank * FACTOR_SHARE <= n:
             self._gram = None
@@ -62,10 +73,13 @@ class LinearMachine:
         else:
             if self._gram is None:
                 self._build()
+            assert self._gram is not None
             self.dual.solve(self._gram, rank, self._trace)
         self.gaps.append(self.dual.gap)
         self._compact()
         weights = self.source.forms(self.dual.coef)
+        if self.widths is not None:
+            weights *= self.widths
         weights[weights <= self._noise()] = 0.0
         return weights
 
@@ -73,10 +87,11 @@ class LinearMachine:
         """Squared weights up to this may be rounding errors of zero.
 
         Where w = 0 is the optimum, its computed entries are sums of n terms that cancel; without
-        this they would be ordered by how they were rounded.
+        this they would be ordered by how they were rounded. The rounding errors of
+        the widest column are felt by all, so the limit on weights grows with its width.
         """
         v = self.dual.coef
-        return ROUNDING**2 * float(v @ v) * self.source.n_rows * self.variance
+        return self._rounding**2 * float(v @ v) * self.source.n_rows * self.variance
 
     def drop(self, positions: np.ndarray) -> None:
         """Leave out some columns."""
@@ -89,12 +104,18 @@ class LinearMachine:
         self.source = self.source.view(np.flatnonzero(stays))
         if not isinstance(self.variance, float):
             self.variance = self.variance[stays]
-        if self._gram is not None and self._trace * REBUILD_TRACE < self._built_trace:
+        few = False
+        if self.widths is not None:
+            # wide columns hide in the trace how little is left of the others
+            self.widths = self.widths[stays]
+            few = self.source.n_features * REBUILD_TRACE < self._built
+        if self._gram is not None and (few or self._trace * REBUILD_TRACE < self._built_trace):
             self._build()
 
     def _build(self) -> None:
         self._gram = self.source.gram()
         self._trace = self._built_trace = float(np.trace(self._gram))
+        self._built = self.source.n_features
         self.dual.forget_inverse()
 
     def _downdate(self, positions: np.ndarray) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted
-from featly.core.kernel_sets import ColumnKernels
+from featly.core.kernel_sets import ColumnKernels, Kernels, ScaledKernels
 from featly.core.mkl import solve_mkl
 from featly.core.svm import SVMDual
 from featly.elimination.backward import check_schedule, eliminate
@@ -29,6 +29,7 @@ from featly.schema import Schema
 __all__ = ["MKLRFE"]
 
 MOST_ROWS = 20_000  # of the matrices of n x n numbers there are four at a time
+MOST_PRIOR = 100.0  # squared, it multiplies a kernel; above, the solver loses the others
 
 
 class MKLRFE(Ranker):
@@ -39,6 +40,10 @@ class MKLRFE(Ranker):
     together with a support vector machine on the weighted sum, and drops the columns of the
     smallest weights. Continuous, ordinal and categorical columns compete on equal terms, and
     missing values need no filling in.
+
+    A prior :math:`\beta_f` multiplies the kernel of a column by :math:`\beta_f^2`, as if the column
+    were :math:`\beta_f` times as wide. What decides is then :math:`\beta_f^2 \mu_f`, the weight of
+    the column's own kernel in the sum.
 
     Parameters
     ----------
@@ -66,7 +71,7 @@ class MKLRFE(Ranker):
         Factors on C by class; "balanced" is :math:`n / (2 n_c)`.
     schema : Schema, dict or None, default=None
         What is known about the columns; `keep` is used: those columns are never eliminated
-        before others.
+        before others. So is `prior`, up to 100 times that of other columns.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -77,9 +82,9 @@ class MKLRFE(Ranker):
     round_ : int array of shape (n_features,)
         The round in which a column was dropped, from 0.
     criterion_ : float array of shape (n_features,)
-        :math:`\mu_f` in that round.
+        :math:`\mu_f` in that round; with a prior :math:`\beta_f^2 \mu_f`.
     scores_ : float array of shape (n_features,)
-        `round_` plus the column's share of the sum of all :math:`\mu_f` in that round.
+        `round_` plus the column's share of the sum of all columns' criterion in that round.
     duality_gap_ : float array
         (primal - dual) / primal objective of every round.
     n_iter_ : int
@@ -108,6 +113,10 @@ class MKLRFE(Ranker):
     Veer's breast cancer data 293 are without any value, and they would be among the best 354. For
     the same reason a column in which no two rows are alike, such as names, has importance 0.
 
+    The more a column is favoured, the better for it: :math:`\beta_f^2 \mu_f` grows at least as
+    fast as :math:`\beta_f^{2p / (p + 1)}`, for p the norm. :math:`\mu_f` itself, which is the
+    weight of the multiplied kernel, may fall.
+
     References
     ----------
     Paul, J., D'Ambrosio, R. and Dupont, P. (2015), Kernel methods for heterogeneous feature
@@ -132,6 +141,7 @@ class MKLRFE(Ranker):
     """
 
     _kinds = ("continuous", "ordinal", "categorical")
+    _uses = ("keep", "prior")
     _missing = True
     _many_classes = False
 
@@ -186,8 +196,10 @@ class MKLRFE(Ranker):
         problem.moments()  # for the values that it refuses
         y = np.where(problem.y == 1, 1.0, -1.0)
         C = row_prices(self.C, self.class_weight, problem.y, problem.classes)
+        prior = problem.prior(type(self).__name__, MOST_PRIOR)
         kernels = ColumnKernels.of(problem.source)
-        machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter)
+        widths = None if prior is None else prior**2
+        machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter, widths)
         with progress_bar(self.verbose, "MKL-RFE", unit="columns") as progress:
             found = eliminate(
                 machine,
@@ -199,10 +211,11 @@ class MKLRFE(Ranker):
             )
         gaps = np.array(machine.gaps)
         if gaps.max(initial=0.0) > max(1e-6, self.tolerance):
+            remedy = "a smaller C," if prior is None else "a smaller C or prior,"
             warnings.warn(
                 f"the kernel weights of round {int(gaps.argmax())} were learnt to a relative gap "
-                f"of {gaps.max():.1e} only: columns of similar weight may be out of order; try a "
-                "smaller C, a larger norm or more max_iter",
+                f"of {gaps.max():.1e} only: columns of similar weight may be out of order; try "
+                f"{remedy} a larger norm or more max_iter",
                 ConvergenceWarning,
                 stacklevel=4,  # the caller of fit
             )
@@ -232,9 +245,12 @@ class _Machine:
         norm: float,
         tolerance: float,
         max_iter: int,
+        widths: np.ndarray | None = None,
     ) -> None:
         self.useful = ~kernels.lonely  # of the columns that are left; the others take no part
-        self.kernels = kernels.view(np.flatnonzero(self.useful))
+        self.kernels: Kernels = kernels.view(np.flatnonzero(self.useful))
+        if widths is not None:
+            self.kernels = ScaledKernels(self.kernels, widths[self.useful])
         self.y, self.C = y, C
         self.norm, self.tolerance, self.max_iter = norm, tolerance, max_iter
         self.dual = SVMDual(y, C, n_jobs=kernels.n_jobs)
@@ -262,6 +278,8 @@ class _Machine:
         self.gaps.append(found.gap)
         self.counts.append(found.n_iter)
         importances[self.useful] = found.importances
+        if isinstance(self.kernels, ScaledKernels):
+            importances[self.useful] *= self.kernels.factors
         return importances
 
     def drop(self, positions: np.ndarray) -> None:

@@ -57,7 +57,8 @@ class CFS(CountingSelector):
         "level": a missing value is a level of its own. "spread": it is shared out to the levels
         in proportion, as Weka does.
     schema : Schema, dict or None, default=None
-        What is known about the columns; the search starts from `keep`.
+        What is known about the columns; the search starts from `keep`. `prior` is not used:
+        the merit is that of a subset, not of a column.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False

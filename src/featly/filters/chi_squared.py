@@ -44,7 +44,8 @@ class ChiSquared(CountingRanker):
         "level": a missing value is a level of its own, so that missing where the class differs
         counts. "spread": it is shared out to the levels in proportion, as Weka does.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns; `keep` is used. `prior` is not: a p-value does not know
+        what was believed.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 

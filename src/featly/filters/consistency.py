@@ -66,7 +66,8 @@ class Consistency(CountingSelector):
         How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
         "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
     schema : Schema, dict or None, default=None
-        What is known about the columns; those to `keep` are in every subset.
+        What is known about the columns; those to `keep` are in every subset. `prior` is not used:
+        the rate is that of a subset, not of a column.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False

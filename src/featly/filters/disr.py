@@ -38,8 +38,9 @@ class DISR(GreedyInformation):
         "level": a missing value is a level of its own. "spread": it is shared out to the levels in
         proportion, which is much slower.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used: those columns are chosen first, in the
-        order given.
+        What is known about the columns; `keep` and `prior` are used. Columns to keep are chosen
+        first, in the order given. At every step the criterion of a favoured column is multiplied by
+        its prior, or divided by it where it is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -52,7 +53,7 @@ class DISR(GreedyInformation):
         chosen or, for the others, at the last step; I(f; y) in bits at the first.
     scores_ : float array of shape (n_features,)
         The smallest `criterion_` up to the column in the order, so that scores fall; that of a
-        column to keep is its own.
+        column to keep is its own. Weighted by the prior, if there is one.
     relevance_ : float array of shape (n_features,)
         I(f; y) in bits.
     step_ : int array of shape (n_features,)

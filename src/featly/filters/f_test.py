@@ -37,7 +37,8 @@ class FTest(Ranker):
         How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
         "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns; `keep` is used. `prior` is not: a p-value does not know
+        what was believed.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 

@@ -47,6 +47,7 @@ class FCBF(CountingSelector):
         in proportion, as Weka does.
     schema : Schema, dict or None, default=None
         What is known about the columns; those to `keep` go first and are never removed.
+        `prior` is not used: columns are removed for what they share with better ones.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 

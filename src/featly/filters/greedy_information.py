@@ -8,8 +8,10 @@ import numpy as np
 
 from featly.base import Problem, Ranking, interrupted
 from featly.core.greedy import Criterion, PairInformation, forward
+from featly.core.ordering import favoured
 from featly.errors import DataError, ParameterError
 from featly.filters.counting import CountingRanker
+from featly.filters.favouring import prior_of
 from featly.progress import progress_bar
 from featly.schema import Schema
 
@@ -28,6 +30,7 @@ MOST_WEIGHT = 16  # up to which weighted sums of whole numbers cannot overflow
 class GreedyInformation(CountingRanker):
     """Base of the greedy filters: a subclass gives its criterion; see :class:`JMI`."""
 
+    _uses = ("keep", "prior")
     _by_class: ClassVar[bool] = True  # whether I(f; y | s) is used ...
     _redundancy: ClassVar[bool] = True  # ... and I(f; s)
 
@@ -92,12 +95,13 @@ def greedy_ranking(
     method: Any, problem: Problem, criterion: Criterion, relevance: np.ndarray
 ) -> Ranking:
     """Search with a criterion; scores are those at the choice, or the lowest before it."""
-    keep = problem.columns.keep
+    keep, prior = problem.columns.keep, prior_of(method, problem)
     with progress_bar(method.verbose, type(method).__name__, unit="steps") as progress:
-        found = forward(criterion, method.max_steps, keep, progress)
-    scores = found.criterion.copy()
+        found = forward(criterion, method.max_steps, keep, progress, prior)
+    weighted = favoured(found.criterion, prior)
+    scores = weighted.copy()
     free = found.order[len(keep) :]
-    scores[free] = np.minimum.accumulate(found.criterion[free])
+    scores[free] = np.minimum.accumulate(weighted[free])
     ranking = Ranking(
         order=found.order,
         scores=scores,

@@ -7,9 +7,9 @@ r"""How many bits a column tells about the class.
 Quinlan, J. R. (1986), Induction of decision trees, *Machine Learning* 1, 81-106.
 """
 
-from featly.base import Problem, Ranking, keep_first
-from featly.core.ordering import best_first
+from featly.base import Problem, Ranking
 from featly.filters.counting import CountingRanker
+from featly.filters.favouring import favoured_ranking, prior_of
 
 __all__ = ["InformationGain"]
 
@@ -34,14 +34,18 @@ class InformationGain(CountingRanker):
         "level": a missing value is a level of its own, so that missing where the class differs
         counts. "spread": it is shared out to the levels in proportion, as Weka does.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
+        is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
+    relevance_ : float array of shape (n_features,)
+        I(X; Y) in bits; 0 for a column that has no cut or is constant. With a prior, also a
+        column of ``table()``.
     scores_ : float array of shape (n_features,)
-        I(X; Y) in bits; 0 for a column that has no cut or is constant.
+        `relevance_` times the prior, if there is one.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
@@ -85,6 +89,8 @@ class InformationGain(CountingRanker):
     └─────────┴──────┴───────┘
     """
 
+    _uses = ("keep", "prior")
+
     def _rank(self, problem: Problem) -> Ranking:
-        scores = self._information(problem).gain()
-        return Ranking(order=keep_first(best_first(scores), problem.columns.keep), scores=scores)
+        prior = prior_of(self, problem)
+        return favoured_ranking(problem, self._information(problem).gain(), prior)

@@ -46,6 +46,7 @@ class Interact(CountingSelector):
         value is a value of its own in any case.
     schema : Schema, dict or None, default=None
         What is known about the columns; those to `keep` go first and are never removed.
+        `prior` is not used: columns are removed by what the subset loses with them.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 

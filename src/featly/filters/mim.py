@@ -8,9 +8,9 @@ Lewis, D. D. (1992), Feature selection and feature extraction for text categoriz
 Natural Language*, 212-217.
 """
 
-from featly.base import Problem, Ranking, keep_first
-from featly.core.ordering import best_first
+from featly.base import Problem, Ranking
 from featly.filters.counting import CountingRanker
+from featly.filters.favouring import favoured_ranking, prior_of
 
 __all__ = ["MIM"]
 
@@ -35,15 +35,17 @@ class MIM(CountingRanker):
         "level": a missing value is a level of its own. "spread": it is shared out to the levels in
         proportion, which is much slower.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used: those columns are chosen first, in the
-        order given.
+        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
+        is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
+    relevance_ : float array of shape (n_features,)
+        I(f; y) in bits. With a prior, also a column of ``table()``.
     scores_ : float array of shape (n_features,)
-        I(f; y) in bits.
+        `relevance_` times the prior, if there is one.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
@@ -84,6 +86,8 @@ class MIM(CountingRanker):
     └────────────┴──────┴───────┘
     """
 
+    _uses = ("keep", "prior")
+
     def _rank(self, problem: Problem) -> Ranking:
-        scores = self._information(problem).gain()
-        return Ranking(order=keep_first(best_first(scores), problem.columns.keep), scores=scores)
+        prior = prior_of(self, problem)
+        return favoured_ranking(problem, self._information(problem).gain(), prior)

@@ -18,8 +18,9 @@ import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
 from featly.core.copula import class_dependence, code_columns, dependence
-from featly.core.ordering import best_first
+from featly.core.ordering import best_first, favoured
 from featly.errors import ParameterError
+from featly.filters.favouring import prior_of
 from featly.progress import progress_bar
 from featly.schema import Schema
 
@@ -69,8 +70,10 @@ class MonotoneDependence(Ranker):
         How many columns are chosen one by one. The others follow by the criterion of the last
         step.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used: those columns are chosen first, and the
-        others beside them.
+        What is known about the columns; `keep` and `prior` are used. Columns to keep are chosen
+        first, and the others beside them. At every step the criterion of a favoured column is
+        multiplied by its prior, or divided by it where it is negative; that of a constant column
+        stays as it is.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -84,8 +87,9 @@ class MonotoneDependence(Ranker):
         Mean :math:`\sigma` with the columns chosen before; for columns not chosen, at the last
         step. Not there with ``trade_off=0``.
     scores_ : float array of shape (n_features,)
-        With ``trade_off=0`` the relevance. Otherwise :math:`J + \lambda`, as a share of the
-        largest possible, plus the number of steps that were left when the column was chosen.
+        With ``trade_off=0`` the relevance, times the prior if there is one. Otherwise
+        :math:`J + \lambda`, with J weighted by the prior, as a share of the largest possible, plus
+        the number of steps that were left when the column was chosen.
     interrupted_ : bool
         Whether Ctrl-C ended the search: columns not chosen by then follow by the criterion of the
         last step.
@@ -146,6 +150,7 @@ class MonotoneDependence(Ranker):
     """
 
     _kinds = ("continuous", "ordinal", "categorical")
+    _uses = ("keep", "prior")
     _missing = True
 
     def _greedy(self) -> bool:
@@ -179,19 +184,20 @@ class MonotoneDependence(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         problem.moments()  # refuses infinite values
-        source, keep = problem.source, problem.columns.keep
+        source, keep, prior = problem.source, problem.columns.keep, prior_of(self, problem)
         relevance = class_dependence(source, problem.y, len(problem.classes), self.n_jobs)
         with progress_bar(self.verbose, "Monotone dependence", unit="columns") as progress:
             if self.trade_off == 0:
                 if progress is not None:
                     progress(source.n_features, source.n_features)
+                scores = favoured(relevance, prior)
                 return Ranking(
-                    order=keep_first(best_first(relevance), keep),
-                    scores=relevance,
+                    order=keep_first(best_first(scores), keep),
+                    scores=scores,
                     extra={"relevance": relevance},
                     attributes={"interrupted": False},
                 )
-            search = _Search(relevance, float(self.trade_off), keep)
+            search = _Search(relevance, float(self.trade_off), keep, prior)
             stopped = self._search(problem, search, progress)
         ranking = search.ranking(stopped)
         if stopped:
@@ -205,7 +211,7 @@ class MonotoneDependence(Ranker):
         n_steps = min(len(search.relevance), max(int(self.max_steps), len(search.keep)))
         try:
             coded = code_columns(problem.source, self.n_jobs)
-            search.redundancy[coded.n_levels < 2] = 1.0
+            search.set_aside(coded.n_levels < 2)
             while len(search.chosen) < n_steps:
                 if search.chosen:
                     left = search.left(coded.n_levels > 1)
@@ -221,12 +227,25 @@ class MonotoneDependence(Ranker):
 class _Search:
     """The columns chosen so far, and what is known of the others."""
 
-    def __init__(self, relevance: np.ndarray, trade_off: float, keep: np.ndarray) -> None:
+    def __init__(
+        self,
+        relevance: np.ndarray,
+        trade_off: float,
+        keep: np.ndarray,
+        prior: np.ndarray | None,
+    ) -> None:
         self.relevance, self.trade_off, self.keep = relevance, trade_off, np.sort(keep)
+        self.prior = prior
         self.redundancy = np.zeros(len(relevance))
         self.chosen: list[int] = []
         self._total = np.zeros(len(relevance))
         self._free = np.ones(len(relevance), bool)
+
+    def set_aside(self, constant: np.ndarray) -> None:
+        """Columns that cannot tell anything have the least criterion, whatever is believed."""
+        self.redundancy[constant] = 1.0
+        if self.prior is not None:
+            self.prior[constant] = 1.0
 
     def left(self, among: np.ndarray) -> np.ndarray:
         """The columns not chosen, of those in a mask."""
@@ -247,8 +266,11 @@ class _Search:
         self._free[best] = False
 
     def _share(self) -> np.ndarray:
-        """The criterion, moved and scaled to lie between 0 and 1."""
+        """The criterion, moved and scaled to lie between 0 and 1 but for a prior."""
         better = self.relevance + self.trade_off * (1 - self.redundancy)
+        if self.prior is not None:
+            criterion = better - self.trade_off
+            better += favoured(criterion, self.prior) - criterion  # 0 where the prior is 1
         return np.rint(better / (1 + self.trade_off) * GRID) / GRID
 
     def ranking(self, stopped: bool) -> Ranking:
@@ -256,6 +278,8 @@ class _Search:
         scores = self._share()
         rest = np.flatnonzero(self._free)
         rest = keep_first(rest[best_first(scores[rest])], self.keep)
+        if self.prior is not None:
+            scores *= (1 + self.trade_off) / (self.prior.max() + self.trade_off)
         scores[self.chosen] += np.arange(len(self.chosen), 0, -1)
         return Ranking(
             order=np.concatenate([np.array(self.chosen, np.int64), rest]),

@@ -74,8 +74,9 @@ class MRMR(GreedyInformation):
         proportion, which is much slower. Of use with ``measure="information"`` only: with others, a
         missing value is left out of F, and counts as the mean of its column in a correlation.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used: those columns are chosen first, in the
-        order given.
+        What is known about the columns; `keep` and `prior` are used. Columns to keep are chosen
+        first, in the order given. At every step the criterion of a favoured column is multiplied by
+        its prior, or divided by it where it is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -88,7 +89,7 @@ class MRMR(GreedyInformation):
         the first. In bits for the difference of informations.
     scores_ : float array of shape (n_features,)
         The smallest `criterion_` up to the column in the order, so that scores fall; that of a
-        column to keep is its own.
+        column to keep is its own. Weighted by the prior, if there is one.
     relevance_ : float array of shape (n_features,)
         I(f; y) in bits, or F (1e300 where it is infinite).
     step_ : int array of shape (n_features,)

@@ -39,7 +39,8 @@ class MultiSURF(NeighbourRanker):
     missing : {"conditional", "weka"}, default="conditional"
         What a missing value differs: see :class:`ReliefF`.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
+        is multiplied by its prior, or divided by it where it is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -47,9 +48,12 @@ class MultiSURF(NeighbourRanker):
 
     Attributes
     ----------
-    scores_ : float array of shape (n_features,)
+    relevance_ : float array of shape (n_features,)
         The weights, from -1 to 1. A row without near hits has misses only, and the reverse; columns
-        that are constant or have no value at all have weight 0.
+        that are constant or have no value at all have weight 0. With a prior, also a column of
+        ``table()``.
+    scores_ : float array of shape (n_features,)
+        `relevance_`, weighted by the prior if there is one.
     n_rows_used_ : int
         The rows whose neighbours were looked at: all, unless Ctrl-C came.
     interrupted_ : bool

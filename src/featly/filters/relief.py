@@ -40,7 +40,8 @@ class Relief(NeighbourRanker):
     random_state : int, default=0
         Seed of the rows drawn.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
+        is multiplied by its prior, or divided by it where it is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -48,9 +49,12 @@ class Relief(NeighbourRanker):
 
     Attributes
     ----------
-    scores_ : float array of shape (n_features,)
+    relevance_ : float array of shape (n_features,)
         The weights, from -1 to 1. A row that is alone in its class has a miss only; columns that
-        are constant or have no value at all have weight 0.
+        are constant or have no value at all have weight 0. With a prior, also a column of
+        ``table()``.
+    scores_ : float array of shape (n_features,)
+        `relevance_`, weighted by the prior if there is one.
     n_rows_used_ : int
         The rows whose neighbours were looked at.
     interrupted_ : bool

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
-from featly.core.ordering import best_first
+from featly.base import Problem, Ranker, Ranking, interrupted
 from featly.core.relief import Nearest, Rule, relief_weights
 from featly.errors import ParameterError
+from featly.filters.favouring import favoured_ranking, prior_of
 from featly.progress import progress_bar
 from featly.schema import Schema
 
@@ -39,6 +39,7 @@ class NeighbourRanker(Ranker):
     """
 
     _kinds = ("continuous", "ordinal", "categorical")
+    _uses = ("keep", "prior")
     _missing = True
 
     def __sklearn_tags__(self) -> Any:
@@ -72,6 +73,7 @@ class NeighbourRanker(Ranker):
         return np.random.default_rng(int(self.random_state)).choice(n_rows, wanted, replace=False)
 
     def _rank(self, problem: Problem) -> Ranking:
+        prior = prior_of(self, problem)
         problem.moments()  # refuses infinite values
         with progress_bar(self.verbose, type(self).__name__, unit="rows") as progress:
             found = relief_weights(
@@ -84,11 +86,8 @@ class NeighbourRanker(Ranker):
                 n_jobs=self.n_jobs,
                 progress=progress,
             )
-        ranking = Ranking(
-            order=keep_first(best_first(found.weights), problem.columns.keep),
-            scores=found.weights,
-            attributes={"n_rows_used": found.n_rows, "interrupted": found.interrupted},
-        )
+        attributes = {"n_rows_used": found.n_rows, "interrupted": found.interrupted}
+        ranking = favoured_ranking(problem, found.weights, prior, attributes)
         if found.interrupted:
             raise interrupted(ranking)
         return ranking
@@ -136,7 +135,9 @@ class ReliefF(NeighbourRanker):
     random_state : int, default=0
         Seed of the rows drawn.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
+        is multiplied by its prior, or divided by it where it is negative. Distances are
+        those of the columns as they are.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -144,8 +145,11 @@ class ReliefF(NeighbourRanker):
 
     Attributes
     ----------
+    relevance_ : float array of shape (n_features,)
+        The weights, from -1 to 1, to a precision of :math:`10^{-12}`. With a prior, also a column
+        of ``table()``.
     scores_ : float array of shape (n_features,)
-        The weights, from -1 to 1, to a precision of :math:`10^{-12}`.
+        `relevance_`, weighted by the prior if there is one.
     n_rows_used_ : int
         m, the rows whose neighbours were looked at.
     interrupted_ : bool

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, keep_first
-from featly.core.ordering import best_first, rounded
+from featly.core.ordering import best_first, favoured, rounded
 from featly.core.parallel import run_blocks, split
 from featly.core.sources import Moments
+from featly.filters.favouring import prior_of
 from featly.schema import Schema
 
 __all__ = ["SignalToNoise"]
@@ -36,18 +37,19 @@ class SignalToNoise(Ranker):
         How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
         "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
+        is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
     scores_ : float array of shape (n_features,)
-        :math:`s_j`. Infinite where a column differs between the classes and is constant within
-        both; such columns come first, in the order of the table. 0 where the means are equal, or
-        a side has fewer than two values.
+        :math:`s_j`, times the prior if there is one. Infinite where a column differs between the
+        classes and is constant within both; such columns come first, in the order of the table. 0
+        where the means are equal, or a side has fewer than two values.
     statistic_ : float array of shape (n_features,)
-        The same with its sign: positive where the mean is larger in `marked_class_`.
+        :math:`s_j` with its sign: positive where the mean is larger in `marked_class_`.
     marked_class_ : array of shape (n_features,)
         The class that is held against the others: with two classes always the second, with more
         the one that stands out most, of equal ones the first.
@@ -80,6 +82,12 @@ class SignalToNoise(Ranker):
     >>> ratio.scores_.round(2).tolist(), ratio.marked_class_.tolist()
     ([2.83, 0.35], ['well', 'well'])
 
+    The second column is known to matter:
+
+    >>> ratio = SignalToNoise(schema={"prior": {1: 10}}).fit(X, ["ill", "ill", "well", "well"])
+    >>> ratio.scores_.round(2).tolist(), ratio.statistic_.round(2).tolist()
+    ([2.83, 3.54], [2.83, 0.35])
+
     Each of three classes against the others:
 
     >>> X = [[0.1, 5.0], [0.3, 5.2], [0.2, 4.0], [0.4, 4.1], [0.9, 4.2], [1.1, 3.9]]
@@ -88,6 +96,7 @@ class SignalToNoise(Ranker):
     ([2.77, 3.88], ['c', 'a'])
     """
 
+    _uses = ("keep", "prior")
     _missing = True
 
     def __init__(
@@ -102,14 +111,14 @@ class SignalToNoise(Ranker):
         self.n_jobs = n_jobs
 
     def _rank(self, problem: Problem) -> Ranking:
-        moments = problem.moments(by_class=True)
+        prior, moments = prior_of(self, problem), problem.moments(by_class=True)
 
         def one(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             return signal_to_noise(moments.columns(*block))
 
         parts = run_blocks(one, split(problem.source.n_features, 4096), self.n_jobs)
         statistic, marked = (np.concatenate(values) for values in zip(*parts, strict=True))
-        scores = np.abs(statistic)
+        scores = favoured(np.abs(statistic), prior)
         return Ranking(
             order=keep_first(best_first(scores), problem.columns.keep),
             scores=scores,

@@ -8,9 +8,9 @@ Press, W. H. et al. (1988), *Numerical Recipes in C*, section 14.4. (The book of
 prints it without the 2 as eq. 2.6.)
 """
 
-from featly.base import Problem, Ranking, keep_first
-from featly.core.ordering import best_first
+from featly.base import Problem, Ranking
 from featly.filters.counting import CountingRanker
+from featly.filters.favouring import favoured_ranking, prior_of
 
 __all__ = ["SymmetricUncertainty"]
 
@@ -35,14 +35,18 @@ class SymmetricUncertainty(CountingRanker):
         "level": a missing value is a level of its own, so that missing where the class differs
         counts. "spread": it is shared out to the levels in proportion, as Weka does.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
+        is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
+    relevance_ : float array of shape (n_features,)
+        SU(X, Y), from 0 to 1; 0 for a column that has no cut or is constant. With a prior, also
+        a column of ``table()``.
     scores_ : float array of shape (n_features,)
-        SU(X, Y), from 0 to 1; 0 for a column that has no cut or is constant.
+        `relevance_` times the prior, if there is one.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
@@ -85,6 +89,8 @@ class SymmetricUncertainty(CountingRanker):
     └─────────┴──────┴───────┘
     """
 
+    _uses = ("keep", "prior")
+
     def _rank(self, problem: Problem) -> Ranking:
-        scores = self._information(problem).uncertainty()
-        return Ranking(order=keep_first(best_first(scores), problem.columns.keep), scores=scores)
+        prior = prior_of(self, problem)
+        return favoured_ranking(problem, self._information(problem).uncertainty(), prior)

@@ -69,7 +69,8 @@ class UnivariateTest(Ranker):
         Seed of the random tables. They depend on it and on the counts of the levels and classes,
         so neither the order of the rows nor that of the columns changes a p-value.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns; `keep` is used. `prior` is not: a p-value does not know
+        what was believed.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False

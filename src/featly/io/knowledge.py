@@ -1,17 +1,21 @@
-"""Small files of a user's knowledge: a number for each of some columns, or a whole schema."""
+"""Small files of a user's knowledge: numbers of some columns, a ranking, or a whole schema."""
 
 import csv
 import difflib
+import json
 import os
 import tomllib
 from typing import Any
 
 from featly.errors import SchemaError
 from featly.io.opening import NotInEncodingError, Opened, guess_encoding, row_chunks
+from featly.io.parquet import names_of, read_columns
 
-__all__ = ["read_schema_file", "read_weights"]
+__all__ = ["read_ranking", "read_schema_file", "read_weights"]
 
 LARGEST = 1 << 26  # bytes
+ORDERS = ("rank", "selected")  # columns of which one tells the best of a ranking
+TRUE = ("true", "1")
 PARTS = {
     "target": str,
     "drop": list,
@@ -27,14 +31,17 @@ PARTS = {
 
 def _text(path: str | os.PathLike[str]) -> tuple[str, str]:
     with Opened(path) as opened:
-        if opened.size > LARGEST:
-            raise SchemaError(f"{opened.name} is too large for a list of columns")
-        encoding = guess_encoding(opened.head(1 << 20))
-        try:
-            chunks = [chunk.decode() for _, chunk in row_chunks(opened, encoding)]
-        except NotInEncodingError as problem:
-            raise SchemaError(f"line {problem.line} of {opened.name} is no text") from None
-        return "".join(chunks), opened.name
+        return _decoded(opened), opened.name
+
+
+def _decoded(opened: Opened) -> str:
+    if opened.size > LARGEST:
+        raise SchemaError(f"{opened.name} is too large for a list of columns")
+    encoding = guess_encoding(opened.head(1 << 20))
+    try:
+        return "".join(chunk.decode() for _, chunk in row_chunks(opened, encoding))
+    except NotInEncodingError as problem:
+        raise SchemaError(f"line {problem.line} of {opened.name} is no text") from None
 
 
 def read_weights(path: str | os.PathLike[str], what: str) -> dict[str, float]:
@@ -86,6 +93,83 @@ def read_weights(path: str | os.PathLike[str], what: str) -> dict[str, float]:
     if not found:
         raise SchemaError(f"{name} names no column: give lines such as 'age,2'")
     return found
+
+
+def read_ranking(path: str | os.PathLike[str]) -> Any:
+    """A ranking that ``featly rank --output`` or ``featly select --ranking`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        CSV, TSV, JSON or parquet, as the content tells; gzip is decompressed.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns `feature` (text) and `rank`, or `selected` where there are no ranks.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ranking.csv"
+    >>> _ = path.write_text("rank,feature,score\\n1,TP53,7.1\\n2,1007,0.3\\n")
+    >>> read_ranking(path).rows()
+    [('TP53', 1.0), ('1007', 2.0)]
+    """
+    with Opened(path) as opened:
+        name = opened.name
+        if opened.head(4) == b"PAR1":
+            wanted = [part for part in ("feature", *ORDERS) if part in names_of(opened)]
+            return _ranking(read_columns(opened, wanted).to_dicts(), wanted, name)
+        text = _decoded(opened)
+    if text.lstrip()[:1] in ("{", "["):
+        return _ranking(*_json_rows(text, name), name)
+    separator = "\t" if "\t" in text.split("\n", 1)[0] else ","
+    try:
+        lines = [row for row in csv.reader(text.split("\n"), delimiter=separator) if row]
+    except csv.Error as problem:
+        raise SchemaError(f"{name} cannot be read ({problem})") from None
+    head = lines[0] if lines else []
+    return _ranking([dict(zip(head, row, strict=False)) for row in lines[1:]], head, name)
+
+
+def _json_rows(text: str, name: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Rows of a ranking in JSON, by itself or with all that ``featly rank`` tells."""
+    try:
+        found = json.loads(text)
+    except ValueError as problem:
+        raise SchemaError(f"{name} is no JSON file: {problem}") from None
+    rows = found.get("ranking") if isinstance(found, dict) else found
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise SchemaError(f"{name} holds no ranking: give a file that 'featly rank' wrote")
+    return rows, list(rows[0]) if rows else []
+
+
+def _ranking(rows: list[dict[str, Any]], head: list[str], name: str) -> Any:
+    """Names, and ranks or what is selected; an error that names the row."""
+    import polars as pl
+
+    by = next((part for part in ORDERS if part in head), None)
+    if "feature" not in head or by is None:
+        shown = ", ".join(map(repr, head[:5])) or "nothing"
+        raise SchemaError(
+            f"{name} is no ranking, which has columns 'feature' and 'rank' (or 'selected', as "
+            f"'featly select --ranking' writes it): it has {shown}"
+        )
+    values = []
+    for number, row in enumerate(rows, 1):
+        cell = row.get(by)
+        try:
+            value = str(cell).lower() in TRUE if by == "selected" else float(cell)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise SchemaError(
+                f"row {number} of {name} has the rank {cell!r}: give a number"
+            ) from None
+        if row.get("feature") in (None, ""):
+            raise SchemaError(f"row {number} of {name} names no column")
+        values.append((str(row["feature"]), value))
+    kind = pl.Boolean if by == "selected" else pl.Float64
+    return pl.DataFrame(values, schema={"feature": pl.String, by: kind}, orient="row")
 
 
 def read_schema_file(path: str | os.PathLike[str]) -> dict[str, Any]:

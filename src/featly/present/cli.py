@@ -1,4 +1,4 @@
-"""The command line: rank, select, evaluate, study, describe, methods."""
+"""The command line: rank, select, evaluate, prior, study, describe, methods."""
 
 import gc
 import os
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from featly import __version__
-from featly.present import evaluating
+from featly.present import believing, evaluating
 from featly.present.guarding import MISTAKE, OWN_FAULT, guarded
 from featly.present.options import (
     File,
@@ -21,6 +21,7 @@ from featly.present.options import (
     about_columns,
     complete_method,
 )
+from featly.present.starting import asked, fitted, loaded
 from featly.registry import METHODS
 
 __all__ = ["app", "main", "run"]
@@ -81,80 +82,6 @@ def run() -> None:
 
 
 # ---- what commands do ----------------------------------------------------------------------------
-def _request(options: dict[str, Any]) -> Any:
-    """The options that speak of the file and its columns."""
-    from dataclasses import fields
-
-    from featly.present.job import Request
-
-    known = [f.name for f in fields(Request)]
-    return Request(**{k: v for k, v in options.items() if k in known and v is not None})
-
-
-def _loaded(options: dict[str, Any], *, need_target: bool = True) -> Any:
-    from featly.present import job
-    from featly.present.printing import say, words_on_terminal
-
-    loud = not options["quiet"]
-    found = job.load(
-        _request(options), need_target=need_target, verbose=loud and words_on_terminal()
-    )
-    if loud:
-        rows, columns = found.X.shape
-        shape = f"{found.table.source}: {_counted(rows, 'row')}, {_counted(columns, 'column')}"
-        say("; ".join([shape, *found.notes]), "dim")
-    return found
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
-
-
-def _asked(options: dict[str, Any]) -> None:
-    """Refuse a method or a parameter that does not exist before the file is read."""
-    from featly.present import job
-
-    if options["method"] is not None:
-        name = job.method_name(options["method"])
-        if options["settings"]:
-            job.parse_settings(name, options["settings"])
-
-
-def _fitted(found: Any, options: dict[str, Any], count: Any = None) -> tuple[str, Any]:
-    """The method's name and the fitted method."""
-    from featly.present import job
-    from featly.present.printing import say, words_on_terminal
-
-    loud = not options["quiet"]
-    if options["method"] is not None:
-        name = job.method_name(options["method"])
-    else:
-        name = job.choose_method(found)
-        if loud:
-            say(f"method: {name} (--method chooses another)", "dim")
-    settings = job.parse_settings(name, options["settings"] or [])
-    if loud and words_on_terminal() and _first_run():
-        say("compiling for this machine, which is done once and takes some seconds ...", "dim")
-    fitted = job.fit(
-        found,
-        name,
-        settings,
-        count=count,
-        n_jobs=options["jobs"],
-        verbose=loud and words_on_terminal(),
-    )
-    return name, fitted
-
-
-def _first_run() -> bool:
-    """Whether no loop has been compiled on this machine yet."""
-    from featly.core.jit import cache_folder
-
-    folder = cache_folder()
-    return folder is None or not any(name.endswith(".nbc") for _, _, names in os.walk(folder)
-                                     for name in names)  # fmt: skip
-
-
 def _ranking(found: Any, fitted: Any, *, selected: bool) -> dict[str, Any]:
     """Columns of the ranking, best first, with the names of the file."""
     from featly.frames import is_frame
@@ -255,31 +182,38 @@ def rank(
     featly rank tumours.csv --target outcome --method svm-rfe --top 20
     """
     options = {**locals(), **shared}
+    from featly.present.changes import changed
     from featly.present.printing import on_terminal, print_json, print_table, say
 
-    _asked(options)
+    asked(options)
     _check_output(output)
-    with _loaded(options) as found:
-        name, fitted = _fitted(found, options)
-        columns = _ranking(found, fitted, selected=False)
-        document = _document(found, name, fitted, columns)
+    with loaded(options) as found:
+        name, ranker, seconds = fitted(found, options)
+        columns = _ranking(found, ranker, selected=False)
+        document = _document(found, name, ranker, columns)
+        count = len(columns["feature"])
+        shown = count if top == 0 or (top is None and not on_terminal()) else (top or SHOWN)
+        first = shown if shown < count else min(SHOWN, (count + 1) // 2)
+        change = changed(found, name, ranker, options, first, seconds, files=[output])
+        document |= change.document()
         if output is not None:
             _save(document, columns, output)
             if output == "-":
+                change.tell(options)
                 return
             if not quiet:
                 say(f"the ranking is in {output}")
-        count = len(columns["feature"])
-        shown = count if top == 0 or (top is None and not on_terminal()) else (top or SHOWN)
         if json:
             document["ranking"] = document["ranking"][: count if top is None else shown]
             print_json(document)
+            change.tell(options)
             return
         rows = list(zip(*(values[:shown] for values in columns.values()), strict=True))
         classes = ", ".join(f"{label} {n}" for label, n in found.classes.items())
         more = f"{count - shown:,} more; --top 0 shows all" if count > shown else ""
         title = f"{name} for {found.target} ({classes})"
         print_table(list(columns), rows, title=title, note=more)
+        change.tell(options)
 
 
 @app.command()
@@ -312,18 +246,21 @@ def select(
     featly select tumours.csv --target outcome --count 20 --output small.csv
     """
     options = {**locals(), **shared}
+    from featly.present.changes import changed
     from featly.present.printing import on_terminal, print_json, print_table, say
 
-    _asked(options)
+    asked(options)
     _check_output(output, json=False)
     _check_output(ranking)
     wanted = _wanted(count)
-    with _loaded(options) as found:
-        name, fitted = _fitted(found, options, wanted)
-        columns = _ranking(found, fitted, selected=True)
+    with loaded(options) as found:
+        name, ranker, seconds = fitted(found, options, wanted)
+        columns = _ranking(found, ranker, selected=True)
         chosen = [n for n, yes in zip(columns["feature"], columns["selected"], strict=True) if yes]
-        document = _document(found, name, fitted, columns)
+        document = _document(found, name, ranker, columns)
         document["selected"] = chosen
+        change = changed(found, name, ranker, options, len(chosen), seconds, files=[ranking])
+        document |= change.document()
         place = {str(known): j for j, known in enumerate(found.names)}
         in_order = sorted(chosen, key=place.__getitem__)  # as they stand in the file
         if output is not None:
@@ -350,6 +287,7 @@ def select(
             print_table(names, short, title=f"selected by {name}", note=note)
         elif output is None:  # in a pipe, the table itself
             found.table.save_columns(in_order, "-")
+        change.tell(options)
 
 
 def _wanted(count: str | None) -> int | float | str | None:
@@ -384,7 +322,7 @@ def describe(
     from featly.present.description import description
     from featly.present.printing import on_terminal, print_json, print_table, say
 
-    with _loaded(options, need_target=False) as found:
+    with loaded(options, need_target=False) as found:
         told = description(found)
         if json:
             print_json(told.document)
@@ -432,4 +370,5 @@ def methods(
 
 
 app.command(name="evaluate")(evaluating.evaluate)
+app.command(name="prior")(believing.prior_changes)
 app.add_typer(evaluating.study, name="study")

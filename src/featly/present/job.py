@@ -15,7 +15,7 @@ import scipy.sparse
 from featly.errors import DataError, ParameterError, SchemaError
 from featly.frames import is_frame, open_table
 from featly.io import ColumnFinder, TableFile, read_table
-from featly.io.knowledge import read_schema_file, read_weights
+from featly.io.knowledge import read_ranking, read_schema_file, read_weights
 from featly.kinds import CONTINUOUS, KINDS
 from featly.registry import METHODS, Method, method_class
 from featly.schema import Schema
@@ -34,6 +34,8 @@ __all__ = [
 OWN_OPTIONS = ("schema", "n_features_to_select", "n_jobs", "verbose")  # not for --set
 # the first of them that takes a table ranks it; the last takes all
 DEFAULTS = ("f-test", "svm-rfe", "mkl-rfe", "univariate-test")
+# the same where a prior is given: the first that uses it
+BELIEVING = ("arom", "svm-rfe", "mkl-rfe", "relieff", "jmi", "signal-to-noise")
 LIKELY_TARGETS = ("class", "target", "outcome", "label", "y", "diagnosis", "status")
 
 
@@ -48,6 +50,9 @@ class Request:
     ordinal: Sequence[str] = ()
     keep: Sequence[str] = ()
     prior: str | None = None
+    prior_from: str | None = None
+    prior_top: int | None = None
+    prior_weight: float | None = None
     costs: str | None = None
     schema: str | None = None
     format: str | None = None
@@ -93,7 +98,7 @@ class Job:
 
 def load(request: Request, *, need_target: bool = True, verbose: bool = False) -> Job:
     """Read the file, take the target and the dropped columns out, build the schema."""
-    parts = _schema_parts(request)
+    parts, transfer = _schema_parts(request), _transfer(request)
     drop = [*_names(request.drop), *parts.pop("drop", [])]
     target = request.target if request.target is not None else parts.pop("target", None)
     parts.pop("target", None)
@@ -112,13 +117,20 @@ def load(request: Request, *, need_target: bool = True, verbose: bool = False) -
     try:
         if need_target and table.y is None:
             raise _no_target(table)
-        return _prepared(table, drop, parts, fill=request.fill)
+        return _prepared(table, drop, parts, transfer, fill=request.fill)
     except BaseException:
         table.close()
         raise
 
 
-def _prepared(table: TableFile, drop: list[str], parts: dict[str, Any], *, fill: bool) -> Job:
+def _prepared(
+    table: TableFile,
+    drop: list[str],
+    parts: dict[str, Any],
+    transfer: "_Transfer | None",
+    *,
+    fill: bool,
+) -> Job:
     X, y, names, notes = table.X, table.y, table.names, list(table.notes)
     rows = None
     if drop:
@@ -143,6 +155,9 @@ def _prepared(table: TableFile, drop: list[str], parts: dict[str, Any], *, fill:
                 y = y.astype(np.int64)
             verbs = ("row has", "stays") if without == 1 else ("rows have", "stay")
             notes.append(f"{without} {verbs[0]} no {table.target!r} and {verbs[1]} out")
+    if transfer is not None:
+        # what is said of a single column goes before what a ranking says
+        parts["prior"] = transfer.prior(names, notes) | parts.get("prior", {})
     schema = _schema(parts, names, table, named=scipy.sparse.issparse(X))
     if fill and not scipy.sparse.issparse(X):
         from featly.preprocessing import fill_missing
@@ -209,6 +224,48 @@ def _schema_parts(request: Request) -> dict[str, Any]:
         if path:
             parts[part] = parts.get(part, {}) | read_weights(path, part)
     return parts
+
+
+@dataclass(frozen=True)
+class _Transfer:
+    """A ranking of another table, to become a prior."""
+
+    file: str
+    ranking: Any
+    top: int
+    weight: float
+
+    def prior(self, names: Sequence[str], notes: list[str]) -> dict[str, float]:
+        """The prior of the columns that both tables have, and a note of how many those are."""
+        here = [str(name) for name in names]
+        try:
+            everywhere = Schema.prior_from(self.ranking, self.top, self.weight).prior
+            found = Schema.prior_from(self.ranking, self.top, self.weight, columns=here).prior
+        except SchemaError as problem:
+            raise SchemaError(f"--prior-from {self.file!r}: {problem}") from None
+        first = sum(name in everywhere for name in found)
+        many = "column is" if len(found) == 1 else "columns are"
+        notes.append(
+            f"{len(found)} {many} favoured by {self.weight:g}: the best of {self.file!r} that are "
+            f"here, {first} of them among its first {len(everywhere)}"
+        )
+        return {str(name): value for name, value in found.items()}
+
+
+def _transfer(request: Request) -> _Transfer | None:
+    """The ranking that is to become a prior, read before the table is."""
+    if request.prior_from is None:
+        for option in ("prior_top", "prior_weight"):
+            if getattr(request, option) is not None:
+                raise ParameterError(
+                    f"--{option.replace('_', '-')} goes with --prior-from: give both"
+                )
+        return None
+    ranking = read_ranking(request.prior_from)
+    weight = 10.0 if request.prior_weight is None else request.prior_weight
+    top = 50 if request.prior_top is None else request.prior_top
+    Schema.prior_from(ranking, top, weight)  # what makes no sense is told before the table is read
+    return _Transfer(request.prior_from, ranking, top, weight)
 
 
 def _schema(
@@ -288,10 +345,18 @@ def obstacles(method: Method, job: Job, kinds: Mapping[str, str], gap: str | Non
     return found
 
 
-def choose_method(job: Job) -> str:
-    """The first of the default methods that takes the table as it is; the last takes any."""
-    kinds, gap = _kinds(job), _first_gap(job)
-    return next(name for name in DEFAULTS if not obstacles(METHODS[name], job, kinds, gap))
+def choose_method(job: Job, *, fill: bool = False) -> str:
+    """The first of the default methods that takes the table as it is; the last takes any.
+
+    With a prior it is one that uses it, if any does; arom only where there are as many columns as
+    rows, for it asks that the classes can be separated. With `fill`, gaps are going to be filled.
+    """
+    kinds, gap = _kinds(job), None if fill else _first_gap(job)
+    using = [name for name in BELIEVING if "prior" in METHODS[name].uses]
+    if job.X.shape[1] < job.X.shape[0]:
+        using = [name for name in using if name != "arom"]
+    names = [*(using if job.schema.prior else []), *DEFAULTS]
+    return next(name for name in names if not obstacles(METHODS[name], job, kinds, gap))
 
 
 def _kinds(job: Job) -> dict[str, str]:

@@ -126,10 +126,15 @@ def _names(text: str) -> list[str]:
 
 
 def _able(found: job.Job, *, fill: bool) -> list[str]:
-    """The quick methods that take the table, or else what ranks it, and no selection beside."""
+    """The quick methods that take the table, or else what ranks it, and no selection beside.
+
+    With a prior, what ranks by it comes first.
+    """
     kinds, gap = job._kinds(found), None if fill else job._first_gap(found)
     able = [n for n in QUICK if not job.obstacles(METHODS[n], found, kinds, gap)]
-    return [*(able or [job.choose_method(found)]), "none"]
+    if found.schema.prior or not able:
+        able = list(dict.fromkeys([job.choose_method(found, fill=fill), *able]))
+    return [*able, "none"]
 
 
 def plan_lines(study: Study) -> list[str]:

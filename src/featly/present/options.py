@@ -52,7 +52,7 @@ MethodName = Annotated[
         "--method",
         "-m",
         help="How to rank; 'featly methods' lists them. Left out: the first of "
-        "f-test and svm-rfe that takes the table.",
+        "f-test and svm-rfe that takes the table; with a prior, of arom and svm-rfe.",
         autocompletion=complete_method,
     ),
 ]
@@ -91,6 +91,20 @@ Prior = Annotated[
     typer.Option(help="File of lines 'column,prior', priors from 1 up.", metavar="FILE",
                  rich_help_panel=_COLUMNS),
 ]  # fmt: skip
+PriorFrom = Annotated[
+    str | None,
+    typer.Option(help="A ranking of another table, as --output saves it: its best columns are "
+                 "favoured here.", metavar="FILE", rich_help_panel=_COLUMNS),
+]  # fmt: skip
+PriorTop = Annotated[
+    int | None,
+    typer.Option(help="How many of --prior-from are favoured (50).", rich_help_panel=_COLUMNS,
+                 min=1),
+]  # fmt: skip
+PriorWeight = Annotated[
+    float | None,
+    typer.Option(help="How much they are favoured (10).", rich_help_panel=_COLUMNS),
+]
 Costs = Annotated[
     str | None,
     typer.Option(help="File of lines 'column,cost'.", metavar="FILE", rich_help_panel=_COLUMNS),
@@ -141,6 +155,9 @@ def about_columns(
     keep: Keep = None,
     drop: Drop = None,
     prior: Prior = None,
+    prior_from: PriorFrom = None,
+    prior_top: PriorTop = None,
+    prior_weight: PriorWeight = None,
     costs: Costs = None,
     schema: SchemaFile = None,
     fill: Fill = False,

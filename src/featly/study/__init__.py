@@ -13,6 +13,7 @@ Examples
 from featly.study.comparing import Comparison
 from featly.study.dataset import Dataset
 from featly.study.plan import Study
+from featly.study.prior_report import PriorReport, prior_report
 from featly.study.reading import read_dataset, read_plan
 from featly.study.results import Results
 from featly.study.splits import (
@@ -37,6 +38,7 @@ __all__ = [
     "Holdout",
     "KFold",
     "LeaveOneOut",
+    "PriorReport",
     "Results",
     "Split",
     "Study",
@@ -44,6 +46,7 @@ __all__ = [
     "Tuned",
     "Verdict",
     "Verdicts",
+    "prior_report",
     "read_dataset",
     "read_plan",
 ]

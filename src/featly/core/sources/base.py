@@ -80,6 +80,10 @@ class Source(ABC):
         """Centred by `center` (an atom) and multiplied by `scale` (a feature) when read."""
 
     @abstractmethod
+    def weighted(self, factor: FloatArray) -> "Source":
+        """As this one, every feature multiplied by its factor when read."""
+
+    @abstractmethod
     def load(self, features: IntArray) -> FloatArray:
         """The atoms of some features, centred and scaled: float64 of shape (atoms, rows)."""
 

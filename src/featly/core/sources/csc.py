@@ -47,6 +47,14 @@ class CSCSource(Source):
         part.center[self.columns], part.scale[self.columns] = center, scale
         return part
 
+    def weighted(self, factor: FloatArray) -> "CSCSource":
+        """Every feature multiplied by its factor when read; the matrix is shared."""
+        part = object.__new__(CSCSource)
+        part.__dict__.update(self.__dict__)
+        part.scale = self.scale.copy()
+        part.scale[self.columns] *= factor
+        return part
+
     def load(self, features: IntArray) -> FloatArray:
         """Some features, centred and scaled, dense and feature-major."""
         columns = self.columns[features]

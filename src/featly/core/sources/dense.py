@@ -136,6 +136,15 @@ class DenseSource(Source):
             center=wide_center, scale=wide_scale, code_center=code_center, code_scale=code_scale
         )
 
+    def weighted(self, factor: FloatArray) -> "DenseSource":
+        """Every feature multiplied by its factor when read; the matrices are shared."""
+        scale, code_scale = self.scale.copy(), self.code_scale
+        scale[self.place[self.numeric]] *= factor[self.numeric]
+        if len(self.categorical):
+            code_scale = code_scale.copy()
+            code_scale[self.place[self.categorical]] *= factor[self.categorical]
+        return self._with(scale=scale, code_scale=code_scale)
+
     def compact(self) -> "DenseSource":
         """The numbers of this view alone, copied to feature-major order; codes are so already."""
         if self.feature_major:

@@ -1,0 +1,267 @@
+r"""Zero-norm minimisation with linear machines, and with belief in some of the columns.
+
+.. math::
+
+    \min_{w, b} \sum_f \frac{1}{\beta_f} \ln(|w_f| + \epsilon)
+    \quad\text{s.t.}\quad y_i (w \cdot x_i + b) \ge 1
+
+Helleputte, T. and Dupont, P. (2009), Partially supervised feature selection with regularized linear
+models, *ICML*, 409-416.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.core.arom import Arom, NotSeparableError, arom
+from featly.core.ordering import rounded
+from featly.core.sources import centers_and_variances, unit_scale
+from featly.errors import ConvergenceWarning, DataError, ParameterError
+from featly.progress import progress_bar
+from featly.schema import Schema
+
+__all__ = ["AROM"]
+
+POOR_GAP = 1e-6
+
+
+class AROM(Ranker):
+    r"""Rank columns by a linear machine whose weights rescale its inputs until few are left.
+
+    The number of columns that a separating hyperplane needs, :math:`\|w\|_0`, cannot be minimised
+    directly. The sum of the logarithms of the weights can, step by step: a margin machine is
+    trained, every column is multiplied by its weight, the machine is trained again. Weights that
+    matter settle, the others fall to their square in every iteration and vanish below machine
+    precision. Columns that are left at the end come first, by their weights; those that vanished
+    follow, the last to go first.
+
+    Belief that some columns matter (the schema's `prior`, :math:`\beta_f \ge 1`) makes their
+    weights cheaper, in every iteration:
+
+    .. math::
+
+        w_{k+1} = w' * w_k * \beta, \qquad w' = \arg\min \|w'\|
+        \quad\text{s.t.}\quad y_i (w' \cdot (x_i * w_k * \beta) + b) \ge 1, \qquad w_0 = 1
+
+    It is no more than a bias: a favoured column that does not help to separate the classes
+    vanishes, and others take its place. A prior that is the same for all columns changes nothing.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances".
+    norm : {1, 2}, default=2
+        The norm of the machine. 2 is a support vector machine and ranks all columns; 1 is a linear
+        program, which follows the objective exactly, and after whose first step no more than
+        about as many columns as rows have a weight: beyond that number its ranking says little.
+    C : float, default=inf
+        Price of a margin violation. Infinity is a hard margin: the classes must be separable, as
+        they are where there are more columns than rows. A finite C weighs all violations against
+        all logarithms of weights: with p columns, it should be well above p / n, or the machine
+        soon prefers no columns at all, of which a warning tells.
+    standardize : bool, default=True
+        Give every column mean 0 and total variance 1 first. Without it, the ranking depends on
+        the units of the columns.
+    max_iter : int, default=100
+        The most machines to train.
+    tol : float, default=1e-8
+        Stop when no weight changes by more than this share of the largest.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `prior` and `keep` are used.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (iterations, `max_iter`).
+
+    Attributes
+    ----------
+    iterations_ : int array of shape (n_features,)
+        How many iterations a column survived; `n_iter_` for those that are left.
+    log_weight_ : float array of shape (n_features,)
+        :math:`\ln |w_f|` in the last iteration that it took part in, for a categorical column of
+        the norm of the weights of its levels; -inf where the weight was exactly 0.
+    scores_ : float array of shape (n_features,)
+        `iterations_` plus :math:`1 / (1 + \ln(\max_g |w_g| / |w_f|))` in its last iteration. For
+        norm 1, where weights are exactly 0, plus half of how near the column was to have one:
+        :math:`|z_f x_f \cdot v| \le 1`, with v the solution of the dual.
+    n_iter_ : int
+        How many machines were trained.
+    path_ : int array of shape (n_iter,)
+        Columns left after every iteration.
+    objective_ : float array of shape (n_iter,)
+        :math:`\sum_f \ln(|w_f| + \epsilon) / \beta_f` after every iteration,
+        :math:`\epsilon = 2^{-52}`; with a finite C, plus C times the violations of the margin.
+        For norm 1 it never rises.
+    duality_gap_ : float array of shape (n_iter,)
+        (primal - dual) / primal objective of the machine of every iteration.
+    converged_ : bool
+        Whether the weights settled before `max_iter`.
+    interrupted_ : bool
+        Whether Ctrl-C ended the iterations early.
+    order_, ranking_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`.
+
+    See Also
+    --------
+    SVMRFE : Drops columns instead of shrinking them.
+    Schema.prior_from : A prior from the ranking of another table.
+    featly.study.prior_report : What a prior changed.
+
+    Notes
+    -----
+    An iteration costs :math:`n^2 p` operations for the p columns that are left, and what a support
+    vector machine on n rows costs. On 77 rows and 7,129 columns some 13 iterations take 0.04
+    seconds on two cores. With many more rows than columns nothing of size :math:`n^2` is made.
+
+    Of a categorical column, all levels have the same width: it is one feature, whose weight is
+    the norm of those of its levels (the sum of their absolute values for norm 1).
+
+    The prior may be as large as one likes. A column with a prior of 1e12 has no price at all, and
+    keeps its weight as long as the machine gives it one.
+
+    References
+    ----------
+    Weston, J., Elisseeff, A., Schölkopf, B. and Tipping, M. (2003), Use of the zero-norm with
+    linear models and kernel methods, *JMLR* 3, 1439-1461. Helleputte, T. and Dupont, P. (2009),
+    Partially supervised feature selection with regularized linear models, *ICML*, 409-416.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly import AROM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 500))
+    >>> y = np.where(X[:, 7] + X[:, 11] > 0, "ill", "well")
+    >>> plain = AROM(n_features_to_select=5).fit(X, y)
+    >>> plain.order_[:2].tolist(), plain.path_[-1].item()
+    ([7, 11], 4)
+
+    Belief in a third column brings it up:
+
+    >>> believed = AROM(schema={"prior": {"x3": 10}}).fit(X, y)
+    >>> plain.ranking_[3].item(), believed.ranking_[3].item()
+    (85, 4)
+    """
+
+    _kinds = ("continuous", "ordinal", "categorical")
+    _many_classes = False
+    _uses = ("keep", "prior")
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        norm: int = 2,
+        C: float = np.inf,
+        standardize: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-8,
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.norm = norm
+        self.C = C
+        self.standardize = standardize
+        self.max_iter = max_iter
+        self.tol = tol
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _units_matter(self) -> bool:
+        return not self.standardize
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.norm, bool) or self.norm not in (1, 2):
+            raise ParameterError(f"norm={self.norm!r}: give 1 or 2")
+        for name in ("C", "tol"):
+            value = getattr(self, name)
+            number = isinstance(value, int | float | np.integer | np.floating)
+            if isinstance(value, bool) or not number or not value > 0:
+                raise ParameterError(f"{name}={value!r}: give a positive number")
+        count = self.max_iter
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise ParameterError(f"max_iter={count!r}: give a whole number from 1")
+
+    def _rank(self, problem: Problem) -> Ranking:
+        name = type(self).__name__
+        prior = problem.prior(name)
+        moments = problem.moments(complete_for=name)
+        center, variance = centers_and_variances(problem.source, moments)
+        scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
+        try:
+            with progress_bar(self.verbose, name, unit="iterations") as progress:
+                found = arom(
+                    problem.source.scaled(center, scale),
+                    np.where(problem.y == 1, 1.0, -1.0),
+                    float(self.C),
+                    None if prior is None else np.log(prior),
+                    variance=1.0 if self.standardize else variance,
+                    norm=int(self.norm),
+                    max_iter=int(self.max_iter),
+                    tol=float(self.tol),
+                    progress=progress,
+                )
+        except NotSeparableError:
+            raise DataError(
+                f"no hyperplane separates the classes by these {problem.source.n_features} "
+                f"columns, and C=inf allows no row on the wrong side: give a finite C, such as "
+                f"{name}(C=1)"
+            ) from None
+        self._warn(found)
+        order, scores = _ordered(found)
+        ranking = Ranking(
+            order=keep_first(order, problem.columns.keep),
+            scores=scores,
+            extra={"iterations": found.survived, "log_weight": found.log_weights},
+            attributes={
+                "n_iter": len(found.path),
+                "path": np.array(found.path, np.int64),
+                "objective": np.array(found.objective),
+                "duality_gap": np.array(found.gaps),
+                "converged": found.converged,
+                "interrupted": found.interrupted,
+            },
+        )
+        if found.interrupted:
+            raise interrupted(ranking)
+        return ranking
+
+    def _warn(self, found: Arom) -> None:
+        worst = max(found.gaps, default=0.0)
+        if found.collapsed:
+            told = (
+                f"at C={self.C:g} no column is worth its price after {len(found.path)} iterations, "
+                "whose weights are ranked: give a larger C"
+            )
+        elif worst > POOR_GAP:
+            told = (
+                f"the machine of iteration {int(np.argmax(found.gaps)) + 1} was solved to a "
+                f"relative gap of {worst:.1e} only: columns of similar weight may be out of order"
+            )
+        elif not found.converged and not found.interrupted and found.path:
+            told = (
+                f"weights still change after {len(found.path)} iterations: give a larger max_iter "
+                f"(it is {self.max_iter}) or tol"
+            )
+        else:
+            return
+        warnings.warn(told, ConvergenceWarning, stacklevel=5)  # the caller of fit
+
+
+def _ordered(found: Arom) -> tuple[np.ndarray, np.ndarray]:
+    """Columns best first, and their scores."""
+    if not found.path:
+        scores = found.tightness / 2
+        return np.lexsort((-rounded(scores),)), scores
+    tops = np.array(found.log_tops)[np.minimum(found.survived, len(found.path) - 1)]
+    weighed = found.log_weights > -np.inf
+    below = np.where(weighed, tops - np.where(weighed, found.log_weights, 0.0), 0.0)
+    share = np.where(weighed, 1 / (1 + below), found.tightness / 2)
+    return np.lexsort((-rounded(share), -found.survived)), found.survived + share

@@ -1,0 +1,48 @@
+r"""How much a column is believed to matter, beside how much it is seen to.
+
+.. math::
+
+    s_f \mapsto \beta_f s_f \quad (s_f \ge 0), \qquad s_f \mapsto s_f / \beta_f \quad (s_f < 0)
+
+:math:`\beta_f \ge 1` is the prior of the schema: Helleputte, T. and Dupont, P. (2009), Partially
+supervised feature selection with regularized linear models, *ICML 2009*, 409-416. They scale the
+columns of a linear model by it; here it scales what a filter measures. A column that is seen to
+matter nothing stays at 0.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from featly.base import Problem, Ranking, keep_first
+from featly.core.ordering import best_first, favoured
+
+__all__ = ["favoured_ranking", "prior_of"]
+
+MOST_PRIOR = 1e12  # beyond it a score is the prior and little else: that is what `keep` is for
+
+
+def prior_of(method: Any, problem: Problem) -> np.ndarray | None:
+    """The prior of every column over that of the least favoured one; None where none is."""
+    return problem.prior(type(method).__name__, most=MOST_PRIOR)
+
+
+def favoured_ranking(
+    problem: Problem,
+    relevance: np.ndarray,
+    prior: np.ndarray | None,
+    attributes: dict[str, Any] | None = None,
+) -> Ranking:
+    """Columns by their relevance, weighted by the prior.
+
+    The relevance itself becomes the attribute `relevance_`. With a prior it is a column of
+    ``table()`` as well; without one it is the score, which is there already.
+    """
+    scores = favoured(relevance, prior)
+    extra, others = {"relevance": relevance}, attributes or {}
+    return Ranking(
+        order=keep_first(best_first(scores), problem.columns.keep),
+        scores=scores,
+        extra={} if prior is None else extra,
+        attributes=others | extra if prior is None else others,
+    )

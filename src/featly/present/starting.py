@@ -1,0 +1,83 @@
+"""From the options of a command to a table and a fitted method, with a few words on the way."""
+
+import os
+import time
+from typing import Any
+
+__all__ = ["asked", "fitted", "loaded"]
+
+
+def _request(options: dict[str, Any]) -> Any:
+    """The options that speak of the file and its columns."""
+    from dataclasses import fields
+
+    from featly.present.job import Request
+
+    known = [f.name for f in fields(Request)]
+    return Request(**{k: v for k, v in options.items() if k in known and v is not None})
+
+
+def loaded(options: dict[str, Any], *, need_target: bool = True) -> Any:
+    """The table that the options speak of; what was noticed about it is said."""
+    from featly.present import job
+    from featly.present.printing import say, words_on_terminal
+
+    loud = not options["quiet"]
+    found = job.load(
+        _request(options), need_target=need_target, verbose=loud and words_on_terminal()
+    )
+    if loud:
+        rows, columns = found.X.shape
+        shape = f"{found.table.source}: {_counted(rows, 'row')}, {_counted(columns, 'column')}"
+        say("; ".join([shape, *found.notes]), "dim")
+    return found
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def asked(options: dict[str, Any]) -> None:
+    """Refuse a method or a parameter that does not exist before the file is read."""
+    from featly.present import job
+
+    if options["method"] is not None:
+        name = job.method_name(options["method"])
+        if options["settings"]:
+            job.parse_settings(name, options["settings"])
+
+
+def fitted(found: Any, options: dict[str, Any], count: Any = None) -> tuple[str, Any, float]:
+    """The method's name, the fitted method, and how many seconds it took to fit it."""
+    from featly.present import job
+    from featly.present.printing import say, words_on_terminal
+
+    loud = not options["quiet"]
+    if options["method"] is not None:
+        name = job.method_name(options["method"])
+    else:
+        name = job.choose_method(found)
+        if loud:
+            say(f"method: {name} (--method chooses another)", "dim")
+    settings = job.parse_settings(name, options["settings"] or [])
+    began = time.perf_counter()
+    if loud and words_on_terminal() and _first_run():
+        say("compiling for this machine, which is done once and takes some seconds ...", "dim")
+    method = job.fit(
+        found,
+        name,
+        settings,
+        count=count,
+        n_jobs=options["jobs"],
+        verbose=loud and words_on_terminal(),
+    )
+    return name, method, time.perf_counter() - began
+
+
+def _first_run() -> bool:
+    """Whether no loop has been compiled on this machine yet."""
+    from featly.core.jit import cache_folder
+
+    folder = cache_folder()
+    return folder is None or not any(name.endswith(".nbc") for _, _, names in os.walk(folder)
+                                     for name in names)  # fmt: skip

@@ -1,0 +1,415 @@
+r"""What believing in some columns changed: the signature, the predictions, the stability.
+
+.. math::
+
+    \hat d \pm t_{K-1} \sqrt{\frac{K - 1}{K} \sum_i \bigl(\hat d_{(i)} - \bar d\bigr)^2},
+    \qquad d = \Phi^{\text{with}} - \Phi^{\text{without}}
+
+where :math:`\hat d_{(i)}` is the difference of the two stabilities when split i is left out.
+Arvesen, J. N. (1969), Jackknifing U-statistics, *Ann. Math. Statist.* 40, 2076-2100.
+"""
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from sklearn.base import clone
+
+from featly.base import Ranker
+from featly.errors import DataError, ParameterError, SchemaError
+from featly.frames import DefaultNames, is_frame, library_of
+from featly.measures.resampled import check_fraction
+from featly.measures.stability import nogueira_stability
+from featly.measures.statistics import corrected_resampled_t
+from featly.preprocessing import Filler
+from featly.registry import METHODS
+from featly.schema import Schema
+from featly.study.dataset import Dataset, _by_position
+from featly.study.plan import Study, _method
+from featly.study.pooling import split_values
+from featly.study.prior_words import Compared, Interval, PriorReport
+from featly.study.results import Results
+from featly.study.splits import Subsampling
+from featly.study.store import ALL_ROWS
+
+__all__ = ["PriorReport", "prior_report", "stability_without_each"]
+
+WITH, WITHOUT = "with", "without"
+FEWEST_SPLITS = 3  # of which one is left out, and two are needed to compare selections
+
+Indices = npt.NDArray[np.int64]
+
+
+# ---- the report ----------------------------------------------------------------------------------
+def prior_report(
+    method: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    schema: Schema | Mapping[str, Any] | None = None,
+    size: int = 30,
+    sizes: Sequence[int] = (),
+    splits: Any = 50,
+    learner: Any = "linear-svm",
+    without: Mapping[str | int, float] | None = None,
+    fill: bool = False,
+    row_groups: Any = None,
+    level: float = 0.95,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    verbose: Any = False,
+) -> PriorReport:
+    r"""What the prior of a schema changed: which columns are chosen, how well, how stably.
+
+    The method is fitted to all rows with the prior and without it, which gives two signatures. And
+    it is judged with and without it on the same splits, on rows that the selection never saw.
+
+    The difference of the balanced rates has the interval of Nadeau and Bengio, which allows for
+    splits that share rows. Kuncheva's index is a mean over pairs of splits, a U-statistic, and so
+    is the difference of two of them on the same splits: its interval is that of the jackknife over
+    splits, which keeps what the two have in common. (Two intervals that were added would not: both
+    selections see the same rows.) Splits of one table are independent given that table only, so
+    intervals of the stability tell how far more splits would move it, nothing about another table.
+
+    A favoured column is chosen more often by that alone, so a prior, even one drawn at random, can
+    raise the stability. The stability of the columns that are not favoured tells whether the
+    others became more stable, too; `without` compares with another prior.
+
+    A prior that was chosen by looking at the same table makes the balanced rate too good: no split
+    can take back what was seen before.
+
+    Parameters
+    ----------
+    method : ranker that uses the prior, or its name
+        Not fitted. Its `schema` has the prior, unless `schema` is given.
+    X : data frame, array or sparse matrix; Dataset; object with X and y
+    y : sequence or str, optional
+        The class of every row, or the name of its column.
+    schema : Schema, dict or None, default=None
+    size : int, default=30
+        Columns of a signature.
+    sizes : sequence of int
+        Further sizes to compare at.
+    splits : int or splitter, default=50
+        A number is that many random splits of 90% to train and 10% to test.
+    learner : str or classifier, default="linear-svm"
+        What is trained on the selected columns.
+    without : mapping of column to number, default=None
+        Another prior to compare with, such as one that favours as many columns drawn at random.
+        None compares with no prior.
+    fill : bool, default=False
+        Fill gaps, as :class:`Study` does.
+    row_groups : sequence or str, optional
+        What tells rows that belong together, or the name of its column.
+    level : float, default=0.95
+        Of the intervals.
+    random_state : int, default=0
+        Of the splits.
+    n_jobs : int or None, default=None
+        Processes; None and -1 are all cores.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (fits done, fits in all, seconds left
+        or None).
+
+    Returns
+    -------
+    PriorReport
+        Printed, it tells all of it in words; ``table()`` has a row a column.
+
+    References
+    ----------
+    Helleputte, T. and Dupont, P. (2009), Partially supervised feature selection with regularized
+    linear models, *ICML*, 409-416. Nadeau, C. and Bengio, Y. (2003), Inference for the
+    generalization error, *Machine Learning* 52, 239-281. Arvesen, J. N. (1969), Jackknifing
+    U-statistics, *Ann. Math. Statist.* 40, 2076-2100.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly import SignalToNoise
+    >>> from featly.study import prior_report
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(60, 50)), np.repeat(["ill", "well"], 30)
+    >>> X[:, :8] += 0.8 * (y == "ill")[:, None]
+    >>> believing = SignalToNoise(schema={"prior": {"x6": 10, "x7": 10}})
+    >>> report = prior_report(believing, X, y, size=5, splits=20)
+    >>> report.came_in, report.went_out
+    (['x6'], ['x2'])
+    >>> report.bcr.verdict()
+    'no difference can be told'
+    """
+    method = _checked_method(method)
+    check_fraction("level", level)
+    given = schema if schema is not None else method.schema
+    data = _dataset(X, y, given, row_groups)
+    beliefs, prior = _beliefs(data, given)
+    wanted = _checked_sizes(size, sizes, data.n_features)
+    alone = replace(beliefs, prior=_other(without, data))
+    both = {
+        WITH: clone(method).set_params(schema=beliefs),
+        WITHOUT: clone(method).set_params(schema=alone),
+    }
+    study = Study(
+        both,
+        data,
+        _splitter(splits, random_state),
+        sizes=wanted,
+        learner=_one_learner(learner),
+        fill=fill,
+        random_state=random_state,
+    )
+    # all rows first: what is wrong with the table is told before the long work
+    fitted, notes = _on_all_rows(both, data, fill=fill)
+    results = study.run(n_jobs=n_jobs, verbose=verbose)
+    figures, n_splits = _figures(results, wanted, prior > prior.min(), level)
+    frame = X if is_frame(X) else getattr(X, "X", None)
+    return PriorReport(
+        method=type(method).__name__,
+        size=int(size),
+        names=data.names,  # type: ignore[arg-type]
+        prior=prior,
+        rank_with=fitted[WITH].ranking_,
+        rank_without=fitted[WITHOUT].ranking_,
+        figures=figures,
+        splits=_in_words(study.splits, n_splits),
+        learner=next(iter(study.learners)),
+        level=level,
+        n_rows=data.n_rows,
+        n_splits=n_splits,
+        results=results,
+        notes=list(dict.fromkeys([*notes, *results.notes])),
+        other={data.names[int(j)]: value for j, value in alone.prior.items()},
+        library=library_of(frame) if is_frame(frame) else None,
+    )
+
+
+# ---- what users may pass -------------------------------------------------------------------------
+def _checked_method(method: Any) -> Ranker:
+    method = _method(method)
+    able = [m.class_name for m in METHODS.values() if "prior" in m.uses]
+    if not isinstance(method, Ranker) or "prior" not in method._uses:
+        name = "no selection" if method is None else type(method).__name__
+        raise ParameterError(f"{name} does not rank by a prior: use one of {', '.join(able)}")
+    return method
+
+
+def _dataset(X: Any, y: Any, schema: Any, row_groups: Any) -> Dataset:
+    if not isinstance(X, Dataset):
+        return Dataset.of(X, y, schema=schema, row_groups=row_groups)
+    if y is not None or row_groups is not None:
+        raise ParameterError("X is a Dataset, which has its target and row groups: give X alone")
+    if schema is None:
+        return X
+    columns = Schema.of(schema).resolve(X.names, X.kinds)
+    if (columns.kinds != X.kinds).any():
+        raise SchemaError("X is a Dataset, which has its kinds: declare them when it is made")
+    return replace(X, schema=_by_position(columns))
+
+
+def _beliefs(data: Dataset, given: Any) -> tuple[Schema, npt.NDArray[np.float64]]:
+    """The schema by position, and the prior of every column."""
+    beliefs = data.schema or Schema()
+    prior = np.ones(data.n_features)
+    for j, value in beliefs.prior.items():
+        prior[int(j)] = value
+    if prior.max() > prior.min():
+        return beliefs, prior
+    if prior.max() > 1:
+        raise SchemaError(f"prior is {prior[0]:g} for every column, so it favours none: name fewer")
+    some = "its prior is 1 for all, give more" if Schema.of(given).prior else "say which"
+    example = f"{{'prior': {{{data.names[0]!r}: 10}}}}"
+    raise SchemaError(f"the schema favours no column: {some}, such as schema={example}")
+
+
+def _other(without: Any, data: Dataset) -> dict[str | int, float]:
+    """The prior to compare with, by position."""
+    if without is None:
+        return {}
+    prior = Schema(prior=without).resolve(data.names, data.kinds).prior
+    return {} if prior is None else {int(j): float(prior[j]) for j in np.flatnonzero(prior > 1)}
+
+
+def _checked_sizes(size: Any, sizes: Any, n_features: int) -> list[int]:
+    try:
+        wanted = [size, *sizes]
+    except TypeError:
+        raise ParameterError(f"sizes={sizes!r}: give a list of whole numbers") from None
+    for one in wanted:
+        whole = isinstance(one, int | np.integer) and not isinstance(one, bool)
+        if not whole or not 1 <= one < n_features:
+            raise ParameterError(
+                f"size={one!r}: give a whole number from 1 and below the {n_features} columns of "
+                "the table"
+            )
+    return sorted({int(one) for one in wanted})
+
+
+def _splitter(splits: Any, random_state: int) -> Any:
+    if isinstance(splits, bool) or not isinstance(splits, int | np.integer):
+        return splits
+    if splits < FEWEST_SPLITS:
+        raise ParameterError(f"splits={splits}: give at least {FEWEST_SPLITS}")
+    return Subsampling(int(splits), test_size=0.1, random_state=random_state)
+
+
+def _one_learner(learner: Any) -> Any:
+    if isinstance(learner, Mapping | list | tuple):
+        raise ParameterError(f"learner={learner!r}: give one")
+    return learner
+
+
+# ---- fits and figures ----------------------------------------------------------------------------
+def _on_all_rows(
+    methods: Mapping[str, Ranker], data: Dataset, *, fill: bool
+) -> tuple[dict[str, Ranker], list[str]]:
+    """The methods fitted to all rows, and what they warned of."""
+    X = data.X
+    if fill and data.gappy:
+        X = Filler(columns=data.gappy).fit_transform(X)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            fitted = {name: method.fit(X, data.y) for name, method in methods.items()}
+        except DataError as problem:
+            raise type(problem)(_with_names(str(problem), data)) from None
+    return fitted, [f"{w.category.__name__}: {w.message}" for w in caught]
+
+
+def _with_names(message: str, data: Dataset) -> str:
+    """Numbers lie in an array, whose columns have no names; their table has."""
+    if is_frame(data.X) or isinstance(data.names, DefaultNames):
+        return message
+    return re.sub(r"'x(\d+)'", lambda found: repr(data.names[int(found[1])]), message)
+
+
+def _figures(
+    results: Results, sizes: Sequence[int], favoured: npt.NDArray[np.bool_], level: float
+) -> tuple[dict[int, dict[str, Compared]], int]:
+    """With and without, at every size, over the splits on which both worked."""
+    orders = {name: _orders(results, name) for name in (WITH, WITHOUT)}
+    rates = {name: _rates(results, name) for name in (WITH, WITHOUT)}
+    both = [split for split in orders[WITH] if split in orders[WITHOUT]]
+    there = [s for s in both if all((s, size) in rates[m] for m in rates for size in sizes)]
+    if len(there) < FEWEST_SPLITS:
+        why = results.failures["failure"].to_list()[:1]
+        raise DataError(
+            f"{len(there)} splits can be compared, where {FEWEST_SPLITS} are needed"
+            + (f": {why[0]}" if why else ", use more splits")
+        )
+    train, test = results._parts(next(iter(results.about["datasets"])))
+    found: dict[int, dict[str, Compared]] = {}
+    for size in sizes:
+        values = {m: np.array([rates[m][split, size] for split in there]) for m in rates}
+        sets = {m: [orders[m][split][:size] for split in both] for m in orders}
+        others = {m: [s[~favoured[s]] for s in chosen] for m, chosen in sets.items()}
+        found[size] = {
+            "bcr": _compared_rates(values, train, test, level),
+            "stability": _compared_stability(sets, len(favoured), level),
+            "stability of the others": _compared_stability(others, len(favoured), level, favoured),
+        }
+    return found, len(there)
+
+
+def _orders(results: Results, method: str) -> dict[int, Indices]:
+    import polars as pl
+
+    fits = results.rankings.filter(
+        (pl.col("method") == method) & (pl.col("split") != ALL_ROWS) & pl.col("order").is_not_null()
+    )
+    return {
+        split: order.to_numpy() for split, order in zip(fits["split"], fits["order"], strict=True)
+    }
+
+
+def _rates(results: Results, method: str) -> dict[tuple[int, int], float]:
+    import polars as pl
+
+    rows = split_values(results, "bcr", draws=False)
+    rows = rows.filter((pl.col("method") == method) & pl.col("value").is_not_null())
+    return {
+        (split, size): v for split, size, v in rows.select("split", "size", "value").iter_rows()
+    }
+
+
+def _compared_rates(
+    values: Mapping[str, npt.NDArray[np.float64]], train: float, test: float, level: float
+) -> Compared:
+    parts = [values[WITH], values[WITHOUT], values[WITH] - values[WITHOUT]]
+    tests = [corrected_resampled_t(part, train, test, level) for part in parts]
+    return Compared(*(Interval(t.mean, t.lower, t.upper) for t in tests))
+
+
+def _compared_stability(
+    sets: Mapping[str, list[Indices]],
+    n_features: int,
+    level: float,
+    left_out: npt.NDArray[np.bool_] | None = None,
+) -> Compared:
+    """Stabilities with Nogueira's intervals, and their difference with that of the jackknife."""
+    if left_out is not None:  # columns that no set holds are no columns to choose from either
+        place = np.cumsum(~left_out) - 1
+        sets = {name: [place[s] for s in chosen] for name, chosen in sets.items()}
+        n_features = int((~left_out).sum())
+    values = {name: nogueira_stability(chosen, n_features, level) for name, chosen in sets.items()}
+    each = {name: stability_without_each(chosen, n_features) for name, chosen in sets.items()}
+    difference = each[WITH] - each[WITHOUT]
+    n_splits = len(difference)
+    error = np.sqrt((n_splits - 1) / n_splits * ((difference - difference.mean()) ** 2).sum())
+    half = float(stats.t.ppf((1 + level) / 2, n_splits - 1) * error)
+    value = float(values[WITH].value - values[WITHOUT].value)
+    told = {
+        name: Interval(float(found.value), float(found.lower), float(found.upper))
+        for name, found in values.items()
+    }
+    return Compared(told[WITH], told[WITHOUT], Interval(value, value - half, value + half))
+
+
+def stability_without_each(selections: Sequence[Indices], n_features: int) -> npt.NDArray[Any]:
+    r"""Nogueira's stability of all selections but one, for each that is left out.
+
+    Without selection i the pairs that disagree about a column are, summed over the columns and
+    counted twice, :math:`\sum_f c_f (K - 1 - c_f) + \sum_{f \in S_i} (2 c_f - K)`, where
+    :math:`c_f` of all K selections hold column f.
+
+    Parameters
+    ----------
+    selections : sequence of int arrays
+    n_features : int
+
+    Returns
+    -------
+    float array of shape (n_selections,)
+        nan where the others are all empty, or all hold every column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.measures.stability import nogueira_stability
+    >>> from featly.study.prior_report import stability_without_each
+    >>> runs = [np.array(run) for run in ([0, 1], [0, 1, 2], [0, 3], [1])]
+    >>> stability_without_each(runs, 8).round(3).tolist()
+    [0.111, 0.242, 0.556, 0.395]
+    >>> round(nogueira_stability(runs[1:], 8).value, 3)
+    0.111
+    """
+    n_runs = len(selections)
+    sizes = np.array([len(selection) for selection in selections])
+    counts = np.bincount(np.concatenate(selections), minlength=n_features)
+    company = np.array([counts[selection].sum() for selection in selections])
+    apart = (counts * (n_runs - 1 - counts)).sum() + 2 * company - n_runs * sizes
+    mean = (sizes.sum() - sizes) / (n_runs - 1)
+    room = mean * (1 - mean / n_features)
+    undefined = np.full(n_runs, np.nan)
+    share = np.divide(apart / ((n_runs - 1) * (n_runs - 2)), room, out=undefined, where=room > 0)
+    return 1 - share
+
+
+def _in_words(splitter: Any, n_splits: int) -> str:
+    if isinstance(splitter, Subsampling):
+        return f"{n_splits} random splits"
+    return f"{n_splits} splits, {splitter!r}"
