@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import lstsq
 
 from featly.core.l1_margin import NotSeparableError, l1_margin
 from featly.core.sources import DenseSource, Source
@@ -30,13 +31,16 @@ __all__ = ["Arom", "NotSeparableError", "arom"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-LOG_EPSILON = -52 * np.log(2.0)  # of h; a weight this far below the largest has vanished
+LOG_EPSILON = -52 * np.log(2.0)  # of h; a weight this far below the largest has vanished ...
+RESOLUTION = np.log(1e-5)  # ... or this far, where the other columns have the same prior
 SUPPORT = 1e-9  # widths below this share of the largest weight, together, change no Gram matrix
+MET = 1e-12  # margins of rows between bounds that are met to this are left alone
 GOOD_GAP = 1e-7  # a machine solved to this is taken
 ROUNDING = 1e-11  # cosines between a column and the dual solution below this are zero ...
 EPSILON = 1e-15  # ... or below this, where the machine holds on to the column
 CAPS = np.log(10.0) * np.arange(1, 25)  # how far down widths are cut, see _SquaredNorm
 WIDEST = 1e6  # of the linear program, see _FirstNorm
+TINY = np.finfo(float).tiny
 COLLAPSED = 1e-12  # C times the squared length of a row below this: no column is worth its price
 MOST_DENSE_ROWS, FACTOR_SHARE = 1024, 4  # with this many rows, and atoms fewer by this, no n x n
 COMPACT_SHARE, COMPACT_BYTES = 20, 16 << 20  # when few columns are left they are copied
@@ -171,8 +175,8 @@ def arom(
                 collapsed = bool(solved.tightness.any())  # or all columns are constant
                 break
             left = after > -np.inf
-            if norm == 2:  # one that its prior can bring back is not gone
-                left &= after + 2 * beta - top > LOG_EPSILON
+            if norm == 2:
+                left &= _lasting(after, beta)
             tightness[alive[~left]] = solved.tightness[~left]
             survived[alive[left]] += 1
             gone += float(np.exp(-beta[~left]).sum())
@@ -206,6 +210,21 @@ def arom(
         collapsed,
         interrupted,
     )
+
+
+def _lasting(log_w: FloatArray, beta: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which weights have not vanished.
+
+    The square of a weight is its column's share of the next Gram matrix, and what is below 1e-10
+    of that the machine cannot see. Favoured columns may have much larger weights than all others,
+    which are compared among themselves; and one that its prior can bring back is not gone.
+    """
+    above = log_w + 2 * beta - log_w.max()
+    lasting = above > np.where(beta > 0, RESOLUTION, LOG_EPSILON)
+    plain = beta == 0
+    if plain.any():
+        lasting &= ~plain | (log_w - log_w[plain].max() > RESOLUTION)
+    return lasting
 
 
 def _change(before: FloatArray, after: FloatArray) -> float:
@@ -281,12 +300,46 @@ class _SquaredNorm:
                 dual.solve(matrix, columns.source.n_atoms, trace)
         except FloatingPointError:
             return None
-        values = matrix.T @ (matrix @ dual.coef) if tall else matrix @ dual.coef
-        slack = np.maximum(0.0, 1 - self.y * (values + dual.bias))
+        coef, bias = dual.coef, dual.bias
+        values = matrix.T @ (matrix @ coef) if tall else matrix @ coef
+        if not tall:
+            coef, bias, values = _met(matrix, self.y, coef, bias, values, C)
+        slack = np.maximum(0.0, 1 - self.y * (values + bias))
+        violated, price = float(slack.sum()), float(coef @ values)
+        paid = C * violated if np.isfinite(C) else 0.0
+        gap = abs(price + paid - float(np.abs(coef).sum())) / max(price / 2 + paid, TINY)
         if np.isfinite(C):
-            return _Dual(dual.coef, abs(dual.gap), self.C * float(slack.sum()), cap)
+            return _Dual(coef, gap, self.C * violated, cap)
         # the gap of a hard margin knows nothing of rows that are on the wrong side of it
-        return _Dual(dual.coef, max(abs(dual.gap), float(slack.max())), 0.0, cap)
+        return _Dual(coef, max(gap, float(slack.max())), 0.0, cap)
+
+
+def _met(
+    K: FloatArray, y: FloatArray, coef: FloatArray, bias: float, values: FloatArray, C: float
+) -> tuple[FloatArray, float, FloatArray]:
+    """A dual solution changed by little, so that the rows between bounds lie on their margin.
+
+    The weight of a narrow column is what wide ones leave over: it is known as well as margins are
+    met, which the inverse that the solver updates may miss by 1e-6 where K is near-singular.
+    """
+    for _ in range(3):
+        free = np.flatnonzero((coef * y > 0) & (coef * y < C))
+        short = y[free] - values[free] - bias
+        worst = float(np.abs(short).max(initial=0.0))
+        if worst <= MET:
+            break
+        system = np.ones((len(free) + 1, len(free) + 1))
+        system[:-1, :-1], system[-1, -1] = K[np.ix_(free, free)], 0.0
+        step = lstsq(system, np.append(short, -coef.sum()), lapack_driver="gelsy")[0]
+        other = coef.copy()
+        other[free] += step[:-1]
+        if (other * y < 0).any() or (other * y > C).any():
+            break
+        met, moved = K @ other, bias + float(step[-1])
+        if np.abs(y[free] - met[free] - moved).max() >= worst:
+            break
+        coef, bias, values = other, moved, met
+    return coef, bias, values
 
 
 @dataclass(frozen=True)
