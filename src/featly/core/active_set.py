@@ -288,7 +288,7 @@ def solve_active_set(
                     z[m] += row_k * inverse[k, m]
             for k in range(n_free):
                 pivot -= step[k] * z[k]
-            if pivot > SINGULAR * diagonal:
+            if pivot > SINGULAR * diagonal and n_free < len(inverse):
                 _grow(inverse, n_free, z, pivot)
                 free[n_free] = entering
                 position[entering] = n_free

@@ -38,9 +38,11 @@ MET = 1e-12  # margins of rows between bounds that are met to this are left alon
 GOOD_GAP = 1e-7  # a machine solved to this is taken
 ROUNDING = 1e-11  # cosines between a column and the dual solution below this are zero ...
 EPSILON = 1e-15  # ... or below this, where the machine holds on to the column
-CAPS = np.log(10.0) * np.arange(1, 25)  # how far down widths are cut, see _SquaredNorm
-WIDEST = 1e6  # of the linear program, see _FirstNorm
+WIDEST = 1e8  # a larger prior is as good as this: its column has no price
 TINY = np.finfo(float).tiny
+ROUNDED = 1e-12  # h falls by more than this share of it, or not at all
+BLUNDER = 1e-3  # rows that miss a hard margin by this have no solution ...
+RELIABLE = 1e-6  # ... nor where rounding may move margins by this
 COLLAPSED = 1e-12  # C times the squared length of a row below this: no column is worth its price
 MOST_DENSE_ROWS, FACTOR_SHARE = 1024, 4  # with this many rows, and atoms fewer by this, no n x n
 COMPACT_SHARE, COMPACT_BYTES = 20, 16 << 20  # when few columns are left they are copied
@@ -58,7 +60,7 @@ class Arom:
         How many iterations the column survived; all of them for those that are left.
     tightness : float array of shape (n_features,)
         For norm 1, how near a column that has vanished was to have a weight then, from 0 to 1;
-        0 for others.
+        0 for others. Where no column ever had a weight, the differences of the class means.
     log_tops : list of float
         :math:`\\ln` of the largest weight in every iteration.
     path : list of int
@@ -67,9 +69,9 @@ class Arom:
         h after every iteration, with a finite C the price of the margin violations added.
     gaps : list of float
         Relative duality gap of the machine of every iteration.
-    converged, collapsed, interrupted : bool
+    converged, collapsed, stuck, interrupted : bool
         Whether the weights settled; whether a finite C made all of them fall to nothing; whether
-        Ctrl-C ended it.
+        rounding stood in the way of another machine; whether Ctrl-C ended it.
     """
 
     log_weights: FloatArray
@@ -81,6 +83,7 @@ class Arom:
     gaps: list[float]
     converged: bool = False
     collapsed: bool = False
+    stuck: bool = False
     interrupted: bool = False
 
 
@@ -146,7 +149,7 @@ def arom(
     path: list[int] = []
     objective: list[float] = []
     gaps: list[float] = []
-    converged = collapsed = interrupted = False
+    converged = collapsed = stuck = interrupted = False
     part, all_bytes = source, source.nbytes if isinstance(source, DenseSource) else 0
     alive, before = np.arange(p), None
     gone = 0.0  # what the columns that have vanished weigh in h
@@ -161,19 +164,22 @@ def arom(
             except NotSeparableError:
                 if k == 0:
                     raise
-                break  # the last weights do separate, so it is rounding that is in the way
+                stuck = True  # the last weights do separate, but rounding is in the way
+                break
             after = solved.log_weights
+            top = float(after.max())
+            if top == -np.inf:
+                collapsed = k > 0
+                if k == 0:
+                    log_weights, tightness = after, _apart(source, y, variance)
+                    collapsed = bool(tightness.any())  # else all columns are constant
+                break
             h = float((np.exp(-beta) * np.logaddexp(after, LOG_EPSILON)).sum())
             h += LOG_EPSILON * gone + solved.loss
-            if norm == 1 and objective and h >= objective[-1]:
+            if norm == 1 and objective and h >= objective[-1] - ROUNDED * abs(h):
                 converged = True  # the line search has step 0
                 break
             log_weights[alive] = after
-            top = float(after.max())
-            if top == -np.inf:
-                tightness[alive] = solved.tightness
-                collapsed = bool(solved.tightness.any())  # or all columns are constant
-                break
             left = after > -np.inf
             if norm == 2:
                 left &= _lasting(after, beta)
@@ -192,12 +198,12 @@ def arom(
                 break
             if not left.all():
                 part = _compacted(part.view(np.flatnonzero(left)), all_bytes)
+        if progress is not None and len(path) < max_iter:
+            progress(max_iter, max_iter)
     except KeyboardInterrupt:
         if not path:
             raise
         interrupted = True
-    if progress is not None and not interrupted:
-        progress(max_iter, max_iter)
     return Arom(
         log_weights,
         survived,
@@ -208,6 +214,7 @@ def arom(
         gaps,
         converged,
         collapsed,
+        stuck,
         interrupted,
     )
 
@@ -217,14 +224,20 @@ def _lasting(log_w: FloatArray, beta: FloatArray) -> npt.NDArray[np.bool_]:
 
     The square of a weight is its column's share of the next Gram matrix, and what is below 1e-10
     of that the machine cannot see. Favoured columns may have much larger weights than all others,
-    which are compared among themselves; and one that its prior can bring back is not gone.
+    so the largest of these is the measure for all. One that its prior can bring back is not gone.
     """
-    above = log_w + 2 * beta - log_w.max()
-    lasting = above > np.where(beta > 0, RESOLUTION, LOG_EPSILON)
-    plain = beta == 0
-    if plain.any():
-        lasting &= ~plain | (log_w - log_w[plain].max() > RESOLUTION)
-    return lasting
+    reach, top = log_w + 2 * beta, float(log_w.max())
+    plain = float(log_w[beta == 0].max(initial=-np.inf))
+    measure = plain if plain > -np.inf else top
+    return (reach > measure + RESOLUTION) & (reach > top + LOG_EPSILON)
+
+
+def _apart(source: Source, y: FloatArray, variance: FloatArray | float) -> FloatArray:
+    """How far apart the means of the classes are, as a share of the largest distance."""
+    v = np.where(y > 0, 1 / (y > 0).sum(), -1 / (y < 0).sum())
+    forms = source.forms(v)
+    forms[forms <= ROUNDING**2 * float(v @ v) * source.n_rows * variance] = 0.0
+    return np.sqrt(forms / max(float(forms.max()), TINY))
 
 
 def _change(before: FloatArray, after: FloatArray) -> float:
@@ -246,10 +259,10 @@ class _SquaredNorm:
     With widths z, :math:`K = X \\, diag(z^2) X'` and :math:`w_f = z_f^2 x_f \\cdot v`, whatever
     the scale of z: the largest is made 1, and a finite C multiplied by its square.
 
-    The width of a favoured column may be so large that all others drown in the rounding of K,
-    although it does not separate the classes without them. There its penalty, which goes with the
-    inverse of its squared width, is nothing beside that of the others, and still is with a
-    smaller width: widths are cut until the machine can be solved.
+    A prior may make a column so wide that all others drown in the rounding of K, although it does
+    not separate the classes without them. There its penalty, which goes with the inverse of its
+    squared width, is nothing beside that of the others, and still is with a smaller prior: priors
+    are limited, as much as it takes to solve the machine.
     """
 
     def __init__(self, y: FloatArray, C: float, variance: FloatArray | float) -> None:
@@ -258,35 +271,31 @@ class _SquaredNorm:
     def __call__(
         self, source: Source, alive: IntArray, log_w: FloatArray, beta: FloatArray
     ) -> _Solved:
-        log_width = log_w + beta
-        columns = _WideColumns(source, log_width, beta > 0, float(log_w.max()))
-        lowest, highest = float(log_width.min()), float(log_width.max())
+        columns = _WideColumns(source, log_w, beta)
         best: _Dual | None = None
-        wanted = GOOD_GAP if beta.any() else np.inf  # without a prior, only what fails is cut
-        for down in (0.0, *CAPS):
-            cap = highest - down
-            found = self._solve(columns, cap)
+        for limit in _limits(float(beta.max(initial=0.0))):
+            found = self._solve(columns, limit)
             if found is not None and (best is None or found.gap < best.gap):
                 best = found
-            if (best is not None and best.gap < wanted) or cap <= lowest:
+            if best is not None and best.gap < GOOD_GAP:
                 break
         if best is None:
             raise NotSeparableError
-        v = best.coef
+        v, log_width = best.coef, columns.log_width(best.limit)
         forms = source.forms(v)
-        noise = np.maximum(ROUNDING * np.exp(-2 * beta), EPSILON)
+        noise = np.maximum(ROUNDING * np.exp(-2 * np.minimum(beta, best.limit)), EPSILON)
         variance = self.variance[alive] if self.variance.ndim else self.variance
         forms[forms <= noise**2 * float(v @ v) * source.n_rows * variance] = 0.0
         with np.errstate(divide="ignore"):
-            weights = 2 * (np.minimum(log_width, best.cap) - best.cap) + np.log(forms) / 2
+            weights = 2 * (log_width - log_width.max()) + np.log(forms) / 2
         return _Solved(weights, np.zeros(len(weights)), best.loss, best.gap)
 
-    def _solve(self, columns: "_WideColumns", cap: float) -> "_Dual | None":
-        """The machine with widths up to the cap, of which the largest is 1; None if it fails."""
-        n = len(self.y)
-        C = self.C * np.exp(2 * cap) if np.isfinite(self.C) else np.inf
+    def _solve(self, columns: "_WideColumns", limit: float) -> "_Dual | None":
+        """The machine with priors up to the limit; None if it fails."""
+        n, top = len(self.y), float(columns.log_width(limit).max())
+        C = self.C * np.exp(2 * top) if np.isfinite(self.C) else np.inf
         tall = columns.tall
-        matrix = columns.factor(cap) if tall else columns.gram(cap)
+        matrix = columns.factor(limit) if tall else columns.gram(limit)
         trace = float(np.vdot(matrix, matrix) if tall else np.trace(matrix))
         if trace == 0 and not np.isfinite(C):
             return None
@@ -305,13 +314,19 @@ class _SquaredNorm:
         if not tall:
             coef, bias, values = _met(matrix, self.y, coef, bias, values, C)
         slack = np.maximum(0.0, 1 - self.y * (values + bias))
-        violated, price = float(slack.sum()), float(coef @ values)
-        paid = C * violated if np.isfinite(C) else 0.0
+        worst = float(slack.max())
+        if not np.isfinite(C):
+            # where no hyperplane separates the classes, huge coefficients may seem to by rounding
+            reach = np.abs(matrix) @ np.abs(coef)
+            reach = np.abs(matrix).T @ reach if tall else reach
+            if not worst <= BLUNDER or not float(reach.max()) * EPSILON <= RELIABLE:
+                return None
+        price, paid = float(coef @ values), C * float(slack.sum()) if np.isfinite(C) else 0.0
         gap = abs(price + paid - float(np.abs(coef).sum())) / max(price / 2 + paid, TINY)
         if np.isfinite(C):
-            return _Dual(coef, gap, self.C * violated, cap)
+            return _Dual(coef, gap, self.C * float(slack.sum()), limit)
         # the gap of a hard margin knows nothing of rows that are on the wrong side of it
-        return _Dual(coef, max(gap, float(slack.max())), 0.0, cap)
+        return _Dual(coef, max(gap, worst), 0.0, limit)
 
 
 def _met(
@@ -344,27 +359,35 @@ def _met(
 
 @dataclass(frozen=True)
 class _Dual:
-    """A solution, and the logarithm of the largest width it was found with."""
+    """A solution, and the limit on the logarithms of priors that it was found with."""
 
     coef: FloatArray
     gap: float
     loss: float
-    cap: float
+    limit: float
+
+
+def _limits(largest: float) -> list[float]:
+    """Limits on the logarithms of priors, the highest first; the last makes them all 1."""
+    start = min(largest, np.log(WIDEST))
+    return [*np.arange(start, 0.0, -np.log(10.0)).tolist(), 0.0]
 
 
 class _WideColumns:
-    """Columns times their widths, some of them favoured: for any cap on the widths."""
+    """Columns times their widths, some of them favoured: for any limit on the priors."""
 
-    def __init__(
-        self, source: Source, log_width: FloatArray, favoured: npt.NDArray[np.bool_], top: float
-    ) -> None:
-        self.source, self.log_width = source, log_width
-        least = top + np.log(SUPPORT) - np.log(source.n_features) / 2
-        useful = log_width > least
+    def __init__(self, source: Source, log_w: FloatArray, beta: FloatArray) -> None:
+        self.source, self.log_w, self.beta = source, log_w, beta
+        least = float(log_w.max()) + np.log(SUPPORT) - np.log(source.n_features) / 2
+        useful, favoured = log_w + beta > least, beta > 0
         self.parts = [
             np.flatnonzero(useful & chosen) for chosen in (~favoured, favoured) if chosen.any()
         ]
-        self._grams: list[tuple[float, FloatArray] | None] = [None] * len(self.parts)
+        self._plain: FloatArray | None = None
+
+    def log_width(self, limit: float) -> FloatArray:
+        """Logarithms of the widths."""
+        return self.log_w + np.minimum(self.beta, limit)
 
     @property
     def tall(self) -> bool:
@@ -372,32 +395,32 @@ class _WideColumns:
         n = self.source.n_rows
         return n > MOST_DENSE_ROWS and self.source.n_atoms * FACTOR_SHARE <= n
 
-    def factor(self, cap: float) -> FloatArray:
-        """The columns times their widths, of shape (atoms, rows)."""
-        width = np.exp(np.minimum(self.log_width, cap) - cap)
+    def factor(self, limit: float) -> FloatArray:
+        """The columns times their widths, of which the largest is 1: of shape (atoms, rows)."""
+        log_width = self.log_width(limit)
+        width = np.exp(log_width - log_width.max())
         return self.source.weighted(width).load(np.arange(self.source.n_features))
 
-    def gram(self, cap: float) -> FloatArray:
-        """The Gram matrix; that of a part that the cap does not touch is made once."""
-        total = np.zeros((self.source.n_rows, self.source.n_rows))
-        for number, part in enumerate(self.parts):
+    def gram(self, limit: float) -> FloatArray:
+        """Their Gram matrix; that of the columns without a prior is made once."""
+        log_width = self.log_width(limit)
+        top, total = float(log_width.max()), np.zeros((self.source.n_rows, self.source.n_rows))
+        for part in self.parts:
             if len(part) == 0:
                 continue
-            highest = min(float(self.log_width[part].max()), cap)
-            made = self._grams[number]
-            if made is None or made[0] > highest:
-                width = np.exp(np.minimum(self.log_width[part], cap) - highest)
-                made = highest, self.source.view(part).weighted(width).gram()
-                self._grams[number] = made
-            total += np.exp(2 * (highest - cap)) * made[1]
+            highest = float(log_width[part].max())
+            plain = self.beta[part[0]] == 0
+            made = self._plain if plain else None
+            if made is None:
+                width = np.exp(log_width[part] - highest)
+                made = self.source.view(part).weighted(width).gram()
+                self._plain = made if plain else self._plain
+            total += np.exp(2 * (highest - top)) * made
         return total
 
 
 class _FirstNorm:
-    """The linear program, on columns times their widths.
-
-    A width beyond a million times the largest weight is cut to that: it has no price either way.
-    """
+    """The linear program, on columns times their widths, priors limited."""
 
     def __init__(self, y: FloatArray, C: float) -> None:
         self.y, self.C = y, C
@@ -405,7 +428,7 @@ class _FirstNorm:
     def __call__(
         self, source: Source, alive: IntArray, log_w: FloatArray, beta: FloatArray
     ) -> _Solved:
-        log_width = np.minimum(log_w + beta, float(log_w.max()) + np.log(WIDEST))
+        log_width = log_w + np.minimum(beta, np.log(WIDEST))
         top = float(log_width.max())
         # |w'| is measured in units of the largest width
         C = self.C * np.exp(top) if np.isfinite(self.C) else np.inf

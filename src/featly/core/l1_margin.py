@@ -51,12 +51,10 @@ KEPT = 0.8  # atoms less tight than this leave the working set
 COPY_WINDOW = 1e-6  # columns this near to the tightness of another may be copies of it
 HIGHS_TOLERANCES = (1e-9, 1e-7)  # absolute, of a program whose objective is near 1
 HIGHEST_PRICE = 1e18  # 1e20 is infinite to HiGHS
-WIDE_OBJECTIVE = 1e4  # above this the program is scaled again
 CLOSE = 1e-7  # HiGHS's solution is this near to a bound that holds
 TINY = 1e-9  # and what is below this share of the largest may well be zero
 POLISHED = 1e-13  # relative objectives that differ by less are equally good
 ROUNDING = 1e-15  # of a sum, relative to its terms
-SEPARATION = 1e-8  # a total shortfall of all margins that is none
 
 OPTIMAL, NONE_FEASIBLE = 0, (2, 3)  # linprog: infeasible, or its dual unbounded
 
@@ -194,10 +192,10 @@ def _machine(
 
 def _best_bias(values: FloatArray, y: FloatArray, C: FloatArray) -> tuple[float, float]:
     """The bias, in the middle where there is a choice, and the loss that goes with it."""
-    low, high = float((1 - values[y > 0]).max()), float((-1 - values[y < 0]).min())
-    hard = bool(np.isinf(C[0]))
-    bias = (low + high) / 2 if hard or low <= high else middle_bias(values, y, C)
-    return bias, 0.0 if hard else float(C @ np.maximum(0.0, 1 - y * (values + bias)))
+    if np.isinf(C[0]):
+        return float((1 - values[y > 0]).max() + (-1 - values[y < 0]).min()) / 2, 0.0
+    bias = middle_bias(values, y, C)
+    return bias, float(C @ np.maximum(0.0, 1 - y * (values + bias)))
 
 
 # ---- columns ------------------------------------------------------------------------------------
@@ -241,13 +239,13 @@ def _keys(atoms: FloatArray) -> list[bytes]:
 
 
 class _WorkingSet:
-    """Atoms of some features, without constant ones and copies.
+    """Atoms of some features, without copies and those that are zero in all rows.
 
     Attributes
     ----------
     atoms : float array, one row an atom
     owner : int array
-        The first feature that has come with an atom.
+        The feature that has come with an atom.
     entered : bool array, one entry a feature
         Those that have ever been let in.
     """
@@ -264,15 +262,14 @@ class _WorkingSet:
         found, owner = [self.atoms], self.owner.tolist()
         for members, atoms, owners in _tiles(self.source, features):
             self.entered[members] = True
-            varies = (atoms != atoms[:, :1]).any(axis=1)
-            atoms, owners = atoms[varies], owners[varies]
+            some = atoms.any(axis=1)
+            atoms, owners = atoms[some], owners[some]
             new = []
             for k, key in enumerate(_keys(atoms)):
                 place = self._place.setdefault(key, len(owner))
                 if place == len(owner):
                     owner.append(owners[k])
                     new.append(k)
-                owner[place] = min(owner[place], owners[k])
             found.append(atoms[new])
         before = len(self.atoms)
         self.atoms, self.owner = np.concatenate(found), np.array(owner, np.int64)
@@ -321,7 +318,7 @@ def _separate(columns: _WorkingSet, most: int) -> None:
         assert solved is not None  # w = 0 is feasible
         coef = solved[1]
         total = float(np.abs(coef).sum())
-        if total <= SEPARATION:
+        if total < 1:  # it is 0, or some alpha is 1 and as much is on the other side
             return
         helpful = np.zeros(source.n_features)
         for features, atoms, owners in _tiles(source, np.arange(source.n_features)):
@@ -342,33 +339,23 @@ class _Program:
     """
 
     def __init__(self, atoms: FloatArray, y: FloatArray, C: FloatArray, free: bool = False) -> None:
-        self.y, self.true_C, self.free = y, C, free
-        self.hard = bool(np.isinf(C[0]))
+        self.y, self.free, self.hard = y, free, bool(np.isinf(C[0]))
         self.widths = np.abs(atoms).max(axis=1, initial=0.0)
         self.unit = atoms / self.widths[:, None]
         # a margin of 1 takes weights of 1 / max(s) at least, but w = 0 may be better
         factor = float(self.widths.max(initial=0.0))
         if not self.hard:
             factor = max(factor, 1 / float(np.abs(_resting(y, C)).sum()))
-        self._rescale(factor or 1.0)
-
-    def _rescale(self, factor: float) -> None:
-        self.factor = float(np.exp2(np.round(np.log2(factor))))  # exact there and back
-        self.C = self.true_C * self.factor
-        self.price = np.minimum(self.factor / self.widths, HIGHEST_PRICE) * (not self.free)
+        self.factor = float(np.exp2(np.round(np.log2(factor or 1.0))))  # exact there and back
+        self.C = C * self.factor
+        self.price = np.minimum(self.factor / self.widths, HIGHEST_PRICE) * (not free)
 
     def solve(self) -> tuple[FloatArray, FloatArray] | None:
         """The weight of every atom and alpha_i y_i of every row; None if nothing separates."""
         found = self._highs()
-        if found is None or self.free:
-            return found
-        total = float(np.abs(found[1]).sum())
-        if total > WIDE_OBJECTIVE:
-            self._rescale(self.factor / total)
-            found = self._highs()
-            if found is None:
-                return None
-        omega, coef = self._polish(*found)
+        if found is None:
+            return None
+        omega, coef = found if self.free else self._polish(*found)
         return omega / self.widths, coef / self.factor
 
     def _highs(self) -> tuple[FloatArray, FloatArray] | None:
@@ -462,10 +449,10 @@ class _Program:
         return alpha
 
     def _primal(self, omega: FloatArray) -> tuple[float, FloatArray]:
-        """The objective of weights, scaled up where that pays or a hard margin asks for it."""
+        """Weights, scaled to a margin of 1 where that pays or must be, and their objective."""
         values, price = omega @ self.unit, float(self.price @ np.abs(omega))
         bias = _best_bias(values, self.y, np.full(len(self.y), np.inf))[0]
-        margin = min(float((self.y * (values + bias)).min()), 1.0)
+        margin = float((self.y * (values + bias)).min())
         least = np.inf
         if not self.hard:
             least = price + _best_bias(values, self.y, self.C)[1]

@@ -150,7 +150,8 @@ class SVMDual:
             1e-10,
         )
         self._n_ready = self._n_free
-        self.gap = (primal - dual) / max(abs(primal), np.finfo(float).tiny)
+        with np.errstate(over="ignore", invalid="ignore"):  # nothing may have been found
+            self.gap = float((primal - dual) / max(abs(primal), np.finfo(float).tiny))
         return int(status)
 
     def _set_free(self, free: npt.NDArray[Any]) -> None:

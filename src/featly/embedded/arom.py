@@ -87,9 +87,10 @@ class AROM(Ranker):
     scores_ : float array of shape (n_features,)
         `iterations_` plus :math:`1 / (1 + \ln(\max_g |w_g| / |w_f|))` in its last iteration. For
         norm 1, where weights are exactly 0, plus half of how near the column was to have one:
-        :math:`|z_f x_f \cdot v| \le 1`, with v the solution of the dual.
+        :math:`|z_f x_f \cdot v| \le 1`, with v the solution of the dual. Where no column has a
+        weight at all, half of the difference of the class means, as a share of the largest.
     n_iter_ : int
-        How many machines were trained.
+        How many machines were trained, without a last one that was no better.
     path_ : int array of shape (n_iter,)
         Columns left after every iteration.
     objective_ : float array of shape (n_iter,)
@@ -120,8 +121,10 @@ class AROM(Ranker):
     Of a categorical column, all levels have the same width: it is one feature, whose weight is
     the norm of those of its levels (the sum of their absolute values for norm 1).
 
-    The prior may be as large as one likes. A column with a prior of 1e12 has no price at all, and
-    keeps its weight as long as the machine gives it one.
+    The prior may be as large as one likes. From 1e8 times that of others on a column has no price
+    at all, and keeps its weight as long as the machine gives it one. Where a prior makes a column
+    so wide that the others cannot be computed beside it, it is taken as less, as much as it takes:
+    the price of the column is nothing beside theirs either way.
 
     References
     ----------
@@ -212,7 +215,7 @@ class AROM(Ranker):
             raise DataError(
                 f"no hyperplane separates the classes by these {problem.source.n_features} "
                 f"columns, and C=inf allows no row on the wrong side: give a finite C, such as "
-                f"{name}(C=1)"
+                f"{name}(C=1){'' if self.standardize else ', or standardize=True'}"
             ) from None
         self._warn(found)
         order, scores = _ordered(found)
@@ -235,7 +238,12 @@ class AROM(Ranker):
 
     def _warn(self, found: Arom) -> None:
         worst = max(found.gaps, default=0.0)
-        if found.collapsed:
+        if found.collapsed and not found.path:
+            told = (
+                f"at C={self.C:g} the machine gives every column the weight 0: columns are ranked "
+                "by the differences of the class means; a larger C may help"
+            )
+        elif found.collapsed:
             told = (
                 f"at C={self.C:g} no column is worth its price after {len(found.path)} iterations, "
                 "whose weights are ranked: give a larger C"
@@ -244,6 +252,11 @@ class AROM(Ranker):
             told = (
                 f"the machine of iteration {int(np.argmax(found.gaps)) + 1} was solved to a "
                 f"relative gap of {worst:.1e} only: columns of similar weight may be out of order"
+            )
+        elif found.stuck:
+            told = (
+                f"rounding ended the iterations after {len(found.path)}, whose weights are ranked; "
+                "a finite C may help"
             )
         elif not found.converged and not found.interrupted and found.path:
             told = (
