@@ -409,14 +409,18 @@ class _Program:
         Each proposal is made feasible and judged by its objective, so that none can do harm.
         """
         alpha = np.clip(coef * self.y, 0.0, self.C)
-        weighted = np.abs(omega) > TINY * np.abs(omega).max(initial=0.0)
-        tight = weighted | (np.abs(self.unit @ coef) >= (1 - CLOSE) * self.price)
         full = alpha >= self.C - TINY * alpha.max()
         free = (alpha > TINY * alpha.max()) & ~full
         near = np.where(full, self.C, np.where(free, alpha, 0.0))
-        weights = [self._meet_rows(omega, weighted, free), omega]
-        duals = [self._meet_columns(near, columns, free) for columns in (weighted, tight)]
-        primal = [self._primal(proposal) for proposal in weights]
+        weighted = np.abs(omega) > TINY * np.abs(omega).max(initial=0.0)
+        values = omega @ self.unit
+        bias = _best_bias(values, self.y, self.C)[0]
+        # what must be tight, and with it what happens to be
+        rows = free, free | (np.abs(1 - self.y * (values + bias)) <= CLOSE)
+        columns = weighted, weighted | (np.abs(self.unit @ coef) >= (1 - CLOSE) * self.price)
+        weights = [self._meet_rows(omega, bias, weighted, tight) for tight in rows]
+        duals = [self._meet_columns(near, tight, free) for tight in columns]
+        primal = [self._primal(proposal) for proposal in (*weights, omega)]
         dual = [self._dual(proposal) for proposal in (*duals, alpha)]
         least = min(value for value, _ in primal)
         most = max(value for value, _ in dual)
@@ -425,13 +429,15 @@ class _Program:
         best_alpha = next(found for value, found in dual if value >= most * (1 - POLISHED))
         return best_omega, best_alpha * self.y
 
-    def _meet_rows(self, omega: FloatArray, weighted: BoolArray, rows: BoolArray) -> FloatArray:
-        """Only some weights, changed by little, so that with some bias some margins are 1."""
+    def _meet_rows(
+        self, omega: FloatArray, bias: float, weighted: BoolArray, rows: BoolArray
+    ) -> FloatArray:
+        """Only some weights, changed by little, so that with such a bias some margins are 1."""
         found = np.where(weighted, omega, 0.0)
         if not rows.any():
             return found
         system = np.append(self.unit[weighted], np.ones((1, len(rows))), axis=0)[:, rows].T
-        solution = np.append(omega[weighted], _best_bias(found @ self.unit, self.y, self.C)[0])
+        solution = np.append(omega[weighted], bias)
         for _ in range(2):
             solution += _solve(system, self.y[rows] - system @ solution)
         found[weighted] = solution[:-1]
@@ -458,7 +464,7 @@ class _Program:
             least = price + _best_bias(values, self.y, self.C)[1]
             # no margin falls short by rounding, which a large C would make dear
             margin /= 1 + ROUNDING * (1 + float(np.abs(omega).sum()))
-        if margin > 0 and price / margin < least:
+        if margin > 0 and price / margin <= (1 + POLISHED) * least:
             return price / margin, omega / margin
         return least, omega
 
