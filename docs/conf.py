@@ -164,6 +164,8 @@ def _study(name, found, figures):
     if "curves" in found and figures:
         parts += ["### Figures\n", FIGURES]
         parts += [f"![](/generated/{figures[part]})\n" for part in ("ranks", *found["curves"])]
+    if figures and name in figures:
+        parts += ["### Figures\n", *(f"![](/generated/{file})\n" for file in figures[name])]
     parts += ["### Data\n", _data(about["datasets"])]
     return "\n".join(parts)
 

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+from prior_figures import draw_prior
+
 COLOURS = {
     "RFE-MKL": "#0072b2",
     "RFE-SVM": "#d55e00",
@@ -37,7 +39,7 @@ def draw_all(root, folder):
     rows = Path(root) / "benchmarks" / "clinical_rows.json"
     if rows.exists():
         found["rows"] = _save(_growth(json.loads(rows.read_text("utf-8"))), folder, "clinical-rows")
-    return found
+    return found | draw_prior(root, folder, _save)
 
 
 def _save(figure, folder, name):

@@ -193,3 +193,18 @@ def test_warm_starts_with_most_rows_on_a_bound_never_cycle(seed, monkeypatch):
         dual.forget_inverse()
         dual.solve(K, 300)
         certify(dual, K, y, C)
+
+
+def test_a_factor_never_frees_more_rows_than_there_is_room_for():
+    """Rounding of wide columns lets pivots pass that are none: the inverse has no room for them."""
+    y = np.where(np.arange(60) % 2, 1.0, -1.0)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(4, 60))
+        A -= A.mean(axis=1, keepdims=True)
+        A[:2] *= 1e3
+        dual = SVMDual(y, np.full(60, 10.0))
+        dual.solve_factor(A)
+        assert dual._n_free <= len(dual._inverse)
+        assert (np.abs(dual.coef) <= 10).all()
+        assert abs(dual.coef.sum()) < 1e-8 * np.abs(dual.coef).sum()
