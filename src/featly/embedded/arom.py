@@ -35,8 +35,8 @@ class AROM(Ranker):
     directly. The sum of the logarithms of the weights can, step by step: a margin machine is
     trained, every column is multiplied by its weight, the machine is trained again. Weights that
     matter settle, the others fall to their square in every iteration, and one below 1e-5 of the
-    largest has vanished: no machine can see its square. Columns that are left at the end come first, by their weights; those that vanished
-    follow, the last to go first.
+    largest has vanished: no machine can see its square. Columns that are left at the end come
+    first, by their weights; those that vanished follow, the last to go first.
 
     Belief that some columns matter (the schema's `prior`, :math:`\beta_f \ge 1`) makes their
     weights cheaper, in every iteration:
