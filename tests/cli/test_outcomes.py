@@ -272,3 +272,8 @@ def test_what_is_not_finite_is_null_in_json():
         {"a": [1.0, float("nan")], "b": np.array([np.inf, -np.inf, 2.5]), "c": (np.int64(3),)}
     )
     assert json.loads(told) == {"a": [1.0, None], "b": [None, None, 2.5], "c": [3]}
+
+
+def test_a_method_tells_which_parts_of_a_schema_it_uses(featly):
+    assert "uses    keep, prior\n" in featly("methods", "arom")[1]
+    assert "uses    keep\n" in featly("methods", "f-test")[1]

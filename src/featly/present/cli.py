@@ -354,7 +354,7 @@ def methods(
             print_json(about)
             return
         print(f"{about['name']}: {about['summary']}\n")
-        for word in ("tier", "takes", "cost", "class"):
+        for word in ("tier", "takes", "uses", "cost", "class"):
             print(f"{word:<7} {about[word]}")
         print()
         rows = [(p["name"], p["default"], p["meaning"]) for p in about["parameters"]]

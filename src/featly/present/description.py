@@ -95,6 +95,7 @@ def about_method(text: str) -> dict[str, Any]:
         "tier": method.tier,
         "summary": method.summary,
         "takes": _takes(method),
+        "uses": ", ".join(method.uses),
         "cost": method.cost,
         "parameters": [
             {"name": parameter, "default": repr(default), "meaning": meanings.get(parameter, "")}
