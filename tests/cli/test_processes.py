@@ -102,3 +102,13 @@ def test_a_full_device(tmp_path, csv):
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
     assert "standard output cannot be used: No space left on device" in ended.stderr
+
+
+def test_other_processes_leave_nothing_behind(csv, tmp_path):
+    """The work lasts longer than other processes take to start; then they end, and say nothing."""
+    options = ("--target", "ill", "--methods", "mkl-rfe", "--splits", 900, "--jobs", 2, "--quiet")
+    ended = subprocess.run(
+        command("evaluate", csv, *options), capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 0
+    assert ended.stderr == ""

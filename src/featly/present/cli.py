@@ -1,5 +1,6 @@
 """The command line: rank, select, evaluate, prior, study, describe, methods."""
 
+import atexit
 import gc
 import os
 import sys
@@ -73,6 +74,7 @@ def run() -> None:
         sys.modules[
             "featly.study.run"
         ].stop_workers()  # else they keep the reader of a pipe waiting
+    atexit._run_exitfuncs()  # joblib's, which else would complain of folders left behind
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
