@@ -289,13 +289,14 @@ def test_a_narrow_column_that_alone_separates(scale, start):
 
 def test_a_start_of_narrow_columns():
     """As long as no other column is known, all prices but that of the loss are immense."""
-    X, y = normal(30, 40)
-    scale = np.where(np.arange(40) < 20, 1e-12, 1.0)
+    X, y = normal(30, 80)
+    scale = np.where(np.arange(80) < 40, 1e-12, 1.0)
     C = np.full(30, 0.3)
-    source = DenseSource(X).scaled(np.zeros(40), scale)
-    machine = l1_margin(source, y, C, np.arange(20))
-    certify(machine, source, y, C)
-    assert objective(machine) == pytest.approx(naive(X[:, 20:], y, C)[0], rel=1e-8)
+    source = DenseSource(X).scaled(np.zeros(80), scale)
+    for start in (np.arange(20), np.arange(40)):
+        machine = l1_margin(source, y, C, start)
+        certify(machine, source, y, C)
+        assert objective(machine) == pytest.approx(naive(X[:, 40:], y, C)[0], rel=1e-8)
 
 
 def test_columns_that_differ_by_little():
@@ -321,10 +322,11 @@ def test_a_narrow_margin(width):
 
 
 @pytest.mark.parametrize("p", [8, 600])
-def test_rows_of_both_classes_separate_on_no_table(monkeypatch, p):
+def test_a_row_among_the_other_class_separates_on_no_table(monkeypatch, p):
     """The dual says so at once: one program, one for the shortfall, and one look at all columns."""
     X, y = normal(12, p)
-    X[1] = X[0]
+    y[2] = y[0]
+    X[1] = 0.3 * X[0] + 0.7 * X[2]  # between two rows of the other class
     load, loaded = DenseSource.load, []
     monkeypatch.setattr(
         DenseSource, "load", lambda self, some: loaded.extend(some) or load(self, some)
@@ -497,7 +499,7 @@ def test_a_start_saves_columns_and_changes_nothing(monkeypatch, C):
     assert since() == 1
     poor = l1_margin(DenseSource(X), y, C, np.arange(2900, 3000))
     assert since() <= 8
-    poorer = l1_margin(DenseSource(X), y, C, np.arange(3))  # they do not separate the classes
+    poorer = l1_margin(DenseSource(X), y, C, np.arange(5, 9))  # which do not separate
     assert poorer.n_columns < 600
     for machine in (warm, poor, poorer):
         assert np.array_equal(machine.features, cold.features)

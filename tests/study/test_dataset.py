@@ -1,6 +1,7 @@
 """Whatever a user brings becomes the same table; what cannot be says so."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -360,3 +361,12 @@ def test_a_table_looks_the_same_when_it_is_mapped(tmp_path):
     assert set(data.X.dtypes[:4]) == {pl.Float64}
     assert sum(c.null_count() for c in data.X.get_columns()[:4]) == 0
     assert data.gappy == found.gappy == (0, 1, 2, 3, 4)
+
+
+def test_a_shared_dataset_is_found_from_another_folder(tmp_path, monkeypatch):
+    """Processes that an earlier study started stay in the folder where they were started."""
+    monkeypatch.chdir(tmp_path)
+    place = share(Dataset.of(np.eye(4), [0, 1, 0, 1]), Path("shared"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert np.array_equal(open_shared(place).X, np.eye(4))

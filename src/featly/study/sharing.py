@@ -38,7 +38,7 @@ def share(dataset: Dataset, folder: Path) -> str:
     else:
         np.save(folder / "X.npy", X)
     (folder / "dataset.pickle").write_bytes(pickle.dumps(replace(dataset, X=None)))
-    return str(folder)
+    return str(folder.absolute())  # another process may have been started elsewhere
 
 
 @functools.lru_cache(maxsize=64)
