@@ -297,6 +297,9 @@ def test_a_start_of_narrow_columns():
         machine = l1_margin(source, y, C, start)
         certify(machine, source, y, C)
         assert objective(machine) == pytest.approx(naive(X[:, 40:], y, C)[0], rel=1e-8)
+    program = module._Program(source.load(np.arange(20)), y, C)
+    paid = 2 * min(program.C[y > 0].sum(), program.C[y < 0].sum())  # by w = 0, the optimum
+    assert 0.7 < paid < 1.5
 
 
 def test_columns_that_differ_by_little():
@@ -349,7 +352,9 @@ def test_columns_that_only_together_separate(monkeypatch, first):
     y = np.where(np.arange(60) % 2 == 0, 1.0, -1.0)
     noise, common = rng.normal(size=(60, 5)), rng.normal(size=60) * 20
     X = np.column_stack([noise, common - 0.1 * y, common + 0.1 * y])
-    source = standardised(DenseSource(X))
+    source = DenseSource(X)
+    center, variance = centers_and_variances(source, source.moments())
+    source = source.scaled(center, 0.01 * unit_scale(variance))
     machine = l1_margin(source, y, hard(60), None if first > 1 else np.array([3, 0]))
     certify(machine, source, y, hard(60), tolerance=1e-8)
     assert {5, 6} <= set(machine.features)
@@ -532,12 +537,12 @@ def test_solutions_are_good_to_rounding_whatever_the_solver_stops_at(monkeypatch
     assert machine.norms == pytest.approx(expected.norms, rel=1e-11)
 
 
-@pytest.mark.parametrize("C", [np.inf, 0.3])
-def test_what_happens_to_be_tight(monkeypatch, C):
+@pytest.mark.parametrize(("p", "C"), [(40, np.inf), (40, 0.3), (8, 1.0)])
+def test_what_happens_to_be_tight(monkeypatch, p, C):
     """Columns of zeros and ones at their price without a weight, rows at the margin at no cost."""
     blur(monkeypatch, 1e-8)
     for seed in range(12):
-        X = np.random.default_rng(seed).choice([0.0, 1.0], size=(20, 40))
+        X = np.random.default_rng(seed).choice([0.0, 1.0], size=(20, p))
         y = np.where(np.arange(20) < 8, 1.0, -1.0)
         machine = l1_margin(DenseSource(X - X.mean(0)), y, np.full(20, C))
         assert machine.gap < 1e-13
