@@ -239,6 +239,15 @@ def test_a_large_price_is_a_hard_margin(C):
     assert max(soft.gap, firm.gap) < 1e-12
 
 
+def test_a_large_price_of_rounding():
+    """A margin that falls short by 1e-16 would cost as much as a thousandth of the weight."""
+    for width in np.geomspace(1e-2, 1e5, 40):
+        machine = l1_margin(DenseSource(width * np.array([[0.3], [-0.1]])), np.array([1.0, -1.0]),
+                            np.full(2, 1e7 / width))  # fmt: skip
+        assert machine.loss == 0
+        assert machine.norms == pytest.approx([5 / width], rel=1e-12)
+
+
 def test_a_large_price_and_no_separation():
     X, y = normal(60, 6, shift=0.5)
     C = np.full(60, 1e5)
@@ -354,7 +363,7 @@ def test_columns_that_only_together_separate(monkeypatch, first):
     X = np.column_stack([noise, common - 0.1 * y, common + 0.1 * y])
     source = DenseSource(X)
     center, variance = centers_and_variances(source, source.moments())
-    source = source.scaled(center, 0.01 * unit_scale(variance))
+    source = source.scaled(center, 1e-3 * unit_scale(variance))
     machine = l1_margin(source, y, hard(60), None if first > 1 else np.array([3, 0]))
     certify(machine, source, y, hard(60), tolerance=1e-8)
     assert {5, 6} <= set(machine.features)
@@ -569,12 +578,23 @@ def test_the_certificate_holds_for_a_poor_solution(monkeypatch, nonsense, C):
     assert machine.gap == pytest.approx(1 - bound / objective(machine), rel=1e-6)
 
 
-def test_weights_of_rounding_are_none():
+def test_weights_of_rounding_are_none(monkeypatch):
+    """Not even where they seem to be better by rounding."""
     X, y = normal(30, 60)
     program = module._Program(np.ascontiguousarray(X.T), y, hard(30))
-    omega, coef = program._highs()
+    omega, coef = program._polish(*program._highs())
+    primal, tried = program._primal, []
+
+    def better_and_better(proposal):
+        tried.append(proposal)
+        value, found = primal(proposal)
+        return value * (1 - 1e-14 * len(tried)), found
+
+    monkeypatch.setattr(program, "_primal", better_and_better)
     noisy = np.where(omega == 0, 1e-17, omega)
     assert np.array_equal(program._polish(noisy, coef)[0] != 0, omega != 0)
+    assert len(tried) > 1
+    assert (tried[-1] != 0).all()
 
 
 def test_the_largest_of_values():

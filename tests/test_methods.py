@@ -16,11 +16,15 @@ ESTIMATORS = [method_class(name)(**PARAMETERS.get(name, {})) for name in METHODS
 VARIANTS = [
     featly.SVMRFE(step=1, class_weight="balanced", C=0.01),
     featly.SVMRFE(standardize=False, step=0.1, fine_below=20),
+    featly.AROM(norm=1, C=1000.0),
 ]
+# a linear program on tied columns has many solutions, of which other rows may give another
+LEFT_OUT = {(repr(VARIANTS[-1]), "permuted_rows")}
 CASES = [
     pytest.param(estimator, check, id=f"{estimator!r}-{name}")
     for estimator in ESTIMATORS + VARIANTS
     for name, check in method_checks(estimator)
+    if (repr(estimator), name) not in LEFT_OUT
 ]
 
 
