@@ -476,3 +476,24 @@ def test_many_rows_of_the_core_are_those_of_a_program():
     value, weights, _ = linear_program(X, signs)
     assert np.exp(found.log_weights).sum() == pytest.approx(value, rel=1e-9)
     assert np.exp(found.log_weights) == pytest.approx(np.abs(weights), abs=1e-6)
+
+
+def test_columns_without_a_prior_are_measured_among_themselves():
+    """A favoured weight may be far above all others, of which the largest still last."""
+    log_w, beta = np.log([1.0, 1e-6, 5e-7, 5e-12]), np.array([3.0, 0.0, 0.0, 0.0])
+    assert core._lasting(log_w, beta).tolist() == [True, True, True, False]
+    assert core._lasting(log_w, 0 * beta).tolist() == [True, False, False, False]
+    assert core._lasting(log_w - [0, 40, 40, 40], beta).tolist() == [True, False, False, False]
+
+
+def test_narrow_columns_are_read_off_exact_margins():
+    """Tied rows, a finite C: an inverse that is updated misses margins by more than they matter."""
+    rng = np.random.default_rng(7)
+    rng.integers(-1, 2, size=(30, 8))
+    X, y = rng.integers(-1, 2, size=(30, 8)), np.where(np.arange(30) < 9, 1, 0)
+    expected = AROM(C=100.0).fit(X, y)
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(30)
+        found = AROM(C=100.0).fit(X[rows], y[rows])
+        assert found.log_weight_ == pytest.approx(expected.log_weight_, abs=1e-4)
+        assert found.duality_gap_.max() < 1e-10
