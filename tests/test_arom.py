@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from featly import AROM, ConvergenceWarning, DataError, ParameterError, SchemaWarning
 from featly.core import arom as core
+from featly.core.sources import dense
 from featly.embedded import arom as public
 
 
@@ -162,9 +163,9 @@ def test_layouts_and_precisions(monkeypatch):
     X, y = expression(n=24, p=300)
     X = X.astype(np.float32)
     expected = AROM().fit(X.astype(float), y)
-    for size in (core.COMPACT_BYTES, 0):  # with and without a copy of what is left
-        monkeypatch.setattr(core, "COMPACT_BYTES", size)
-        monkeypatch.setattr(core, "COMPACT_SHARE", 10**9 if size == 0 else 20)
+    for size in (dense.COMPACT_BYTES, 0):  # with and without a copy of what is left
+        monkeypatch.setattr(dense, "COMPACT_BYTES", size)
+        monkeypatch.setattr(dense, "COMPACT_SHARE", 10**9 if size == 0 else 20)
         for layout in (X, np.asfortranarray(X), X.astype(float), np.asfortranarray(X, float)):
             found = AROM().fit(layout, y)
             assert found.order_.tolist() == expected.order_.tolist()

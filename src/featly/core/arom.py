@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.linalg import lstsq
 
 from featly.core.l1_margin import NotSeparableError, l1_margin
-from featly.core.sources import DenseSource, Source
+from featly.core.sources import DenseSource, Source, compacted
 from featly.core.svm import SVMDual
 
 __all__ = ["Arom", "NotSeparableError", "arom"]
@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 LOG_EPSILON = -52 * np.log(2.0)  # of h; a weight this far below the largest has vanished ...
-RESOLUTION = np.log(1e-5)  # ... or this far, where the other columns have the same prior
+RESOLUTION = np.log(1e-5)  # ... or this far below the largest that is not favoured
 SUPPORT = 1e-9  # widths below this share of the largest weight, together, change no Gram matrix
 MET = 1e-12  # margins of rows between bounds that are met to this are left alone
 GOOD_GAP = 1e-7  # a machine solved to this is taken
@@ -45,7 +45,6 @@ BLUNDER = 1e-3  # rows that miss a hard margin by this have no solution ...
 RELIABLE = 1e-6  # ... nor where rounding may move margins by this
 COLLAPSED = 1e-12  # C times the squared length of a row below this: no column is worth its price
 MOST_DENSE_ROWS, FACTOR_SHARE = 1024, 4  # with this many rows, and atoms fewer by this, no n x n
-COMPACT_SHARE, COMPACT_BYTES = 20, 16 << 20  # when few columns are left they are copied
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ def arom(
             if converged:
                 break
             if not left.all():
-                part = _compacted(part.view(np.flatnonzero(left)), all_bytes)
+                part = compacted(part.view(np.flatnonzero(left)), all_bytes)
         if progress is not None and len(path) < max_iter:
             progress(max_iter, max_iter)
     except KeyboardInterrupt:
@@ -243,14 +242,6 @@ def _apart(source: Source, y: FloatArray, variance: FloatArray | float) -> Float
 def _change(before: FloatArray, after: FloatArray) -> float:
     """The largest change of a weight, as a share of the largest weight."""
     return float(np.abs(np.exp(after - after.max()) - np.exp(before - before.max())).max())
-
-
-def _compacted(source: Source, all_bytes: int) -> Source:
-    """A row-major table is copied, column by column, once little of it is left."""
-    if not isinstance(source, DenseSource) or source.feature_major:
-        return source
-    few = source.nbytes <= max(COMPACT_BYTES, all_bytes // COMPACT_SHARE)
-    return source.compact() if few else source
 
 
 class _SquaredNorm:

@@ -3,13 +3,11 @@
 import numpy as np
 
 from featly.core.linear import downdate_gram
-from featly.core.sources import DenseSource, Source
+from featly.core.sources import DenseSource, Source, compacted
 from featly.core.svm import SVMDual
 
 __all__ = ["ROUNDING", "LinearMachine"]
 
-COMPACT_SHARE = 20  # a row-major table is copied, column by column, once this fraction is left ...
-COMPACT_BYTES = 16 << 20  # ... or once what is left is this small
 REBUILD_TRACE = 8  # rebuild the Gram matrix when its trace has fallen by this factor
 ROUNDING = 1e-11  # cosines between a column and the dual solution below this are zero
 MOST_DENSE_ROWS = 1024  # above this, and ...
@@ -56,7 +54,7 @@ class LinearMachine:
         self._gram: np.ndarray | None = None
         self._trace = self._built_trace = 0.0
         self._built = 0
-        self._compact()
+        self.source = compacted(self.source, self._all_bytes)
 
     def criterion(self) -> np.ndarray:
         """Squared weights of the columns that are left, in units that no prior has widened."""
@@ -76,7 +74,7 @@ class LinearMachine:
             assert self._gram is not None
             self.dual.solve(self._gram, rank, self._trace)
         self.gaps.append(self.dual.gap)
-        self._compact()
+        self.source = compacted(self.source, self._all_bytes)
         weights = self.source.forms(self.dual.coef)
         if self.widths is not None:
             weights *= self.widths
@@ -132,9 +130,3 @@ class LinearMachine:
             self.dual.downdated(atoms[0])
         else:
             self.dual.forget_inverse()
-
-    def _compact(self) -> None:
-        if isinstance(self.source, DenseSource) and not self.source.feature_major:
-            left = self.source.nbytes
-            if left <= max(COMPACT_BYTES, self._all_bytes // COMPACT_SHARE):
-                self.source = self.source.compact()

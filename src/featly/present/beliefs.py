@@ -73,7 +73,7 @@ def report(found: job.Job, options: Mapping[str, Any]) -> tuple[PriorReport, str
             verbose=loud and words_on_terminal(),
         )
     except DataError as problem:
-        raise type(problem)(job._in_words_of_the_file(str(problem), found)) from None
+        raise type(problem)(job.in_words_of_the_file(str(problem), found)) from None
     if not hasattr(found.X, "columns"):  # a matrix has no names, but its file has
         told = replace(told, names=[str(name) for name in found.names])
     return told, name

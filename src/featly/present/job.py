@@ -26,6 +26,7 @@ __all__ = [
     "Request",
     "choose_method",
     "fit",
+    "in_words_of_the_file",
     "load",
     "method_name",
     "parse_settings",
@@ -410,10 +411,11 @@ def fit(
     try:
         return cls(**parameters).fit(job.X, job.y)
     except DataError as problem:
-        raise type(problem)(_in_words_of_the_file(str(problem), job)) from None
+        raise type(problem)(in_words_of_the_file(str(problem), job)) from None
 
 
-def _in_words_of_the_file(message: str, job: Job) -> str:
+def in_words_of_the_file(message: str, job: Job) -> str:
+    """What went wrong, with the names and rows of the file instead of those of the matrix."""
     if message.startswith("y "):
         message = f"target {job.target!r} {message[2:]}"
 

@@ -2,7 +2,7 @@
 
 from featly.core.sources.base import Moments, Source, centers_and_variances, unit_scale
 from featly.core.sources.csc import CSCSource
-from featly.core.sources.dense import DenseSource
+from featly.core.sources.dense import DenseSource, compacted
 
 __all__ = [
     "CSCSource",
@@ -10,5 +10,6 @@ __all__ = [
     "Moments",
     "Source",
     "centers_and_variances",
+    "compacted",
     "unit_scale",
 ]

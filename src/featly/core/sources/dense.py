@@ -11,11 +11,21 @@ from featly.core.parallel import run_blocks, split
 from featly.core.sources.base import FloatArray, IntArray, Moments, Source
 from featly.kinds import CATEGORICAL, CONTINUOUS
 
-__all__ = ["DenseSource"]
+__all__ = ["DenseSource", "compacted"]
 
 ROW_BLOCK = 8192  # columns of a row-major matrix that one task streams through
 COLUMN_BLOCK = 4096
 MASKED_BLOCK = 512
+COMPACT_SHARE = 20  # a row-major table is copied, column by column, once this fraction is left ...
+COMPACT_BYTES = 16 << 20  # ... or once what is left is this small
+
+
+def compacted(source: Source, all_bytes: int) -> Source:
+    """A view of a row-major table of so many bytes as a copy by columns, once little is left."""
+    if not isinstance(source, DenseSource) or source.feature_major:
+        return source
+    little = source.nbytes <= max(COMPACT_BYTES, all_bytes // COMPACT_SHARE)
+    return source.compact() if little else source
 
 
 class DenseSource(Source):
