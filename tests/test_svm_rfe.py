@@ -231,7 +231,7 @@ def test_wrong_parameters_are_named(parameters, word):
 
 def test_three_classes_name_the_way_out():
     X, _ = expression(p=10)
-    with pytest.raises(DataError, match=r"3 classes.*FTest.*PairwiseRanker"):
+    with pytest.raises(DataError, match=r"3 classes.*PairwiseRanker\(SVMRFE\(\)\).*FTest"):
         SVMRFE().fit(X, np.arange(50) % 3)
 
 

@@ -2,7 +2,6 @@
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,8 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from featly.combine.decomposition import check_decomposition, rank_by_classes
+from featly.core.ordering import keep_first
 from featly.core.parallel import single_threaded_blas
-from featly.errors import DataError, ParameterError, SchemaWarning
+from featly.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
 from featly.frames import (
     frame_of,
     is_frame,
@@ -24,41 +25,23 @@ from featly.frames import (
 )
 from featly.kinds import KINDS
 from featly.measures.sizes import choose_size
+from featly.outcomes import Ranking, Selection, StoppedError, interrupted
 from featly.problem import Problem, read_target
 from featly.reading import read
 from featly.registry import methods_that, suggested
 from featly.schema import Columns, Schema
 
-__all__ = ["Problem", "Ranker", "Ranking", "Selection", "SubsetSelector"]
+__all__ = [
+    "Problem",
+    "Ranker",
+    "Ranking",
+    "Selection",
+    "SubsetSelector",
+    "interrupted",
+    "keep_first",
+]
 
 RULES = ("rule-of-thumb", "largest-gap", "two-variances")  # that need nothing but a ranking
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """What a ranker's computation returns.
-
-    `extra` becomes columns of ``table()`` (one entry a feature) and fitted attributes; `attributes`
-    fitted attributes only. Names without the trailing underscore.
-    """
-
-    order: np.ndarray
-    scores: np.ndarray
-    extra: dict[str, np.ndarray] = field(default_factory=dict)
-    attributes: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What a subset selector's computation returns.
-
-    `order` are the chosen columns, in the order of their choice; `extra` and `attributes` as in
-    :class:`Ranking`.
-    """
-
-    order: np.ndarray
-    extra: dict[str, np.ndarray] = field(default_factory=dict)
-    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 class _Selector(SelectorMixin, BaseEstimator):
@@ -70,6 +53,10 @@ class _Selector(SelectorMixin, BaseEstimator):
     _sparse: ClassVar[bool] = True
     _many_classes: ClassVar[bool] = True
 
+    def _takes_many_classes(self) -> bool:
+        """Whether more than two classes are taken: a method for two does where it is told how."""
+        return self._many_classes or self._decomposition() is not None
+
     def _units_matter(self) -> bool:
         """Whether multiplying a column by a constant may change the outcome."""
         return False
@@ -77,6 +64,10 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _greedy(self) -> bool:
         """Whether a column's score depends on the columns chosen before it."""
         return False
+
+    def _decomposition(self) -> str | None:
+        """How many classes become problems of two, for a method that ranks for two."""
+        return getattr(self, "multiclass", None)
 
     def _takes_integers(self) -> bool:
         """Whether the computation reads whole numbers as they lie, not as floats."""
@@ -91,7 +82,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         tags.input_tags.sparse = self._sparse
         tags.input_tags.categorical = "categorical" in self._kinds
         tags.input_tags.string = "categorical" in self._kinds
-        if not self._many_classes:
+        if not self._takes_many_classes():
             tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
@@ -112,6 +103,8 @@ class _Selector(SelectorMixin, BaseEstimator):
         self
         """
         self._check_parameters()
+        if self._decomposition() is not None:
+            check_decomposition("multiclass", self._decomposition())
         problem = self._read(X, y)
         with single_threaded_blas():
             self._learn(problem)
@@ -137,7 +130,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         else:
             X, table = self._read_array(X)
             validate_data(self, X, y, skip_check_array=True)
-        labels, classes = read_target(y, X.shape[0], name, many_classes=self._many_classes)
+        labels, classes = read_target(y, X.shape[0], name, many_classes=self._takes_many_classes())
         integers = self._takes_integers()
         reading = read(table, Schema.of(self.schema), self.n_jobs, integers=integers)
         self._check_schema(reading.columns)
@@ -285,17 +278,31 @@ class Ranker(_Selector):
         if self.n_features_to_select not in RULES:
             _count(self.n_features_to_select, self.n_features_in_, len(problem.columns.keep))
         try:
-            ranking = self._rank(problem)
-        except _InterruptedError as stopped:
+            ranking = self._ranked(problem)
+        except StoppedError as stopped:
             self._store(problem, stopped.outcome)
             raise KeyboardInterrupt from None
         self._store(problem, ranking)
+
+    def _ranked(self, problem: Problem) -> Ranking:
+        """The ranking; with `multiclass`, that of many classes from those of two."""
+        if self._decomposition() is None or len(problem.classes) == 2:
+            return self._rank(problem)
+        return rank_by_classes(
+            self,
+            problem,
+            self._decomposition(),
+            n_jobs=self.n_jobs,
+            verbose=getattr(self, "verbose", False),
+        )
 
     @abstractmethod
     def _rank(self, problem: Problem) -> Ranking:
         """Order the columns."""
 
     def _store(self, problem: Problem, ranking: Ranking) -> None:
+        if ranking.caution is not None:
+            warnings.warn(ranking.caution, ConvergenceWarning, stacklevel=4)  # the caller of fit
         self._columns = problem.columns
         self.classes_ = problem.classes
         self.order_ = ranking.order
@@ -303,7 +310,11 @@ class Ranker(_Selector):
         self.ranking_[ranking.order] = np.arange(1, len(ranking.order) + 1)
         self.scores_ = ranking.scores
         self._extra = list(ranking.extra)
-        for name, value in {**ranking.extra, **ranking.attributes}.items():
+        for name in getattr(self, "_found", ()):  # of an earlier fit, to other classes perhaps
+            delattr(self, f"{name}_")
+        found = {**ranking.extra, **ranking.attributes}
+        self._found = list(found)
+        for name, value in found.items():
             setattr(self, f"{name}_", value)
 
     @property
@@ -335,7 +346,21 @@ class Ranker(_Selector):
             "score": self.scores_[order],
             "selected": self.support_[order],
         }
-        return columns | {name: getattr(self, f"{name}_")[order] for name in self._extra}
+        columns |= {name: getattr(self, f"{name}_")[order] for name in self._extra}
+        return columns | self._list_columns()
+
+    def _list_columns(self) -> dict[str, Any]:
+        """Where a column does best, in how many lists it is among the first, and all positions."""
+        if not hasattr(self, "positions_"):
+            return {}
+        positions = self.positions_[self.order_]
+        labels = np.array(self.problems_, dtype=object)
+        return {
+            "best_position": positions.min(axis=1),
+            "best_in": labels[positions.argmin(axis=1)],
+            "among_first": (positions <= self.n_first_).sum(axis=1),
+            **dict(zip(self.problems_, positions.T, strict=True)),
+        }
 
 
 class SubsetSelector(_Selector):
@@ -361,7 +386,7 @@ class SubsetSelector(_Selector):
     def _learn(self, problem: Problem) -> None:
         try:
             selection = self._select(problem)
-        except _InterruptedError as stopped:
+        except StoppedError as stopped:
             self._store(problem, stopped.outcome)
             raise KeyboardInterrupt from None
         if not isinstance(selection, Selection):
@@ -395,27 +420,6 @@ class SubsetSelector(_Selector):
             "selected": self.support_[order],
         }
         return columns | {name: getattr(self, f"{name}_")[order] for name in self._extra}
-
-
-class _InterruptedError(Exception):
-    """Ctrl-C reached a method that has something to show for its work."""
-
-    def __init__(self, outcome: Any) -> None:
-        super().__init__()
-        self.outcome = outcome
-
-
-def interrupted(outcome: Ranking | Selection) -> Exception:
-    """What a method raises on Ctrl-C: ``fit`` keeps the outcome and passes Ctrl-C on."""
-    return _InterruptedError(outcome)
-
-
-def keep_first(order: np.ndarray, keep: np.ndarray) -> np.ndarray:
-    """The order with the columns to keep in front, otherwise unchanged."""
-    if len(keep) == 0:
-        return order
-    kept = np.isin(order, keep)
-    return np.concatenate([order[kept], order[~kept]])
 
 
 def _count(wanted: Any, n_features: int, n_keep: int) -> int:

@@ -34,12 +34,34 @@ class Problem:
         Class of every row, as a position in `classes`.
     classes : array
         The labels, sorted.
+    rows : int64 array or None
+        Where the rows stand in the table that was given, if they are only some of it.
     """
 
     source: Source
     columns: Columns
     y: np.ndarray
     classes: np.ndarray
+    rows: np.ndarray | None = None
+
+    def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
+        """The rows of two classes, positions in `classes`, copied, and nothing else."""
+        rows = np.flatnonzero((self.y == first) | (self.y == second))
+        y = (self.y[rows] == second).astype(np.int64)
+        source, classes = self.source.of_rows(rows, n_jobs), self.classes[[first, second]]
+        return Problem(source, self.columns, y, classes, self._places(rows))
+
+    def against_rest(self, one: int, n_jobs: int | None = None) -> "Problem":
+        """One class (True) against all others (False); the table is shared."""
+        y, source = (self.y == one).astype(np.int64), self.source.with_jobs(n_jobs)
+        return Problem(source, self.columns, y, np.array([False, True]), self.rows)
+
+    def _places(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self.rows is None else self.rows[rows]
+
+    def row(self, position: int) -> int:
+        """Where a row stands in the table that was given."""
+        return int(position if self.rows is None else self.rows[position])
 
     def moments(
         self, *, by_class: bool = False, complete_for: str | None = None, instead: str = ""
@@ -88,7 +110,7 @@ class Problem:
                 if np.isinf(value):
                     self._blame_infinite(found.feature)
                 raise DataError(
-                    f"column {name!r} is continuous (row {found.row}: {value:g}): with "
+                    f"column {name!r} is continuous (row {self.row(found.row)}: {value:g}): with "
                     "discretizer=None numbers are levels as they stand, and must be whole. Give "
                     "discretizer='mdlp', 'pkid', 'equal-frequency' or 'equal-width', or declare "
                     "the column categorical"
@@ -130,8 +152,8 @@ class Problem:
         rows = np.flatnonzero(np.isinf(values))
         if len(rows):
             raise DataError(
-                f"column {name!r} has an infinite value (inf) in row {rows[0]}: correct it, or "
-                "make it missing"
+                f"column {name!r} has an infinite value (inf) in row {self.row(rows[0])}: correct "
+                "it, or make it missing"
             )
         raise DataError(
             f"column {name!r} has values as large as {np.nanmax(np.abs(values)):.3g}, whose "
@@ -159,8 +181,9 @@ class Problem:
         others_do = ", ".join(name for name in (instead, names) if name)
         advice = f", or use a method that takes missing values: {others_do}" if others_do else ""
         raise DataError(
-            f"column {self.columns.names[feature]!r} has a missing value (NaN) in row {row}{also}: "
-            f"{method} needs complete columns. Fill them in or leave them out{advice}"
+            f"column {self.columns.names[feature]!r} has a missing value (NaN) in row "
+            f"{self.row(row)}{also}: {method} needs complete columns. Fill them in or leave them "
+            f"out{advice}"
         )
 
 
@@ -219,9 +242,9 @@ def read_target(
     if len(classes) > 2 and not many_classes:
         raise DataError(
             f"y has {len(classes)} classes, {method} ranks for two. Only binary classification "
-            f"is supported here: select the rows of two classes, or use a method for many: "
-            f"{suggested(methods_that(many_classes=True))}. One list from every pair of "
-            "classes (PairwiseRanker) and joint elimination (MulticlassSVMRFE) are to come"
+            f"is supported here: take one list from all pairs of classes with "
+            f"PairwiseRanker({method}()), use a method for many classes, such as "
+            f"{suggested(methods_that(many_classes=True))}, or select the rows of two classes"
         )
     return labels.astype(np.int64), classes
 

@@ -23,10 +23,10 @@ class Method:
     ----------
     path : str
         ``"module:Class"``.
-    family : {"filter", "elimination", "embedded", "wrapper"}
+    family : {"filter", "elimination", "embedded", "ensemble", "wrapper"}
         A filter scores every column once; an elimination drops the worst ones round by round; an
-        embedded method reads the columns' worth off one model; a wrapper tries sets of columns
-        with a learner.
+        embedded method reads the columns' worth off one model; an ensemble makes one ranking of
+        several; a wrapper tries sets of columns with a learner.
     tier : {"stable", "historical"}
         Stable: agrees with an independent program or a proof, on real data. Historical: built
         from its description, no independent check exists.
@@ -43,7 +43,7 @@ class Method:
     """
 
     path: str
-    family: Literal["filter", "elimination", "embedded", "wrapper"]
+    family: Literal["filter", "elimination", "embedded", "ensemble", "wrapper"]
     tier: Literal["stable", "historical"]
     summary: str
     kinds: tuple[str, ...]
@@ -383,6 +383,18 @@ METHODS: dict[str, Method] = {
         many_classes=False,
         uses=("keep", "prior"),
         cost="n^2 p per iteration",
+    ),
+    "pairwise": Method(
+        path="featly.ensembles.pairwise:PairwiseRanker",
+        family="ensemble",
+        tier="stable",
+        summary="a ranking for each pair of classes, combined into one",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=False,
+        sparse=True,
+        many_classes=True,
+        uses=("keep", "prior"),
+        cost="that of the ranker, on 2 / c of the rows, c (c - 1) / 2 times",
     ),
     "forest": Method(
         path="featly.embedded.forest_ranker:ForestRanker",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from featly.core.jit import kernel
 
-__all__ = ["best_first", "falling", "favoured", "rounded", "worst"]
+__all__ = ["best_first", "falling", "favoured", "keep_first", "rounded", "worst"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -68,6 +68,14 @@ def best_first(scores: FloatArray) -> IntArray:
     if np.isnan(scores).any():
         raise ValueError(f"score {int(np.flatnonzero(np.isnan(scores))[0])} is not a number")
     return falling(rounded(scores))
+
+
+def keep_first(order: IntArray, keep: IntArray) -> IntArray:
+    """The order with the columns to keep in front, otherwise unchanged."""
+    if len(keep) == 0:
+        return order
+    kept = np.isin(order, keep)
+    return np.concatenate([order[kept], order[~kept]])
 
 
 def falling(keys: npt.NDArray[Any]) -> IntArray:

@@ -19,6 +19,8 @@ from featly.errors import ParameterError
 
 __all__ = ["n_threads", "run_blocks", "single_threaded_blas", "split"]
 
+POOL = "featly-blocks"  # what its threads are called
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -67,10 +69,12 @@ def run_blocks(
 ) -> list[Result]:
     """``[function(block) for block in blocks]``, by threads.
 
-    An exception, Ctrl-C included, cancels the blocks not yet begun and is raised here.
+    An exception, Ctrl-C included, cancels the blocks not yet begun and is raised here. Inside a
+    block of other work, blocks are done one after the other: threads that wait for each other
+    would wait for ever.
     """
     # asking joblib takes longer than a small block
-    alone = n_jobs is None and len(blocks) <= 1
+    alone = (n_jobs is None and len(blocks) <= 1) or _within_pool()
     workers = 1 if alone else min(n_threads(n_jobs), len(blocks))
     if workers <= 1:
         return [function(block) for block in blocks]
@@ -128,7 +132,11 @@ def _set_threads(library: Any, count: int) -> None:
         release()
 
 
+def _within_pool() -> bool:
+    return threading.current_thread().name.startswith(POOL)
+
+
 @functools.lru_cache(maxsize=4)
 def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     # one pool a process: a forked child must not wait for threads that only its parent has
-    return ThreadPoolExecutor(workers, thread_name_prefix="featly")
+    return ThreadPoolExecutor(workers, thread_name_prefix=POOL)

@@ -10,7 +10,6 @@ Paul, J., D'Ambrosio, R. and Dupont, P. (2015), Kernel methods for heterogeneous
 *Neurocomputing* 169, 187-195.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from featly.core.kernel_sets import ColumnKernels, Kernels, ScaledKernels
 from featly.core.mkl import solve_mkl
 from featly.core.svm import SVMDual
 from featly.elimination.backward import check_schedule, eliminate
-from featly.errors import ConvergenceWarning, DataError, ParameterError
+from featly.errors import DataError, ParameterError
 from featly.problem import row_prices
 from featly.progress import progress_bar
 from featly.schema import Schema
@@ -69,6 +68,11 @@ class MKLRFE(Ranker):
         The most support vector machines to solve in a round.
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class; "balanced" is :math:`n / (2 n_c)`.
+    multiclass : {"ovo", "ova"} or None, default=None
+        What to do with more than two classes. None refuses them. "ovo" ranks for every pair of
+        classes, "ova" for every class against the rest, and k-first combines the lists into one:
+        the same as ``PairwiseRanker(MKLRFE(...), decomposition="ovo")``, which offers other
+        rules. The attributes are then those of :class:`featly.PairwiseRanker`.
     schema : Schema, dict or None, default=None
         What is known about the columns; `keep` is used: those columns are never eliminated
         before others. So is `prior`, up to 100 times that of other columns.
@@ -156,6 +160,7 @@ class MKLRFE(Ranker):
         tolerance: float = 1e-9,
         max_iter: int = 100,
         class_weight: dict[Any, float] | str | None = None,
+        multiclass: str | None = None,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
@@ -168,6 +173,7 @@ class MKLRFE(Ranker):
         self.tolerance = tolerance
         self.max_iter = max_iter
         self.class_weight = class_weight
+        self.multiclass = multiclass
         self.schema = schema
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -210,14 +216,13 @@ class MKLRFE(Ranker):
                 progress=progress,
             )
         gaps = np.array(machine.gaps)
+        caution = None
         if gaps.max(initial=0.0) > max(1e-6, self.tolerance):
             remedy = "a smaller C," if prior is None else "a smaller C or prior,"
-            warnings.warn(
+            caution = (
                 f"the kernel weights of round {int(gaps.argmax())} were learnt to a relative gap "
                 f"of {gaps.max():.1e} only: columns of similar weight may be out of order; try "
-                f"{remedy} a larger norm or more max_iter",
-                ConvergenceWarning,
-                stacklevel=4,  # the caller of fit
+                f"{remedy} a larger norm or more max_iter"
             )
         ranking = Ranking(
             order=found.order,
@@ -228,6 +233,8 @@ class MKLRFE(Ranker):
                 "n_iter": max(machine.counts, default=0),
                 "interrupted": found.interrupted,
             },
+            caution=caution,
+            keys=(found.round, found.criterion),
         )
         if found.interrupted:
             raise interrupted(ranking)

@@ -12,7 +12,6 @@ Guyon, I., Weston, J., Barnhill, S. and Vapnik, V. (2002), Gene selection for ca
 classification using support vector machines, *Machine Learning* 46, 389-422.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ from featly.elimination.backward import Elimination, check_schedule, drops, elim
 from featly.elimination.clinical_machine import ClinicalMachine
 from featly.elimination.gaussian_machine import GaussianMachine
 from featly.elimination.linear_machine import ROUNDING, LinearMachine
-from featly.errors import ConvergenceWarning, DataError, ParameterError
+from featly.errors import DataError, ParameterError
 from featly.kinds import CATEGORICAL
 from featly.problem import row_prices
 from featly.progress import progress_bar
@@ -98,6 +97,11 @@ class SVMRFE(Ranker):
     standardize : bool, default=True
         Give every column mean 0 and total variance 1 first. Without it, the ranking depends on
         the units of the columns. The clinical kernel has no units and no use for it.
+    multiclass : {"ovo", "ova"} or None, default=None
+        What to do with more than two classes. None refuses them. "ovo" ranks for every pair of
+        classes, "ova" for every class against the rest, and k-first combines the lists into one:
+        the same as ``PairwiseRanker(SVMRFE(...), decomposition="ovo")``, which offers other
+        rules. The attributes are then those of :class:`featly.PairwiseRanker`.
     schema : Schema, dict or None, default=None
         What is known about the columns; `keep` is used: those columns are never eliminated
         before others. So is `prior`, up to 100 times that of other columns, but not with the rbf
@@ -209,6 +213,7 @@ class SVMRFE(Ranker):
         gamma: float | str = "scale",
         class_weight: dict[Any, float] | str | None = None,
         standardize: bool = True,
+        multiclass: str | None = None,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
@@ -222,6 +227,7 @@ class SVMRFE(Ranker):
         self.gamma = gamma
         self.class_weight = class_weight
         self.standardize = standardize
+        self.multiclass = multiclass
         self.schema = schema
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -276,21 +282,22 @@ class SVMRFE(Ranker):
             found, gaps = self._ranked_by_atoms(problem, y, C, prior)
         alone = len(found.round) and np.bincount(found.round)[-1] == 1
         told = gaps[: len(gaps) - 1] if alone else gaps  # the last column is compared with none
+        caution = None
         if told.max(initial=0.0) > 1e-6:
             scaled = self.standardize or self.kernel == "clinical"
             remedy = "try a smaller C" if scaled else "try standardize=True"
             remedy += "" if prior is None else " or a smaller prior"
-            warnings.warn(
+            caution = (
                 f"the SVM of round {int(told.argmax())} was solved to a relative gap of "
-                f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}",
-                ConvergenceWarning,
-                stacklevel=4,  # the caller of fit
+                f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}"
             )
         ranking = Ranking(
             order=found.order,
             scores=found.round + found.share,
             extra={"round": found.round, "criterion": found.criterion},
             attributes={"duality_gap": gaps, "interrupted": found.interrupted},
+            caution=caution,
+            keys=(found.round, found.criterion),
         )
         if found.interrupted:
             raise interrupted(ranking)

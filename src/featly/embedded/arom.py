@@ -9,7 +9,6 @@ Helleputte, T. and Dupont, P. (2009), Partially supervised feature selection wit
 models, *ICML*, 409-416.
 """
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,7 @@ from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
 from featly.core.arom import Arom, NotSeparableError, arom
 from featly.core.ordering import rounded
 from featly.core.sources import centers_and_variances, unit_scale
-from featly.errors import ConvergenceWarning, DataError, ParameterError
+from featly.errors import DataError, ParameterError
 from featly.progress import progress_bar
 from featly.schema import Schema
 
@@ -70,6 +69,11 @@ class AROM(Ranker):
         The most machines to train.
     tol : float, default=1e-8
         Stop when no weight changes by more than this share of the largest.
+    multiclass : {"ovo", "ova"} or None, default=None
+        What to do with more than two classes. None refuses them. "ovo" ranks for every pair of
+        classes, "ova" for every class against the rest, and k-first combines the lists into one:
+        the same as ``PairwiseRanker(AROM(...), decomposition="ovo")``, which offers other
+        rules. The attributes are then those of :class:`featly.PairwiseRanker`.
     schema : Schema, dict or None, default=None
         What is known about the columns; `prior` and `keep` are used.
     n_jobs : int or None, default=None
@@ -163,6 +167,7 @@ class AROM(Ranker):
         standardize: bool = True,
         max_iter: int = 100,
         tol: float = 1e-8,
+        multiclass: str | None = None,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
@@ -173,6 +178,7 @@ class AROM(Ranker):
         self.standardize = standardize
         self.max_iter = max_iter
         self.tol = tol
+        self.multiclass = multiclass
         self.schema = schema
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -217,7 +223,6 @@ class AROM(Ranker):
                 f"columns, and C=inf allows no row on the wrong side: give a finite C, such as "
                 f"{name}(C=1){'' if self.standardize else ', or standardize=True'}"
             ) from None
-        self._warn(found)
         order, scores = _ordered(found)
         ranking = Ranking(
             order=keep_first(order, problem.columns.keep),
@@ -231,41 +236,41 @@ class AROM(Ranker):
                 "converged": found.converged,
                 "interrupted": found.interrupted,
             },
+            caution=self._caution(found),
         )
         if found.interrupted:
             raise interrupted(ranking)
         return ranking
 
-    def _warn(self, found: Arom) -> None:
+    def _caution(self, found: Arom) -> str | None:
+        """What the user must know about how far the iterations came."""
         worst = max(found.gaps, default=0.0)
         if found.collapsed and not found.path:
-            told = (
+            return (
                 f"at C={self.C:g} the machine gives every column the weight 0: columns are ranked "
                 "by the differences of the class means; a larger C may help"
             )
-        elif found.collapsed:
-            told = (
+        if found.collapsed:
+            return (
                 f"at C={self.C:g} no column is worth its price after {len(found.path)} iterations, "
                 "whose weights are ranked: give a larger C"
             )
-        elif worst > POOR_GAP:
-            told = (
+        if worst > POOR_GAP:
+            return (
                 f"the machine of iteration {int(np.argmax(found.gaps)) + 1} was solved to a "
                 f"relative gap of {worst:.1e} only: columns of similar weight may be out of order"
             )
-        elif found.stuck:
-            told = (
+        if found.stuck:
+            return (
                 f"rounding ended the iterations after {len(found.path)}, whose weights are ranked; "
                 "a finite C may help"
             )
-        elif not found.converged and not found.interrupted and found.path:
-            told = (
+        if not found.converged and not found.interrupted and found.path:
+            return (
                 f"weights still change after {len(found.path)} iterations: give a larger max_iter "
                 f"(it is {self.max_iter}) or tol"
             )
-        else:
-            return
-        warnings.warn(told, ConvergenceWarning, stacklevel=5)  # the caller of fit
+        return None
 
 
 def _ordered(found: Arom) -> tuple[np.ndarray, np.ndarray]:

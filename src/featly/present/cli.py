@@ -28,6 +28,7 @@ from featly.registry import METHODS
 __all__ = ["app", "main", "run"]
 
 SHOWN = 20  # rows of a table on a terminal
+FEW_LISTS = 3  # that a terminal has room for beside one another
 
 app = typer.Typer(
     name="featly",
@@ -115,6 +116,18 @@ def _document(found: Any, name: str, fitted: Any, columns: dict[str, Any]) -> di
         "notes": found.notes,
         "ranking": _rows_of(columns),
     }
+
+
+def _narrow(
+    columns: dict[str, Any], fitted: Any, output: str | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Columns for a terminal: without a position in each of many lists, and where those are."""
+    lists = getattr(fitted, "problems_", [])
+    if len(lists) <= FEW_LISTS:
+        return columns, []
+    where = "in the file" if output else "with --output or --json"
+    short = {name: values for name, values in columns.items() if name not in lists}
+    return short, [f"the position in each of the {len(lists)} lists is {where}"]
 
 
 def _rows_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
@@ -210,11 +223,13 @@ def rank(
             print_json(document)
             change.tell(options)
             return
+        columns, more = _narrow(columns, ranker, output)
         rows = list(zip(*(values[:shown] for values in columns.values()), strict=True))
         classes = ", ".join(f"{label} {n}" for label, n in found.classes.items())
-        more = f"{count - shown:,} more; --top 0 shows all" if count > shown else ""
+        if count > shown:
+            more = [f"{count - shown:,} more; --top 0 shows all", *more]
         title = f"{name} for {found.target} ({classes})"
-        print_table(list(columns), rows, title=title, note=more)
+        print_table(list(columns), rows, title=title, note=". ".join(more))
         change.tell(options)
 
 
@@ -275,6 +290,7 @@ def select(
         if json:
             print_json(document)
         elif on_terminal() and output != "-":
+            columns, _ = _narrow(columns, ranker, ranking)
             rows = [
                 row
                 for row, yes in zip(

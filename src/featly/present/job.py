@@ -306,11 +306,14 @@ def method_name(text: str) -> str:
 
 
 def parse_settings(name: str, settings: Sequence[str]) -> dict[str, Any]:
-    """Parameters of a method from texts such as ``C=0.1``."""
+    """Parameters of a method from texts such as ``C=0.1``; ``ranker__C=0.1`` of its ranker."""
     defaults = method_class(name)().get_params()
     known = [parameter for parameter in defaults if parameter not in OWN_OPTIONS]
+    inner = [text for text in settings if "ranker" in known and text.startswith("ranker__")]
     values = {}
     for text in settings:
+        if text in inner:
+            continue
         parameter, mark, value = (part.strip() for part in text.partition("="))
         if not mark:
             raise ParameterError(f"--set {text!r}: give a name and a value, such as C=1")
@@ -328,6 +331,10 @@ def parse_settings(name: str, settings: Sequence[str]) -> dict[str, Any]:
             values[parameter] = value  # a word
         if isinstance(defaults[parameter], bool) and not isinstance(values[parameter], bool):
             raise ParameterError(f"--set {text!r}: give true or false")
+    if inner:
+        ranker = method_name(str(values.get("ranker", defaults["ranker"])))
+        own = parse_settings(ranker, [text.removeprefix("ranker__") for text in inner])
+        values["ranker"] = method_class(ranker)(**own)
     return values
 
 
@@ -424,6 +431,7 @@ def in_words_of_the_file(message: str, job: Job) -> str:
         return f"in row {1 + (row if job.rows is None else int(job.rows[row]))} of the data"
 
     message = re.sub(r"in row (\d+)", counted, message)  # people count rows from 1
+    message = re.sub(r"PairwiseRanker\(\w+\(\)\)", "--set multiclass=ovo", message)
     if scipy.sparse.issparse(job.X) and isinstance(job.names, list):
         # a sparse matrix has no names, but its file has
         for position, name in _mentioned(message, job.names):

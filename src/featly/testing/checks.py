@@ -505,7 +505,7 @@ def check_small_tables(estimator: Any) -> None:
 def check_many_classes(estimator: Any) -> None:
     """More than two classes work, or are refused in words."""
     table = example(estimator, n_classes=3)
-    if estimator._many_classes:
+    if estimator._takes_many_classes():
         expected = _names(_fit(estimator, table), table)
         rows = np.random.default_rng(0).permutation(len(table.y))
         if not estimator.__sklearn_tags__().non_deterministic:

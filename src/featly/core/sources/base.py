@@ -4,6 +4,7 @@ A feature is one column of the user's table. A continuous or ordinal one is a si
 categorical one is a block of atoms, its one-hot indicators, which centre and scale together.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -74,6 +75,19 @@ class Source(ABC):
     @abstractmethod
     def view(self, features: IntArray) -> "Source":
         """Only these features, in this order, without copying a value."""
+
+    def with_jobs(self, n_jobs: int | None) -> "Source":
+        """The same columns, read by so many threads."""
+        other = copy.copy(self)
+        other.n_jobs = n_jobs
+        return other
+
+    @abstractmethod
+    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> "Source":
+        """Only these rows, copied, as they were given: neither centred nor scaled.
+
+        A level of a categorical feature that no row has left is gone, as if it had never been.
+        """
 
     @abstractmethod
     def scaled(self, center: FloatArray, scale: FloatArray) -> "Source":

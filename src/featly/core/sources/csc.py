@@ -39,6 +39,12 @@ class CSCSource(Source):
         part.columns = self.columns[features]
         return part
 
+    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> "CSCSource":
+        """Only these rows, copied; what is stored stays sparse."""
+        matrix = scipy.sparse.csc_array(self.matrix[rows][:, self.columns])
+        matrix.sort_indices()
+        return CSCSource(matrix, n_jobs)
+
     def scaled(self, center: FloatArray, scale: FloatArray) -> "CSCSource":
         """Centred and scaled when read; the matrix is shared and stays sparse."""
         part = object.__new__(CSCSource)

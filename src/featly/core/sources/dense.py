@@ -128,6 +128,22 @@ class DenseSource(Source):
             part.__dict__["categorical"] = self.categorical
         return part
 
+    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> "DenseSource":
+        """Only these rows, copied in the layout of the table; levels that are gone are left out."""
+        lying = self.values.T if self.feature_major else self.values
+        taken = np.take(lying, rows, axis=1 if self.feature_major else 0)
+        codes, n_levels = _occupied(self.codes[:, rows])
+        whole = DenseSource(
+            taken.T if self.feature_major else taken, codes, self._lying_kinds(), n_levels, n_jobs
+        )
+        return whole._with(n_features=self.n_features, kinds=self.kinds, place=self.place.copy())
+
+    def _lying_kinds(self) -> npt.NDArray[np.uint8]:
+        """Kinds of a table of all the numbers and then all the codes."""
+        kinds = np.full(self.values.shape[1] + len(self.codes), CONTINUOUS)
+        kinds[self.values.shape[1] :] = CATEGORICAL
+        return kinds
+
     def scaled(self, center: FloatArray, scale: FloatArray) -> "DenseSource":
         """Centred and scaled when read; the matrices are shared."""
         if len(self.categorical) == 0 and self._whole():
@@ -314,3 +330,15 @@ class DenseSource(Source):
 
         run_blocks(one, split(len(rows), COLUMN_BLOCK), self.n_jobs)
         return found
+
+
+def _occupied(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
+    """Codes without the levels that do not occur, and how many levels are left."""
+    found, sizes = codes.copy(), np.zeros(len(codes), np.int64)
+    for row, one in enumerate(codes):
+        occurs = np.bincount(one) > 0
+        occurs[0] = False
+        sizes[row] = occurs.sum()
+        if not occurs[1:].all():
+            found[row] = np.where(occurs, np.cumsum(occurs), 0)[one]
+    return found, sizes

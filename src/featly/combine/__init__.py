@@ -1,0 +1,1 @@
+"""Many rankings into one, many classes into problems of two, and back."""

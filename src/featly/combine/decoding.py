@@ -1,0 +1,329 @@
+r"""A classifier of many classes made of classifiers of two, by a code matrix.
+
+.. math::
+
+    \hat y(x) = \arg\min_y d(M_y, h(x))
+
+:math:`h_s(x)` is the answer of problem s of the code matrix M and d a distance: Allwein, E. L.,
+Schapire, R. E. and Singer, Y. (2000), Reducing multiclass to binary: a unifying approach for margin
+classifiers, *JMLR* 1, 113-141. The distances are in :mod:`featly.combine.coding`.
+"""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from featly.combine.coding import DECODINGS, Loss, check_rule, code_matrix, decode, reads_margins
+from featly.core.parallel import n_threads, single_threaded_blas
+from featly.errors import DataError, ParameterError
+from featly.frames import is_frame, library_of, refuse_shapes
+from featly.problem import read_target
+
+__all__ = ["DECODINGS", "DecodedClassifier", "code_matrix", "decode"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class DecodedClassifier(ClassifierMixin, BaseEstimator):
+    r"""A classifier of many classes made of classifiers of two, by a code matrix.
+
+    A copy of `estimator` learns every problem of the matrix: the classes with +1 against those
+    with -1, without the rows of classes with 0. The answers :math:`h_s(x)` of all problems to a
+    row are then decoded. See :func:`decode` for the formulas.
+
+    - "hamming": the class whose column of the matrix disagrees with the fewest signs. With
+      ``code="ovo"`` this is the vote of the pairs.
+    - "loss": the class with the smallest loss in total, if the row were of that class.
+    - "sum", "sum-threshold", "probability-sum": the class with the largest sum of probabilities:
+      all that speak for it; those above the threshold; those above it of problems that tell the
+      class alone from others, which is meant for one class against the rest.
+
+    What is added up to the same total, up to rounding, is tied; then the class that is sorted
+    first wins.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any with the interface of scikit-learn, for two classes. What it takes for a table, this
+        takes: data frames reach it as frames.
+    code : {"ovo", "ova"} or int array of shape (n_problems, n_classes), default="ovo"
+        Every pair of classes, every class against the rest, or a matrix of +1, -1 and 0 with
+        columns in the order of the sorted classes. See :func:`code_matrix`.
+    decoding : str, default="hamming"
+        One of the five.
+    loss : {"hinge", "exponential", "logistic"}, callable or None, default=None
+        For "loss" only: the loss of a margin, None is "hinge". A callable gets and gives an array.
+    threshold : float or None, default=None
+        For "sum-threshold" and "probability-sum", from 0 to below 1; None is 0.5. With "hamming",
+        from 0.5: a side counts as the answer if its probability is above the threshold, else the
+        problem has no answer; None takes the sign of the margin.
+    n_jobs : int or None, default=None
+        Threads, over the problems; None is all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array
+    code_ : int array of shape (n_problems, n_classes)
+        The code matrix.
+    problems_ : list of str
+        What each problem tells apart: "a vs b", "a vs rest", "a, b vs c".
+    estimators_ : list of classifiers
+        One a problem. They know the classes 1 (the positive side) and 0.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where X has names.
+
+    See Also
+    --------
+    featly.learners.LinearSVM : Many classes by votes of all pairs, at all sizes at once.
+
+    Notes
+    -----
+    The margin of a problem is what ``decision_function`` says. A learner with probabilities only
+    has the margin :math:`2p - 1`. The logarithm of the odds, which the exponential and the
+    logistic loss are made for, would be infinite in every pure leaf of a tree, and several
+    infinite totals cannot be compared. With :math:`2p - 1` the hinge loss decides as "sum" does;
+    and ``loss=lambda z: -np.log((1 + z) / 2)`` multiplies the probabilities, where none is 0.
+    "hamming" takes the bare decision of a learner that has neither.
+
+    Some learners of scikit-learn share one random generator with all threads of the process
+    (LinearSVC, and whatever else is built on liblinear): their problems are learnt one by one.
+
+    References
+    ----------
+    Allwein, E. L., Schapire, R. E. and Singer, Y. (2000), Reducing multiclass to binary: a unifying
+    approach for margin classifiers, *JMLR* 1, 113-141.
+
+    Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature Selection for
+    High-Dimensional Data*, Springer, section 5.1.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.combine.decoding import DecodedClassifier
+    >>> from featly.learners import MixedNaiveBayes
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0], [11.0], [12.0]])
+    >>> y = ["low", "low", "middle", "middle", "high", "high"]
+    >>> model = DecodedClassifier(MixedNaiveBayes(), code="ova", decoding="sum").fit(X, y)
+    >>> model.problems_
+    ['high vs rest', 'low vs rest', 'middle vs rest']
+    >>> model.predict([[0.5], [5.5], [20.0]]).tolist()
+    ['low', 'middle', 'high']
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        code: str | npt.ArrayLike = "ovo",
+        decoding: str = "hamming",
+        loss: str | Loss | None = None,
+        threshold: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.code = code
+        self.decoding = decoding
+        self.loss = loss
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = get_tags(self.estimator).input_tags
+            for name in ("allow_nan", "categorical", "string", "sparse", "positive_only"):
+                setattr(tags.input_tags, name, getattr(inner, name))
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn every problem of the code matrix.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_rows, n_features)
+        y : sequence of shape (n_rows,)
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = self._table(X, reset=True)
+        codes, classes = read_target(y, X.shape[0], type(self).__name__, many_classes=True)
+        code = code_matrix(self.code, len(classes), classes)
+        check_rule(self.decoding, self.loss, self.threshold, code, classes)
+        self.classes_, self.code_ = classes, code
+        self.problems_ = [_label(row, classes) for row in code]
+
+        def learn(s: int) -> Any:
+            side = code[s, codes]
+            rows = np.flatnonzero(side)
+            part = X if len(rows) == len(side) else _take_rows(X, rows)
+            try:
+                return clone(self.estimator).fit(part, (side[rows] > 0).astype(np.int64))
+            except DataError as told:
+                raise DataError(f"in the rows of {self.problems_[s]}: {told}") from None
+
+        self.estimators_ = self._each_problem(learn)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """How much speaks for each class: larger is better.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix with the columns seen in ``fit``
+
+        Returns
+        -------
+        scores : float array of shape (n_rows, n_classes) or, for two classes, (n_rows,)
+            Those of :func:`decode`; for two classes the second less the first.
+        """
+        check_is_fitted(self)
+        X = self._table(X, reset=False)
+        margins = reads_margins(self.decoding, self.threshold)
+        outputs = self._each_problem(lambda s: _answers(self.estimators_[s], X, margins))
+        scores = decode(
+            np.column_stack(outputs),
+            self.code_,
+            decoding=self.decoding,
+            loss=self.loss,
+            threshold=self.threshold,
+        )
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The class of every row; of tied ones, the class that is sorted first.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix with the columns seen in ``fit``
+
+        Returns
+        -------
+        labels : array of shape (n_rows,)
+        """
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    # ---- parts ------------------------------------------------------------------------------
+    def _check_parameters(self) -> None:
+        n_threads(self.n_jobs)
+        learner = self.estimator
+        usable = not isinstance(learner, type) and all(
+            hasattr(learner, name) for name in ("fit", "predict", "get_params")
+        )
+        if not usable or (hasattr(learner, "__sklearn_tags__") and is_regressor(learner)):
+            raise ParameterError(f"estimator={learner!r}: give a classifier, such as LinearSVM()")
+        check_rule(self.decoding, self.loss, self.threshold)
+        steps = getattr(learner, "steps", [("", learner)])  # of a pipeline the last one speaks
+        name = type(steps[-1][1]).__name__
+        if self.decoding == "loss":
+            if not (hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")):
+                raise ParameterError(
+                    f"{name} gives neither margins (decision_function) nor probabilities "
+                    "(predict_proba), of which decoding='loss' takes the loss: use "
+                    "decoding='hamming', or another learner"
+                )
+        elif not (
+            reads_margins(self.decoding, self.threshold) or hasattr(learner, "predict_proba")
+        ):
+            given, instead = "", "use decoding='hamming' or 'loss'"
+            if self.decoding == "hamming":
+                given, instead = f" with threshold={self.threshold!r}", "leave out the threshold"
+            raise ParameterError(
+                f"{name} gives no probabilities (predict_proba), which "
+                f"decoding={self.decoding!r}{given} needs: wrap it in scikit-learn's "
+                f"CalibratedClassifierCV, or {instead}"
+            )
+
+    def _table(self, X: Any, *, reset: bool) -> Any:
+        """X with rows that can be taken; what its cells may be is a matter of the learner."""
+        refuse_shapes(X)
+        if not is_frame(X):
+            if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
+                X = np.array(X, dtype=object)  # text must not make text of the numbers beside it
+            sparse = "csr" if get_tags(self).input_tags.sparse else False
+            X = check_array(
+                X,
+                accept_sparse=sparse,
+                dtype=None,
+                ensure_all_finite=False,
+                estimator=self,
+                input_name="X",
+            )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _each_problem(self, work: Callable[[int], Any]) -> list[Any]:
+        """Work on every problem, by threads.
+
+        Not by those of ``run_blocks``: a learner that waits for a thread of the same pool would
+        wait for ever. Inside joblib's, ``n_jobs=None`` of the learner means one thread.
+        """
+        count = len(self.code_)
+        threads = 1 if _shares_generator(self.estimator) else min(n_threads(self.n_jobs), count)
+        with single_threaded_blas():
+            jobs = (delayed(work)(s) for s in range(count))
+            return list(Parallel(n_jobs=threads, require="sharedmem")(jobs))
+
+
+def _answers(learner: Any, X: Any, margins: bool) -> FloatArray:
+    """What a learner of one problem says to every row."""
+    if margins and hasattr(learner, "decision_function"):
+        found = np.asarray(learner.decision_function(X), dtype=np.float64)
+        if found.size != len(found):
+            raise DataError(
+                f"decision_function of {type(learner).__name__} gave shape {found.shape} for two "
+                "classes: one value a row is expected"
+            )
+        return found.ravel()
+    if hasattr(learner, "predict_proba"):
+        p = np.asarray(learner.predict_proba(X), dtype=np.float64)[:, 1]
+        return 2 * p - 1 if margins else p
+    return 2.0 * np.asarray(learner.predict(X)) - 1
+
+
+def _take_rows(X: Any, rows: IntArray) -> Any:
+    """Some rows of a table, as a table of the same kind."""
+    library = library_of(X)
+    if library == "pandas":
+        return X.iloc[rows]
+    if library == "pyarrow":
+        return X.take(rows)
+    if library == "other":
+        import narwhals as nw
+
+        return nw.from_native(X, eager_only=True)[rows].to_native()
+    return X[rows]
+
+
+def _label(row: IntArray, classes: npt.NDArray[Any]) -> str:
+    sides = [classes[row == side].tolist() for side in (1, -1)]
+    names = [", ".join(str(label) for label in side) for side in sides]
+    if len(classes) > 2 and row.all():
+        for k in (0, 1):
+            if len(sides[1 - k]) == 1:
+                names[k] = "rest"
+    return " vs ".join(names)
+
+
+def _shares_generator(estimator: Any) -> bool:
+    """Whether a learner draws numbers from a generator that all threads of the process share."""
+    for part in (estimator, *estimator.get_params(deep=True).values()):
+        if not type(part).__module__.startswith("sklearn."):
+            continue
+        if type(part).__name__ == "LinearSVC" or getattr(part, "solver", None) == "liblinear":
+            return True
+        if type(part).__name__ in ("SVC", "NuSVC") and getattr(part, "probability", False) is True:
+            return True
+    return False

@@ -1,0 +1,190 @@
+"""Lists of features as a table of positions: what is a list, and what is said of those it omits.
+
+Positions are kept doubled, as whole numbers: features that tie share the mean of their places,
+which is a whole number or a half. Sums of whole numbers do not depend on the order of the lists.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.errors import DataError
+
+__all__ = ["Lists", "positions_of", "read_lists"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Checked lists.
+
+    Attributes
+    ----------
+    doubled : int64 array of shape (n_features, n_lists)
+        Twice the position; 0 where a list says nothing of a feature.
+    lengths : int64 array of shape (n_lists,)
+        The places of each list.
+    counts : int64 array of shape (n_features,)
+        The lists that hold each feature.
+    """
+
+    doubled: IntArray
+    lengths: IntArray
+    counts: IntArray
+
+    def last_places(self) -> IntArray:
+        """The last place of those that tied features share; 0 where nothing is said."""
+        last = np.zeros_like(self.doubled)
+        for j, column in enumerate(self.doubled.T):
+            _, group, sizes = np.unique(column, return_inverse=True, return_counts=True)
+            last[:, j] = np.where(column > 0, (column + sizes[group] - 1) // 2, 0)
+        return last
+
+
+def read_lists(positions: npt.ArrayLike, unlisted: str) -> Lists:
+    """Check a table of positions.
+
+    Parameters
+    ----------
+    positions : array of shape (n_features, n_lists)
+        1 = best, NaN = not in that list.
+    unlisted : {"last", "unknown"}
+        Features that a list omits share the places after it, or nothing is known of them.
+    """
+    table = _table(positions)
+    p, n_lists = table.shape
+    doubled = np.zeros(table.shape, np.int64)
+    lengths = np.empty(n_lists, np.int64)
+    for j in range(n_lists):
+        doubled[:, j], lengths[j] = _list(table[:, j], j)
+    if unlisted == "last":
+        doubled = np.where(doubled > 0, doubled, lengths + 1 + p)
+        lengths = np.full(n_lists, p)
+    counts = np.count_nonzero(doubled, axis=1)
+    if not counts.all():
+        raise DataError(
+            f"feature {int(np.flatnonzero(counts == 0)[0])} is in no list: leave it out, or use "
+            "unlisted='last'"
+        )
+    return Lists(doubled, lengths, counts)
+
+
+def _table(positions: npt.ArrayLike) -> FloatArray:
+    try:
+        table = np.asarray(positions, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            "positions are no table of numbers: give one row a feature and one column a list, or "
+            "use positions_of for lists of names"
+        ) from None
+    if table.ndim != 2:
+        raise DataError(
+            f"positions have {table.ndim} dimension{'s' * (table.ndim != 1)}: give one row a "
+            "feature and one column a list"
+        )
+    if 0 in table.shape:
+        raise DataError(
+            f"positions of {table.shape[0]} features in {table.shape[1]} lists: give at least one "
+            "of both"
+        )
+    return table
+
+
+def _list(column: FloatArray, j: int) -> tuple[IntArray, int]:
+    """Twice the positions of one list, 0 where it omits a feature, and its length."""
+    listed = ~np.isnan(column)
+    length = int(np.count_nonzero(listed))
+    if length == 0:
+        raise DataError(f"list {j + 1} holds no feature: leave it out")
+    given = column[listed]
+    order = np.argsort(given, kind="stable")
+    ranked = given[order]
+    # a group of equal positions shares the mean of the places it takes
+    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+    stops = np.append(starts[1:], length)
+    shared = np.repeat(starts + 1 + stops, stops - starts)
+    wrong = np.flatnonzero(2 * ranked != shared)
+    if len(wrong):
+        feature = int(np.flatnonzero(listed)[order[wrong[0]]])
+        raise DataError(
+            f"list {j + 1} has feature {feature} at position {column[feature]:g}, where "
+            f"{shared[wrong[0]] / 2:g} is due: number the features of a list from 1 without a gap, "
+            "or as scipy.stats.rankdata does where some tie"
+        )
+    doubled = np.zeros(len(column), np.int64)
+    doubled[np.flatnonzero(listed)[order]] = shared
+    return doubled, length
+
+
+def positions_of(
+    lists: Iterable[Sequence[Any]], names: Iterable[Any] | None = None
+) -> tuple[FloatArray, list[Any]]:
+    """The table of positions of some lists of names.
+
+    Parameters
+    ----------
+    lists : iterable of sequences of names
+        Each with the best feature first.
+    names : iterable of names or None, default=None
+        All features, in the order of the rows; None takes those in any list, in order of their
+        first appearance.
+
+    Returns
+    -------
+    positions : float array of shape (n_features, n_lists)
+        1 = best, NaN where a list does not hold the feature.
+    names : list
+        Of the rows.
+
+    Examples
+    --------
+    >>> from featly.combine.rankings import positions_of
+    >>> positions, names = positions_of([["TP53", "BRCA1", "MYC"], ["MYC", "TP53"]])
+    >>> names
+    ['TP53', 'BRCA1', 'MYC']
+    >>> positions.tolist()
+    [[1.0, 2.0], [2.0, nan], [3.0, 1.0]]
+    """
+    given = [_names(one, j) for j, one in enumerate(lists, 1)]
+    if not given:
+        raise DataError("there is no list: give at least one")
+    rows: dict[Any, int] = {}
+    if names is not None:
+        for name in names:
+            if name in rows:
+                raise DataError(f"names has {name!r} twice: name every feature once")
+            rows[name] = len(rows)
+    else:
+        for one in given:
+            for name in one:
+                rows.setdefault(name, len(rows))
+    positions = np.full((len(rows), len(given)), np.nan)
+    for j, one in enumerate(given):
+        for place, name in enumerate(one, 1):
+            row = rows.get(name)
+            if row is None:
+                raise DataError(
+                    f"list {j + 1} has {name!r} at position {place}, which is not among names: "
+                    "add it there, or take it out of the list"
+                )
+            if not np.isnan(positions[row, j]):
+                raise DataError(
+                    f"list {j + 1} has {name!r} twice, at positions {positions[row, j]:g} and "
+                    f"{place}: name a feature once a list"
+                )
+            positions[row, j] = place
+    return positions, list(rows)
+
+
+def _names(one: Sequence[Any], j: int) -> list[Any]:
+    if isinstance(one, str):
+        raise DataError(f"list {j} is the text {one!r}: give a list of names")
+    names = list(one)
+    if not names:
+        raise DataError(f"list {j} is empty: leave it out")
+    return names

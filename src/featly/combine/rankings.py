@@ -1,0 +1,422 @@
+r"""Many rankings of the same features into one.
+
+With :math:`pos_{ij}` the position of feature i in list j, of p features and M lists,
+
+.. math::
+
+    r_{ij} = 1 - \frac{pos_{ij}}{p},
+
+and a rule that makes one number of :math:`r_{i1}, \dots, r_{iM}`, or of the comparisons of every
+pair of features.
+
+Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass feature selection via
+list combination, *Expert Systems with Applications* 88, 205-216.
+"""
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.combine.lists import Lists, positions_of, read_lists
+from featly.core.order_statistics import MOST_LISTS, log_joint, log_smallest
+from featly.core.ordering import rounded
+from featly.core.votes import copeland, places, schulze
+from featly.errors import ParameterError
+from featly.progress import progress_bar
+
+__all__ = ["RULES", "CombinedRanking", "check_rule", "combine_rankings", "positions_of"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+RULES = (
+    "average-sd",
+    "best",
+    "third-quartile-sd",
+    "k-first",
+    "condorcet",
+    "schulze",
+    "borda",
+    "reciprocal-rank",
+    "robust-rank",
+    "stuart",
+)
+_OPTIONS = {  # that only some rules have
+    "k": (None, ("k-first",)),
+    "tie_sd": ("larger", ("average-sd", "third-quartile-sd")),
+    "constant": (60, ("reciprocal-rank",)),
+}
+_SAFE = 1 << 62  # whole numbers below it are added in int64
+_DRAWS = 9_999  # of random lists, for the p-values of Stuart's Q
+
+
+@dataclass(frozen=True)
+class CombinedRanking:
+    """One ranking of many.
+
+    Attributes
+    ----------
+    order : int64 array of shape (n_features,)
+        Features, best first.
+    ranking : int64 array of shape (n_features,)
+        Of every feature, 1 = best; a permutation.
+    scores : float64 array of shape (n_features,)
+        The rule's own statistic, larger is better.
+    ties : int
+        How many features share their score with another, before any tie rule.
+    p_values : float64 array of shape (n_features,) or None
+        Probability of ranks as good in random lists, where the rule has one.
+    """
+
+    order: IntArray
+    ranking: IntArray
+    scores: FloatArray
+    ties: int
+    p_values: FloatArray | None = None
+
+
+def combine_rankings(
+    positions: npt.ArrayLike,
+    method: str = "k-first",
+    *,
+    k: int | float | None = None,
+    tie_sd: str = "larger",
+    unlisted: str = "last",
+    constant: float = 60,
+    n_jobs: int | None = None,
+    verbose: bool | Callable[[int, int], Any] = False,
+) -> CombinedRanking:
+    r"""Combine rankings of the same features into one.
+
+    Parameters
+    ----------
+    positions : array of shape (n_features, n_lists)
+        The position of every feature in every list: 1 = best, the mean of their places where some
+        tie (as ``scipy.stats.rankdata`` gives it), NaN where the list does not hold the feature.
+    method : str, default="k-first"
+        The rule; see the notes.
+    k : int, float or None, default=None
+        Of "k-first": how many places of a list count. A count, a fraction in (0, 1] of the
+        features, or None for a tenth; at least 1.
+    tie_sd : {"larger", "smaller"}, default="larger"
+        Of "average-sd" and "third-quartile-sd": which standard deviation goes first among equals.
+    unlisted : {"last", "unknown"}, default="last"
+        What a list means by leaving a feature out; see the notes.
+    constant : float, default=60
+        Of "reciprocal-rank": what is added to a position; at least 0.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar of the rules that compare pairs; a callable gets (done, total).
+
+    Returns
+    -------
+    CombinedRanking
+        `order`, `ranking`, `scores`, `ties`, `p_values`.
+
+    Notes
+    -----
+    Features with equal scores are ordered by the tie rule, then by their index.
+
+    ====================  ==============================================  =====================
+    rule                  score                                           tie rule
+    ====================  ==============================================  =====================
+    "average-sd"          mean of r                                       larger SD of r
+    "best"                largest r                                       mean of r
+    "third-quartile-sd"   75th percentile of r, linearly interpolated     larger SD of r
+    "k-first"             mean of :math:`\max(0, 1 - pos / (k + 1))`      mean of r
+    "condorcet"           features defeated minus those defeated by       mean of r
+    "schulze"             features won against by strongest paths         mean of r
+    "borda"               mean of p - pos                                 none
+    "reciprocal-rank"     sum of 1 / (`constant` + pos)                   mean of r
+    "robust-rank"         :math:`-\log_{10} (M \rho)`                     mean of r
+    "stuart"              :math:`-\log_{10} Q`                            mean of r
+    ====================  ==============================================  =====================
+
+    *K-first*: k = p - 1 is the mean of r itself, k = p orders as it does. A small k is close to
+    "best".
+
+    *Condorcet* is Copeland's rule: a feature defeats another where more lists put it before. The
+    paper's words, "a feature wins over another if it is ranked higher in the considered list",
+    would compare within each list; the sum over the lists is then Borda's count, the average once
+    more. That it means majorities is seen from its many ties.
+
+    *Schulze* counts winning votes. The paper's paths of "strictly decreasing weights" are a slip:
+    the strength of a path is that of its weakest link, whatever their order. The paper names no
+    rule for ties; the mean of r is ours.
+
+    *Robust rank aggregation* takes the order statistic of the relative ranks that is the least
+    likely in M random lists, :math:`\rho`; its p-value is :math:`\min(1, M \rho)`. *Stuart's* Q is
+    the probability of all order statistics at once. Q is smaller than a p-value; `p_values` are
+    found by 9,999 draws of M random ranks with a fixed seed, and so are never below 0.0001. In
+    both, features that tie in a list have the last of the places they share, so that no p-value
+    is too small.
+
+    If every list puts a before b, so does every rule. The statistic itself may tie in "k-first",
+    where both lie behind place k everywhere: then the tie rule decides. "condorcet" and "schulze"
+    put a feature first that defeats all others, and one last that all others defeat; the other
+    rules need not.
+
+    A list may leave features out. With ``unlisted="last"`` they come after those it holds, and
+    share the mean of the remaining places; a feature may be in no list at all. With
+    ``unlisted="unknown"`` the list says nothing of them: r is relative to the length L of the
+    list, 1 - pos / L; means, SDs, percentiles are over the lists that hold the feature; a k above
+    the length of a list is that length, a fraction is of each list's length; "reciprocal-rank" is
+    M times the mean; "robust-rank" has the number of the feature's own lists in the place of M;
+    two features are compared by the lists that hold both. There, unanimous lists need not be
+    followed: a feature may be left out of those that would have lifted it. "stuart" needs every
+    feature in equally many lists then, as values of Q compare for the same M only.
+
+    Whole numbers are compared, not rounded ones, wherever a rule is made of sums of positions, so
+    the order of the lists never matters. Speed: all but "condorcet" and "schulze" are linear in
+    the features; these compare every pair, and "schulze" needs 1.25 bytes a pair.
+
+    References
+    ----------
+    Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass feature selection via
+    list combination, *Expert Systems with Applications* 88, 205-216. Schulze, M. (2011), A new
+    monotonic, clone-independent, reversal symmetric, and Condorcet-consistent single-winner
+    election method, *Social Choice and Welfare* 36, 267-303. Cormack, G. V., Clarke, C. L. A. and
+    Buettcher, S. (2009), Reciprocal rank fusion outperforms Condorcet and individual rank learning
+    methods, *SIGIR* 758-759. Kolde, R. et al. (2012), Robust rank aggregation for gene list
+    integration and meta-analysis, *Bioinformatics* 28, 573-580. Stuart, J. M. et al. (2003), A
+    gene-coexpression network for global discovery of conserved genetic modules, *Science* 302,
+    249-255.
+
+    Examples
+    --------
+    >>> from featly.combine.rankings import combine_rankings, positions_of
+    >>> lists = [["a", "b", "c", "d"], ["a", "c", "d", "b"], ["b", "a", "c", "d"]]
+    >>> positions, names = positions_of(lists)
+    >>> found = combine_rankings(positions, "condorcet")
+    >>> [names[i] for i in found.order], found.scores.tolist()
+    (['a', 'b', 'c', 'd'], [3.0, 1.0, -1.0, -3.0])
+    >>> combine_rankings(positions, "average-sd").scores.round(3).tolist()
+    [0.667, 0.417, 0.333, 0.083]
+    """
+    _check_options(method, k=k, tie_sd=tie_sd, constant=constant)
+    if unlisted not in ("last", "unknown"):
+        raise ParameterError(f"unlisted={unlisted!r}: give 'last' or 'unknown'")
+    lists = read_lists(positions, unlisted)
+    p_values = None
+    if method == "k-first":
+        score, scale = _first_places(lists, _count_first(k, lists.lengths, len(lists.doubled)))
+    elif method in ("condorcet", "schulze"):
+        score, scale = _votes(lists, method, n_jobs, verbose), 1
+    elif method == "reciprocal-rank":
+        score, scale = rounded(_reciprocals(lists, _constant(constant))), 1
+    elif method in ("robust-rank", "stuart"):
+        score, scale, p_values = _surprise(lists, method, n_jobs)
+    else:
+        score, scale = _statistic(lists, method)
+    keys = [score]
+    if method in ("average-sd", "third-quartile-sd"):
+        spread = _spread(lists)
+        keys.append(spread if tie_sd == "larger" else -spread)
+    elif method != "borda":
+        keys.append(_mean(*_relative(lists), lists.counts)[0])
+    dense = [np.unique(key, return_inverse=True)[1] for key in keys]
+    order = np.lexsort([-key for key in reversed(dense)])
+    ranking = np.empty(len(order), np.int64)
+    ranking[order] = np.arange(1, len(order) + 1)
+    shared = np.bincount(dense[0])
+    return CombinedRanking(
+        order=order,
+        ranking=ranking,
+        scores=_quotients(score, scale),
+        ties=int(shared[shared > 1].sum()),
+        p_values=p_values,
+    )
+
+
+def check_rule(
+    method: str, n_features: int, *, k: int | float | None = None, tie_sd: str = "larger"
+) -> int:
+    """Refuse what the rule cannot do before lists are made; how many places "k-first" counts.
+
+    Examples
+    --------
+    >>> check_rule("k-first", 25), check_rule("k-first", 25, k=0.2), check_rule("best", 4)
+    (3, 5, 1)
+    """
+    _check_options(method, k=k, tie_sd=tie_sd, constant=60)
+    return int(_count_first(k, np.array([n_features]), n_features)[0])
+
+
+def _check_options(method: str, **options: Any) -> None:
+    """Refuse an unknown rule, an unknown value, and an option that the rule does not use."""
+    if not isinstance(method, str) or method not in RULES:
+        raise ParameterError(f"method={method!r}: there are {', '.join(RULES)}")
+    for name, value in options.items():
+        default, rules = _OPTIONS[name]
+        if method not in rules and value != default:
+            raise ParameterError(
+                f"{name}={value!r} is not used by {method!r}, but by {' and '.join(rules)}: leave "
+                "it out"
+            )
+    if options["tie_sd"] not in ("larger", "smaller"):
+        raise ParameterError(f"tie_sd={options['tie_sd']!r}: give 'larger' or 'smaller'")
+
+
+def _count_first(k: Any, lengths: IntArray, p: int) -> IntArray:
+    """How many places count in each list."""
+    whole = isinstance(k, Integral) and not isinstance(k, bool)
+    if k is None:
+        k = 0.1
+    elif whole and not 1 <= k <= p:
+        raise ParameterError(f"k={k!r}: give 1 to {p}, the number of features")
+    elif not whole and not (isinstance(k, Real) and not isinstance(k, bool) and 0 < k <= 1):
+        raise ParameterError(
+            f"k={k!r}: give a whole number from 1, a fraction in (0, 1], or None for a tenth"
+        )
+    if whole:
+        return np.minimum(lengths, int(k))
+    return np.maximum(1, np.floor(lengths * float(k) + 0.5).astype(np.int64))
+
+
+def _constant(constant: Any) -> float:
+    if isinstance(constant, bool) or not isinstance(constant, Real) or not 0 <= constant < math.inf:
+        raise ParameterError(f"constant={constant!r}: give a number from 0")
+    return float(constant)
+
+
+def _statistic(lists: Lists, method: str) -> tuple[np.ndarray, int]:
+    """The score of a rule on r, as whole numbers over a common denominator."""
+    values, common = _relative(lists)
+    if method == "best":
+        return values.max(axis=1), common
+    if method == "third-quartile-sd":
+        return _third_quartile(np.where(lists.doubled > 0, values, -1), lists.counts), 4 * common
+    score, scale = _mean(values, common, lists.counts)
+    return (score * len(values), scale) if method == "borda" else (score, scale)
+
+
+def _first_places(lists: Lists, first: IntArray) -> tuple[np.ndarray, int]:
+    """The mean of max(0, 1 - pos / (k + 1)), as whole numbers over a common denominator."""
+    return _mean(*_falling(lists, first + 1), lists.counts)
+
+
+def _relative(lists: Lists) -> tuple[np.ndarray, int]:
+    """r = 1 - pos / L, as whole numbers over a common denominator."""
+    return _falling(lists, lists.lengths)
+
+
+def _falling(lists: Lists, spans: IntArray) -> tuple[np.ndarray, int]:
+    """``max(0, 1 - pos / span)`` as whole numbers over a common denominator; 0 where unlisted.
+
+    They are Python's own where 64 bits would not hold the sums and squares made of them.
+    """
+    common = 2 * math.lcm(*np.unique(spans).tolist())
+    p, n_lists = lists.doubled.shape
+    largest = common * n_lists * int(_weights(lists.counts).max())
+    kind = np.int64 if largest * max(largest, p) < _SAFE else object
+    values = np.maximum(0, 2 * spans - lists.doubled).astype(kind)
+    values *= np.array([common // (2 * int(span)) for span in spans], kind)
+    values[lists.doubled == 0] = 0
+    return values, common
+
+
+def _weights(counts: IntArray) -> np.ndarray:
+    """What makes sums over differently many lists comparable."""
+    if (counts == counts[0]).all():
+        return np.ones(1, np.int64)
+    return math.lcm(*np.unique(counts).tolist()) // counts.astype(object)
+
+
+def _mean(values: np.ndarray, common: int, counts: IntArray) -> tuple[np.ndarray, int]:
+    """Means over the lists that hold a feature, as whole numbers over a common denominator."""
+    weights = _weights(counts)
+    scale = common * int(weights[0]) * int(counts[0])
+    return values.sum(axis=1) * weights.astype(values.dtype), scale
+
+
+def _third_quartile(values: np.ndarray, counts: IntArray) -> np.ndarray:
+    """Four times the 75th percentile; what is not there is below all others."""
+    ranked = np.sort(values, axis=1)
+    place, quarters = np.divmod(3 * (counts - 1), 4)
+    place += values.shape[1] - counts
+    rows = np.arange(len(values))
+    above = np.minimum(place + 1, values.shape[1] - 1)
+    return (4 - quarters) * ranked[rows, place] + quarters * ranked[rows, above]
+
+
+def _spread(lists: Lists) -> np.ndarray:
+    """The variances of r up to a common factor, over all the lists that hold a feature."""
+    values, _ = _relative(lists)
+    counts = lists.counts.astype(values.dtype)
+    centred = counts * (values * values).sum(axis=1) - values.sum(axis=1) ** 2
+    return centred * _weights(lists.counts).astype(values.dtype) ** 2
+
+
+def _quotients(whole: np.ndarray, scale: int) -> FloatArray:
+    return (whole / scale).astype(np.float64)
+
+
+def _votes(
+    lists: Lists, method: str, n_jobs: int | None, verbose: bool | Callable[[int, int], Any]
+) -> IntArray:
+    rule = copeland if method == "condorcet" else schulze
+    if method == "schulze":
+        _check_memory(*lists.doubled.shape)
+    with progress_bar(verbose, method.capitalize(), unit="blocks") as progress:
+        return rule(*places(lists.doubled), n_jobs, progress)
+
+
+def _check_memory(p: int, n_lists: int) -> None:
+    """Refuse what would not fit, before it is tried."""
+    needed = p * p * (math.ceil(n_lists.bit_length() / 8) + 0.25)
+    try:
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not told on every system
+        return
+    if needed > there:
+        raise ParameterError(
+            f"method='schulze' compares every pair of {p} features, which needs "
+            f"{needed / 2**30:.0f} GB, and this machine has {there / 2**30:.0f}: use 'condorcet', "
+            "or combine only the features that 'k-first' puts first"
+        )
+
+
+def _reciprocals(lists: Lists, constant: float) -> FloatArray:
+    """Sums of 1 / (constant + pos), the small terms first: the order of the lists has no say."""
+    with np.errstate(divide="ignore"):
+        terms = np.where(lists.doubled > 0, 1 / (constant + lists.doubled / 2), 0.0)
+    terms.sort(axis=1)
+    n_lists = terms.shape[1]
+    return np.cumsum(terms, axis=1)[:, -1] * (n_lists / lists.counts)
+
+
+def _surprise(
+    lists: Lists, method: str, n_jobs: int | None
+) -> tuple[FloatArray, int, FloatArray]:
+    """Evidence and p-values of the rules on order statistics."""
+    last = lists.last_places()
+    ranks = np.where(last > 0, last / lists.lengths, np.inf)
+    ranks.sort(axis=1)
+    if method == "robust-rank":
+        logs = log_smallest(ranks, lists.counts) + np.log(lists.counts)
+        evidence = rounded(0.0 - logs / math.log(10))
+        return evidence, 1, np.minimum(1.0, np.exp(logs))
+    n_lists = int(lists.counts[0])
+    if (lists.counts != n_lists).any():
+        odd = int(np.flatnonzero(lists.counts != n_lists)[0])
+        raise ParameterError(
+            f"method='stuart' with unlisted='unknown' needs every feature in equally many lists, "
+            f"but feature 0 is in {n_lists} and feature {odd} in {lists.counts[odd]}: use "
+            "unlisted='last' or method='robust-rank'"
+        )
+    if n_lists > MOST_LISTS:
+        raise ParameterError(
+            f"method='stuart' takes at most {MOST_LISTS} lists, here are {n_lists}: use 'robust-rank'"
+        )
+    evidence = rounded(0.0 - log_joint(ranks[:, :n_lists], n_jobs) / math.log(10))
+    draws = np.sort(np.random.default_rng(0).random((_DRAWS, n_lists)), axis=1)
+    by_chance = np.sort(rounded(-log_joint(draws, n_jobs) / math.log(10)))
+    as_large = _DRAWS - np.searchsorted(by_chance, evidence, side="left")
+    return evidence, 1, (1 + as_large) / (1 + _DRAWS)

@@ -1,0 +1,1 @@
+"""Methods that make one ranking out of several."""

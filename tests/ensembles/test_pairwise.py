@@ -1,0 +1,366 @@
+"""One list from many: the lists are those of the ranker on two classes, and nothing is lost."""
+
+import pickle
+import threading
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from featly import (
+    AROM,
+    JMI,
+    MKLRFE,
+    SVMRFE,
+    ForestRanker,
+    FTest,
+    InformationGain,
+    PairwiseRanker,
+    ReliefF,
+    SignalToNoise,
+    UnivariateTest,
+)
+from featly.combine.rankings import RULES, combine_rankings
+from featly.core.parallel import run_blocks
+from featly.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
+from tests.reference import pairwise as naive
+
+
+def three_classes(n=60, p=8, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    y = np.array(list("abc"))[np.arange(n) % 3]
+    X = rng.normal(size=(n, p))
+    X[:, 1] += 3 * (y == "a")
+    X[:, 4] += 3 * (y == "c")
+    return X.astype(dtype), y
+
+
+def mixed(n=72, seed=0):
+    """Numbers, a gap-free category whose levels vanish with a class, and an ordinal column."""
+    rng = np.random.default_rng(seed)
+    y = np.array(["x", "y", "z", "w"])[rng.integers(0, 4, n)]
+    y[:4] = ["x", "y", "z", "w"]
+    site = np.where(y == "z", "only z", rng.choice(["north", "south", "west"], n))
+    frame = pl.DataFrame(
+        {
+            "a": rng.normal(size=n) + 2 * (y == "x"),
+            "site": site,
+            "b": rng.normal(size=n),
+            "grade": rng.integers(1, 4, n),
+            "kind": np.where(rng.random(n) < 0.8, y, "other"),
+            "constant": np.ones(n),
+        }
+    )
+    return frame, y
+
+
+RANKERS = {
+    "svm-rfe": SVMRFE(step=1),
+    "clinical": SVMRFE(kernel="clinical"),
+    "mkl-rfe": MKLRFE(),
+    "information-gain": InformationGain(),
+    "univariate": UnivariateTest(),
+    "relieff": ReliefF(),
+}
+
+
+@pytest.mark.parametrize("decomposition", ["ovo", "ova"])
+@pytest.mark.parametrize("name", RANKERS)
+def test_lists_are_those_of_the_ranker_on_two_classes(name, decomposition):
+    ranker = RANKERS[name]
+    X, y = mixed()
+    pairs = PairwiseRanker(ranker, decomposition=decomposition, n_jobs=2).fit(X, y)
+    expected = naive.lists(ranker, X, y, decomposition)
+    assert list(pairs.rankings_) == list(expected)
+    for key, positions in expected.items():
+        np.testing.assert_array_equal(pairs.rankings_[key], positions, err_msg=str(key))
+    np.testing.assert_array_equal(np.column_stack(list(expected.values())), pairs.positions_)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n_classes=st.integers(2, 4),
+    decomposition=st.sampled_from(["ovo", "ova"]),
+    layout=st.sampled_from(["C", "F", "float32", "sparse"]),
+)
+@settings(max_examples=30, deadline=None)
+def test_lists_of_tied_tables_in_any_layout(seed, n_classes, decomposition, layout):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, 20)])
+    X = rng.integers(0, 3, size=(len(y), 6)).astype(np.float32 if layout == "float32" else float)
+    X[:, 2] = 1.0
+    X = {"F": np.asfortranarray, "sparse": scipy.sparse.csr_array}.get(layout, np.asarray)(X)
+    ranker = SignalToNoise()
+    pairs = PairwiseRanker(ranker, decomposition=decomposition).fit(X, y)
+    expected = naive.lists(ranker, X, y, decomposition)
+    assert list(pairs.rankings_) == list(expected)
+    for key, positions in expected.items():
+        np.testing.assert_array_equal(pairs.rankings_[key], positions)
+
+
+def test_a_greedy_ranker_has_no_ties():
+    X, y = three_classes()
+    X = np.round(X)
+    pairs = PairwiseRanker(JMI(discretizer=None)).fit(X, y)
+    for key, positions in naive.lists(JMI(discretizer=None), X, y, greedy=True).items():
+        np.testing.assert_array_equal(pairs.rankings_[key], positions)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_rule_combines_the_lists(rule):
+    X, y = three_classes()
+    pairs = PairwiseRanker(FTest(), combine=rule).fit(X, y)
+    combined = combine_rankings(pairs.positions_, rule)
+    np.testing.assert_array_equal(pairs.order_, combined.order)
+    np.testing.assert_array_equal(pairs.scores_, combined.scores)
+    assert pairs.n_ties_ == combined.ties
+    assert set(pairs.order_[:2].tolist()) == {1, 4}
+
+
+def test_options_of_the_rule_arrive():
+    X, y = three_classes(p=20)
+    for options in ({"k": 3}, {"k": 0.5}, {"combine": "average-sd", "tie_sd": "smaller"}):
+        pairs = PairwiseRanker(FTest(), **options).fit(X, y)
+        rule = options.pop("combine", "k-first")
+        combined = combine_rankings(pairs.positions_, rule, **options)
+        np.testing.assert_array_equal(pairs.order_, combined.order)
+
+
+def test_two_classes_are_the_ranking_of_the_ranker():
+    X, y = three_classes()
+    X, y = X[y != "b"], y[y != "b"]
+    alone = SVMRFE().fit(X, y)
+    for decomposition in ("ovo", "ova"):
+        for rule in RULES:
+            pairs = PairwiseRanker(SVMRFE(), decomposition=decomposition, combine=rule).fit(X, y)
+            assert pairs.problems_ == ["a vs c"]
+            np.testing.assert_array_equal(pairs.order_, alone.order_)
+
+
+@pytest.mark.parametrize("ranker", [SVMRFE(), MKLRFE(), AROM(C=10.0)])
+@pytest.mark.parametrize("multiclass", ["ovo", "ova"])
+def test_multiclass_is_a_pairwise_ranker(ranker, multiclass):
+    X, y = three_classes()
+    one = clone(ranker).set_params(multiclass=multiclass).fit(X, y)
+    other = PairwiseRanker(ranker, decomposition=multiclass).fit(X, y)
+    np.testing.assert_array_equal(one.order_, other.order_)
+    np.testing.assert_array_equal(one.scores_, other.scores_)
+    assert list(one.rankings_) == list(other.rankings_)
+    assert one.table().equals(other.table())
+    two = y != "b"
+    plain = clone(ranker).fit(X[two], y[two])
+    also = clone(ranker).set_params(multiclass=multiclass).fit(X[two], y[two])
+    np.testing.assert_array_equal(plain.scores_, also.scores_)
+    assert hasattr(also, "duality_gap_")
+    assert not hasattr(also, "rankings_")
+
+
+def test_a_refit_forgets_the_lists():
+    X, y = three_classes()
+    rfe = SVMRFE(multiclass="ovo").fit(X, y)
+    assert "best_in" in rfe.table().columns
+    rfe.fit(X[y != "b"], y[y != "b"])
+    assert "best_in" not in rfe.table().columns
+    assert not hasattr(rfe, "rankings_")
+    rfe.fit(X, y)
+    assert not hasattr(rfe, "round_")
+
+
+def test_threads_do_not_matter():
+    X, y = mixed(seed=3)
+    orders = [
+        PairwiseRanker(SVMRFE(), combine="average-sd", n_jobs=n_jobs).fit(X, y)
+        for n_jobs in (1, 2, 13)
+    ]
+    for other in orders[1:]:
+        np.testing.assert_array_equal(orders[0].positions_, other.positions_)
+        np.testing.assert_array_equal(orders[0].order_, other.order_)
+
+
+def test_blocks_inside_blocks_do_not_wait_for_each_other():
+    def inner(_):
+        return threading.current_thread().name
+
+    def outer(_):
+        return run_blocks(inner, range(4), 2)
+
+    done = []
+    worker = threading.Thread(target=lambda: done.append(run_blocks(outer, range(4), 2)))
+    worker.daemon = True
+    worker.start()
+    worker.join(20)
+    assert len(done) == 1
+    assert all(len(set(names)) == 1 for names in done[0])
+
+
+def test_the_table_tells_where_a_column_matters():
+    X, y = three_classes(p=20)
+    frame = pl.DataFrame(X, schema=[f"gene {j}" for j in range(20)])
+    pairs = PairwiseRanker(SVMRFE(), n_features_to_select=2).fit(frame, y)
+    table = pairs.table()
+    assert table.columns[:5] == ["feature", "kind", "rank", "score", "selected"]
+    assert table.columns[5:] == ["best_position", "best_in", "among_first", *pairs.problems_]
+    assert pairs.n_first_ == 2
+    row = table.row(by_predicate=pl.col("feature") == "gene 1", named=True)
+    assert row["best_position"] == 1
+    assert row["best_in"] == "a vs b"
+    assert row["among_first"] == 2
+    assert row["b vs c"] > 2
+    assert set(pairs.get_feature_names_out()) == {"gene 1", "gene 4"}
+
+
+def test_columns_to_keep_come_first_and_priors_reach_the_ranker():
+    X, y = three_classes(p=12)
+    kept = PairwiseRanker(SVMRFE(), schema={"keep": [7]}).fit(X, y)
+    assert kept.order_[0] == 7
+    assert all(positions[7] == 1 for positions in kept.rankings_.values())
+    prior = {"prior": {6: 50.0}}
+    pairs = PairwiseRanker(SVMRFE(), schema=prior).fit(X, y)
+    for key, positions in naive.lists(SVMRFE(schema=prior), X, y).items():
+        np.testing.assert_array_equal(pairs.rankings_[key], positions)
+    with pytest.warns(SchemaWarning, match="PairwiseRanker does not use prior"):
+        PairwiseRanker(FTest(), schema=prior).fit(X, y)
+
+
+def test_class_weights_go_to_the_pairs_that_they_name():
+    X, y = three_classes()
+    weights = {"a": 5.0, "c": 0.1}
+    pairs = PairwiseRanker(SVMRFE(class_weight=weights)).fit(X, y)
+    for a, b in pairs.rankings_:
+        rows = (y == a) | (y == b)
+        own = {label: w for label, w in weights.items() if label in (a, b)}
+        alone = SVMRFE(class_weight=own).fit(X[rows], y[rows])
+        np.testing.assert_array_equal(naive.tied_positions(alone), pairs.rankings_[a, b])
+    with pytest.raises(ParameterError, match="names 'd'"):
+        PairwiseRanker(SVMRFE(class_weight={"d": 2})).fit(X, y)
+    with pytest.raises(ParameterError, match="against the rest"):
+        PairwiseRanker(SVMRFE(class_weight=weights), decomposition="ova").fit(X, y)
+    PairwiseRanker(SVMRFE(class_weight="balanced"), decomposition="ova").fit(X, y)
+
+
+def test_a_class_of_one_row():
+    X, y = three_classes(n=31)
+    y[0] = "lonely"
+    for ranker in (SVMRFE(), FTest(), SignalToNoise(), MKLRFE(), AROM()):
+        pairs = PairwiseRanker(ranker).fit(X, y)
+        assert len(pairs.rankings_) == 6
+        assert sorted(pairs.order_) == list(range(8))
+
+
+def test_errors_name_the_row_of_the_table_and_the_pair():
+    X, y = three_classes()
+    X[50, 3] = np.nan
+    assert y[50] == "c"
+    with pytest.raises(DataError, match=r"^a vs c: column 'x3' has a missing value .* row 50"):
+        PairwiseRanker(SVMRFE(), n_jobs=1).fit(X, y)
+    X[50, 3] = np.inf
+    with pytest.raises(DataError, match=r"column 'x3' has an infinite value .* row 50"):
+        SVMRFE(multiclass="ovo").fit(X, y)
+    X[50, 3] = 0
+    X[:, [1, 4]] = 0
+    with pytest.raises(DataError, match=r"vs .*no hyperplane separates .* AROM\(C=1\)"):
+        PairwiseRanker(AROM()).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "word"),
+    [
+        ({"ranker": "svm_rfe"}, "no method"),
+        ({"ranker": object()}, "that ranks all columns"),
+        ({"ranker": SVMRFE}, "that ranks all columns"),
+        ({"ranker": "cfs"}, "that ranks all columns"),
+        ({"ranker": PairwiseRanker()}, "that ranks all columns"),
+        ({"ranker": SVMRFE(schema={"keep": [1]})}, "its own schema"),
+        ({"ranker": SVMRFE(n_features_to_select=3)}, "its own n_features_to_select"),
+        ({"ranker": SVMRFE(multiclass="ovo")}, "decomposition="),
+        ({"ranker": SVMRFE(C=-1)}, "C=-1"),
+        ({"decomposition": "ovr"}, "'ovo'"),
+        ({"decomposition": None}, "'ovo'"),
+        ({"combine": "mean"}, "average-sd"),
+        ({"k": 9}, "k=9"),
+        ({"k": 0}, "k=0"),
+        ({"combine": "best", "k": 3}, "k"),
+        ({"combine": "best", "tie_sd": "smaller"}, "tie_sd"),
+    ],
+)
+def test_wrong_parameters_are_named_before_the_work(parameters, word, monkeypatch):
+    X, y = three_classes()
+    monkeypatch.setattr(SVMRFE, "_rank", lambda *_: pytest.fail("the work had begun"))
+    with pytest.raises(ParameterError, match=word):
+        PairwiseRanker(**parameters).fit(X, y)
+
+
+def test_multiclass_is_checked():
+    X, y = three_classes()
+    with pytest.raises(ParameterError, match="multiclass='pairs'"):
+        SVMRFE(multiclass="pairs").fit(X, y)
+    with pytest.raises(DataError, match=r"3 classes.*PairwiseRanker\(MKLRFE\(\)\)"):
+        MKLRFE().fit(X, y)
+
+
+def test_one_warning_for_all_lists():
+    X, y = three_classes(n=30, p=40)
+    with pytest.warns(ConvergenceWarning) as told:
+        PairwiseRanker(AROM(max_iter=1)).fit(X, y)
+    assert len(told) == 1
+    assert str(told[0].message).startswith("a vs b (and 2 other problems like it): weights still")
+    assert told[0].filename == __file__
+
+
+def test_progress_counts_lists():
+    X, y = three_classes()
+    seen = []
+    PairwiseRanker(FTest(), verbose=lambda done, total: seen.append((done, total))).fit(X, y)
+    assert sorted(seen) == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_ctrl_c_keeps_the_lists_that_were_ready(monkeypatch):
+    X, y = three_classes()
+    original = FTest._rank
+    done = []
+
+    def second_time(self, problem):
+        if done:
+            raise KeyboardInterrupt
+        done.append(problem.classes)
+        return original(self, problem)
+
+    monkeypatch.setattr(FTest, "_rank", second_time)
+    pairs = PairwiseRanker(FTest(), n_jobs=1)
+    with pytest.raises(KeyboardInterrupt):
+        pairs.fit(X, y)
+    assert pairs.interrupted_
+    assert pairs.problems_ == ["a vs b"]
+    monkeypatch.setattr(FTest, "_rank", original)
+    rows = y != "c"
+    assert pairs.order_.tolist() == FTest().fit(X[rows], y[rows]).order_.tolist()
+    monkeypatch.setattr(FTest, "_rank", second_time)
+    fresh = PairwiseRanker(FTest(), n_jobs=1)
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, y)
+    assert not hasattr(fresh, "order_")
+
+
+def test_names_and_instances_are_the_same():
+    X, y = three_classes()
+    by_name = PairwiseRanker("f-test").fit(X, y)
+    np.testing.assert_array_equal(by_name.order_, PairwiseRanker(FTest()).fit(X, y).order_)
+    assert clone(by_name).ranker == "f-test"
+    assert PairwiseRanker(SVMRFE(C=3)).get_params()["ranker__C"] == 3
+    again = pickle.loads(pickle.dumps(by_name))
+    assert again.rankings_["a", "b"].tolist() == by_name.rankings_["a", "b"].tolist()
+
+
+def test_what_the_ranker_takes_is_taken():
+    frame, y = mixed()
+    gappy = frame.with_columns(pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise("a"))
+    PairwiseRanker(MKLRFE()).fit(gappy, y)
+    with pytest.raises(DataError, match="'site' is categorical, PairwiseRanker takes"):
+        PairwiseRanker(FTest()).fit(frame, y)
+    forest = PairwiseRanker(ForestRanker(n_trees=20, random_state=1))
+    first, second = forest.fit(frame, y).order_, clone(forest).fit(frame, y).order_
+    np.testing.assert_array_equal(first, second)
