@@ -16,6 +16,7 @@ from benchmarks import (
     greedy,
     mkl,
     package,
+    pairwise,
     relief,
     study,
     subset_filters,
@@ -34,6 +35,7 @@ are compared with the latter.
 CASES = {
     **svm_rfe.CASES,
     **arom.CASES,
+    **pairwise.CASES,
     **f_test.CASES,
     **counting.CASES,
     **greedy.CASES,

@@ -20,6 +20,9 @@ _PLACES = {
     "LeakWarning": "featly.errors",
     "StudyError": "featly.errors",
     "Study": "featly.study",
+    "DecodedClassifier": "featly.combine.decoding",
+    "combine_rankings": "featly.combine.rankings",
+    "plot_pairs": "featly.present.plots",
     **dict.fromkeys(
         ("MDLP", "PKID", "EqualWidth", "EqualFrequency", "SSVEncoder"), "featly.preprocessing"
     ),

@@ -41,8 +41,8 @@ class Lists:
         """The last place of those that tied features share; 0 where nothing is said."""
         last = np.zeros_like(self.doubled)
         for j, column in enumerate(self.doubled.T):
-            _, group, sizes = np.unique(column, return_inverse=True, return_counts=True)
-            last[:, j] = np.where(column > 0, (column + sizes[group] - 1) // 2, 0)
+            sharing = np.bincount(column)[column]
+            last[:, j] = np.where(column > 0, (column + sharing - 1) // 2, 0)
         return last
 
 
@@ -58,10 +58,12 @@ def read_lists(positions: npt.ArrayLike, unlisted: str) -> Lists:
     """
     table = _table(positions)
     p, n_lists = table.shape
-    doubled = np.zeros(table.shape, np.int64)
+    columns = np.ascontiguousarray(table.T)
+    read = np.empty(columns.shape, np.int64)
     lengths = np.empty(n_lists, np.int64)
     for j in range(n_lists):
-        doubled[:, j], lengths[j] = _list(table[:, j], j)
+        read[j], lengths[j] = _list(columns[j], j)
+    doubled = np.ascontiguousarray(read.T)
     if unlisted == "last":
         doubled = np.where(doubled > 0, doubled, lengths + 1 + p)
         lengths = np.full(n_lists, p)
@@ -101,7 +103,13 @@ def _list(column: FloatArray, j: int) -> tuple[IntArray, int]:
     length = int(np.count_nonzero(listed))
     if length == 0:
         raise DataError(f"list {j + 1} holds no feature: leave it out")
-    given = column[listed]
+    given = column if length == len(column) else column[listed]
+    doubled = np.zeros(len(column), np.int64)
+    if given.min() >= 1 and given.max() <= length:  # most often a permutation: no need to sort
+        whole = given.astype(np.int64)
+        if (whole == given).all() and np.bincount(whole, minlength=length + 1)[1:].all():
+            doubled[listed] = 2 * whole
+            return doubled, length
     order = np.argsort(given, kind="stable")
     ranked = given[order]
     # a group of equal positions shares the mean of the places it takes
@@ -116,7 +124,6 @@ def _list(column: FloatArray, j: int) -> tuple[IntArray, int]:
             f"{shared[wrong[0]] / 2:g} is due: number the features of a list from 1 without a gap, "
             "or as scipy.stats.rankdata does where some tie"
         )
-    doubled = np.zeros(len(column), np.int64)
     doubled[np.flatnonzero(listed)[order]] = shared
     return doubled, length
 

@@ -13,6 +13,7 @@ Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass featur
 list combination, *Expert Systems with Applications* 88, 205-216.
 """
 
+import functools
 import math
 import os
 from collections.abc import Callable
@@ -271,7 +272,7 @@ def _count_first(k: Any, lengths: IntArray, p: int) -> IntArray:
         k = 0.1
     elif whole and not 1 <= k <= p:
         raise ParameterError(f"k={k!r}: give 1 to {p}, the number of features")
-    elif not whole and not (isinstance(k, Real) and not isinstance(k, bool) and 0 < k <= 1):
+    elif not whole and not (_is_number(k) and 0 < k <= 1):
         raise ParameterError(
             f"k={k!r}: give a whole number from 1, a fraction in (0, 1], or None for a tenth"
         )
@@ -280,8 +281,12 @@ def _count_first(k: Any, lengths: IntArray, p: int) -> IntArray:
     return np.maximum(1, np.floor(lengths * float(k) + 0.5).astype(np.int64))
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _constant(constant: Any) -> float:
-    if isinstance(constant, bool) or not isinstance(constant, Real) or not 0 <= constant < math.inf:
+    if not (_is_number(constant) and 0 <= constant < math.inf):
         raise ParameterError(f"constant={constant!r}: give a number from 0")
     return float(constant)
 
@@ -392,9 +397,7 @@ def _reciprocals(lists: Lists, constant: float) -> FloatArray:
     return np.cumsum(terms, axis=1)[:, -1] * (n_lists / lists.counts)
 
 
-def _surprise(
-    lists: Lists, method: str, n_jobs: int | None
-) -> tuple[FloatArray, int, FloatArray]:
+def _surprise(lists: Lists, method: str, n_jobs: int | None) -> tuple[FloatArray, int, FloatArray]:
     """Evidence and p-values of the rules on order statistics."""
     last = lists.last_places()
     ranks = np.where(last > 0, last / lists.lengths, np.inf)
@@ -413,10 +416,16 @@ def _surprise(
         )
     if n_lists > MOST_LISTS:
         raise ParameterError(
-            f"method='stuart' takes at most {MOST_LISTS} lists, here are {n_lists}: use 'robust-rank'"
+            f"method='stuart' takes at most {MOST_LISTS} lists, here are {n_lists}: use "
+            "'robust-rank'"
         )
     evidence = rounded(0.0 - log_joint(ranks[:, :n_lists], n_jobs) / math.log(10))
-    draws = np.sort(np.random.default_rng(0).random((_DRAWS, n_lists)), axis=1)
-    by_chance = np.sort(rounded(-log_joint(draws, n_jobs) / math.log(10)))
-    as_large = _DRAWS - np.searchsorted(by_chance, evidence, side="left")
+    as_large = _DRAWS - np.searchsorted(_by_chance(n_lists, n_jobs), evidence, side="left")
     return evidence, 1, (1 + as_large) / (1 + _DRAWS)
+
+
+@functools.lru_cache(maxsize=4)
+def _by_chance(n_lists: int, n_jobs: int | None) -> FloatArray:
+    """The evidence of Stuart's Q in random lists, sorted."""
+    draws = np.sort(np.random.default_rng(0).random((_DRAWS, n_lists)), axis=1)
+    return np.sort(rounded(0.0 - log_joint(draws, n_jobs) / math.log(10)))

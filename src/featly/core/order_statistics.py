@@ -85,10 +85,10 @@ def log_joint(ranks: FloatArray, n_jobs: int | None = None) -> FloatArray:
     0.75
     """
     n_lists = ranks.shape[1]
-    choose = np.zeros((n_lists + 1, n_lists + 1))
-    choose[:, 0] = 1.0
+    choose = np.zeros((n_lists + 1, n_lists + 1))  # of j the l, in row l
+    choose[0] = 1.0
     for j in range(1, n_lists + 1):
-        choose[j, 1 : j + 1] = choose[j - 1, :j] + choose[j - 1, 1 : j + 1]
+        choose[1:, j] = choose[:-1, j - 1] + choose[1:, j - 1]
     ranks = np.ascontiguousarray(ranks, np.float64)
     size = max(1, math.ceil(2e7 / (n_lists + 3) ** 3))  # some 20 ms
 
@@ -166,15 +166,19 @@ def _joint(ranks, choose, out):  # type: ignore[no-untyped-def]
                 power *= c
             power = 1.0
             for m in range(n - i + 1):
-                falls[n - m] = power  # (1 - c) ** m, backwards as it is read
+                falls[m] = power
                 power *= away
+            for j in range(after, n + 1):
+                moved[j] = 0.0
+            for step in range(i, n + 1):
+                begin = max(step, after)
+                target, ways = moved[begin : n + 1], choose[step, begin : n + 1]
+                apart = falls[begin - step : n + 1 - step]
+                for j in range(len(target)):
+                    target[j] += g[step] * ways[j] * apart[j]
             largest = 0.0
             for j in range(after, n + 1):
-                total = 0.0
-                for step in range(i, j + 1):
-                    total += choose[j, step] * falls[n - j + step] * g[step]
-                moved[j] = total
-                largest = max(largest, total)
+                largest = max(largest, moved[j])
             # g_n <= C(n, i) g_i: no term that counts is lost below the largest
             log_q += np.log(largest)
             for j in range(after, n + 1):

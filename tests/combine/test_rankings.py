@@ -1,0 +1,402 @@
+"""Every rule against its definition, and what voting theory promises of it."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from featly.combine.rankings import RULES, combine_rankings, positions_of
+from featly.core.order_statistics import log_joint
+from featly.errors import DataError, ParameterError
+from tests.reference import rankings as naive
+
+
+@st.composite
+def tables(draw, gaps=True, ties=True, p=8, n_lists=6):
+    """Positions with ties, partial lists, one list, one feature."""
+    p, n_lists = draw(st.integers(1, p)), draw(st.integers(1, n_lists))
+    columns = []
+    for _ in range(n_lists):
+        if ties:
+            column = draw(st.lists(st.integers(0, p), min_size=p, max_size=p))
+        else:
+            column = draw(st.permutations(range(p)))
+        column = np.array(column, float)
+        if gaps and p > 1 and draw(st.booleans()):
+            column[draw(st.lists(st.integers(1, p - 1), unique=True))] = np.nan
+        columns.append(stats.rankdata(column, nan_policy="omit"))
+    return np.column_stack(columns)
+
+
+def assert_as_defined(positions, method, **options):
+    found = combine_rankings(positions, method, **options)
+    order, score, ties = naive.combine(positions.tolist(), method, **options)
+    assert found.scores == pytest.approx(score, rel=1e-9, abs=1e-9)
+    assert found.order.tolist() == order
+    assert found.ties == ties
+    assert found.order.dtype == found.ranking.dtype == np.int64
+    assert found.scores.dtype == np.float64
+    assert (found.ranking[found.order] == np.arange(1, len(order) + 1)).all()
+    assert (np.diff(found.scores[found.order]) <= 0).all()
+    return found
+
+
+@pytest.mark.parametrize("method", RULES)
+@settings(max_examples=20)
+@given(positions=tables())
+def test_rules_are_as_defined(method, positions):
+    assert_as_defined(positions, method)
+    listed = ~np.isnan(positions)
+    counts = listed.sum(axis=1)
+    if counts.min() == 0:
+        return
+    if method != "stuart" or len(set(counts)) == 1:
+        assert_as_defined(positions, method, unlisted="unknown")
+    else:
+        with pytest.raises(ParameterError, match="equally many lists"):
+            combine_rankings(positions, method, unlisted="unknown")
+
+
+@given(positions=tables(), k=st.integers(1, 8), unlisted=st.sampled_from(["last", "unknown"]))
+def test_options_are_as_defined(positions, k, unlisted):
+    if np.isnan(positions).all(axis=1).any():
+        unlisted = "last"
+    p = len(positions)
+    assert_as_defined(positions, "k-first", k=min(k, p), unlisted=unlisted)
+    assert_as_defined(positions, "k-first", k=Fraction(k, 8), unlisted=unlisted)
+    assert_as_defined(positions, "average-sd", tie_sd="smaller", unlisted=unlisted)
+    assert_as_defined(positions, "third-quartile-sd", tie_sd="smaller", unlisted=unlisted)
+    assert_as_defined(positions, "reciprocal-rank", constant=k, unlisted=unlisted)
+
+
+@pytest.mark.parametrize("method", RULES)
+@settings(max_examples=20)
+@given(positions=tables(), data=st.data())
+def test_lists_have_no_names_and_features_no_favours(method, positions, data):
+    found = combine_rankings(positions, method)
+    lists = data.draw(st.permutations(range(positions.shape[1])))
+    other = combine_rankings(positions[:, lists], method)
+    assert found.order.tolist() == other.order.tolist()
+    assert found.scores.tobytes() == other.scores.tobytes()
+    p = len(positions)
+    features = np.array(data.draw(st.permutations(range(p))))
+    other = combine_rankings(positions[features], method)
+    assert found.scores[features].tobytes() == other.scores.tobytes()
+    backwards = combine_rankings(positions[::-1], method).ranking[::-1]
+    ranking = np.empty(p, int)
+    ranking[features] = other.ranking
+    for a in range(p):
+        for b in range(p):
+            # decided by the rule, as the index says it once this way, once that way
+            if found.ranking[a] < found.ranking[b] and backwards[a] < backwards[b]:
+                assert ranking[a] < ranking[b]
+
+
+@pytest.mark.parametrize("method", RULES)
+@settings(max_examples=20)
+@given(positions=tables())
+def test_unanimous_lists_are_followed(method, positions):
+    found = combine_rankings(positions, method)
+    lists = naive.completed(naive.read(positions.tolist()), len(positions))
+    for a in range(len(positions)):
+        for b in range(len(positions)):
+            if all(one[a] < one[b] for one in lists):
+                assert found.ranking[a] < found.ranking[b]
+                assert found.scores[a] > found.scores[b] or method == "k-first"
+
+
+def test_the_statistic_of_k_first_may_tie_where_lists_are_unanimous():
+    found = combine_rankings([[1, 1], [3, 3], [2, 2]], "k-first", k=1)
+    assert found.scores.tolist() == [0.5, 0, 0]
+    assert found.order.tolist() == [0, 2, 1]
+
+
+def test_unanimous_lists_need_not_be_followed_where_gaps_are_unknown():
+    nan = np.nan
+    positions = [[1, 1, 2], [2, 2, nan], [nan, nan, 1], [3, 3, nan]]
+    assert combine_rankings(positions, "best", unlisted="unknown").order.tolist() == [0, 2, 1, 3]
+    # the first is before the second wherever both are, but last of the third list
+    found = combine_rankings([[1, 3], [2, nan], [3, 1], [4, 2]], "average-sd", unlisted="unknown")
+    assert found.scores.tolist() == [0.375, 0.5, pytest.approx(11 / 24), pytest.approx(1 / 6)]
+
+
+@pytest.mark.parametrize("method", ["condorcet", "schulze"])
+@given(positions=tables(p=6))
+def test_one_who_defeats_all_is_first_and_one_whom_all_defeat_last(method, positions):
+    p = len(positions)
+    lists = naive.completed(naive.read(positions.tolist()), p)
+    found = combine_rankings(positions, method)
+    for a in range(p):
+        others = [b for b in range(p) if b != a]
+        margin = [naive.before(lists, a, b) - naive.before(lists, b, a) for b in others]
+        if all(m > 0 for m in margin):
+            assert found.order[0] == a
+        if all(m < 0 for m in margin):
+            assert found.order[-1] == a
+
+
+def test_other_rules_need_not_put_the_condorcet_winner_first():
+    lists = [list(one) for one in ("ABC", "ABC", "ABC", "BCA", "BCA")]
+    positions, _ = positions_of(lists, "ABC")
+    assert combine_rankings(positions, "condorcet").order[0] == 0
+    assert combine_rankings(positions, "borda").order[0] == 1
+
+
+def test_schulzes_example():
+    """Schulze (2011): 45 voters, E > A > C > B > D."""
+    votes = {"ACBED": 5, "ADECB": 5, "BEDAC": 8, "CABED": 3, "CAEBD": 7, "CBADE": 2, "DCEBA": 7,
+             "EBADC": 8}  # fmt: skip
+    lists = [list(ballot) for ballot, count in votes.items() for _ in range(count)]
+    positions, names = positions_of(lists, "ABCDE")
+    found = combine_rankings(positions, "schulze")
+    assert "".join(names[i] for i in found.order) == "EACBD"
+    assert found.scores.tolist() == [3, 1, 2, 0, 4]
+    assert found.ties == 0
+
+
+@given(positions=tables(), tie_sd=st.sampled_from(["larger", "smaller"]))
+def test_borda_and_k_of_all_are_the_average(positions, tie_sd):
+    p = len(positions)
+    average = combine_rankings(positions, "average-sd", tie_sd=tie_sd)
+    borda = combine_rankings(positions, "borda")
+    assert borda.scores == pytest.approx(p * average.scores, rel=1e-12, abs=1e-12)
+    all_places = combine_rankings(positions, "k-first", k=p)
+    for other in (borda, all_places, combine_rankings(positions, "k-first", k=1.0)):
+        assert other.ties == average.ties
+        assert (average.scores[other.order] == average.scores[average.order]).all()
+    if p > 1:
+        shorter = combine_rankings(positions, "k-first", k=p - 1)
+        assert shorter.scores == pytest.approx(average.scores, abs=1e-12)
+
+
+def test_k_is_a_tenth_by_default_and_at_least_one():
+    rng = np.random.default_rng(0)
+    for p, k in ((4, 1), (14, 1), (15, 2), (100, 10)):
+        positions = np.column_stack([rng.permutation(p) + 1 for _ in range(5)])
+        found = combine_rankings(positions)
+        assert found.scores.tolist() == combine_rankings(positions, k=k).scores.tolist()
+        assert found.order.tolist() == combine_rankings(positions, k=k / p).order.tolist()
+
+
+def test_percentiles_are_numpys():
+    rng = np.random.default_rng(0)
+    for n_lists in range(1, 9):
+        positions = np.column_stack([rng.permutation(30) + 1 for _ in range(n_lists)])
+        found = combine_rankings(positions, "third-quartile-sd")
+        assert found.scores == pytest.approx(np.percentile(1 - positions / 30, 75, axis=1))
+
+
+def test_equal_means_are_equal_bits():
+    """0.1 + 0.2 is not 0.3 in floats, but 3 + 6 + 21 is 10 + 10 + 10."""
+    rng = np.random.default_rng(0)
+    p = 30
+    positions = np.column_stack([rng.permutation(p) + 1 for _ in range(3)])
+    total = positions.sum(axis=1)
+    found = combine_rankings(positions, "average-sd")
+    assert found.ties == sum(np.count_nonzero(total == t) > 1 for t in total)
+    spread = positions.var(axis=1)
+    for a, b in zip(found.order[:-1], found.order[1:], strict=True):
+        assert (total[a], -spread[a].round(9), a) < (total[b], -spread[b].round(9), b)
+
+
+def test_long_lists_of_many_lengths_are_exact():
+    """Denominators that 64 bits do not hold."""
+    rng = np.random.default_rng(0)
+    positions = np.full((60, 14), np.nan)
+    for j, length in enumerate((60, 59, 53, 47, 43, 41, 37, 31, 29, 23, 60, 58, 51, 49)):
+        positions[rng.permutation(60)[:length], j] = np.arange(1, length + 1)
+    for method in ("average-sd", "best", "third-quartile-sd", "k-first", "borda"):
+        assert_as_defined(positions, method, unlisted="unknown")
+
+
+@pytest.mark.parametrize("method", RULES)
+def test_one_list_one_feature_and_equal_lists(method):
+    alone = combine_rankings([[1]], method)
+    assert alone.order.tolist() == [0]
+    assert alone.ties == 0
+    one = np.array([[3], [1], [2], [4]])
+    assert combine_rankings(one, method).order.tolist() == [1, 2, 0, 3]
+    assert combine_rankings(np.repeat(one, 7, axis=1), method).order.tolist() == [1, 2, 0, 3]
+    tied = combine_rankings(np.full((3, 4), 2.0), method)
+    assert tied.order.tolist() == [0, 1, 2]
+    assert tied.ties == 3
+    assert np.isfinite(tied.scores).all()
+
+
+@pytest.mark.parametrize("method", RULES)
+def test_threads_and_bars_change_nothing(method):
+    rng = np.random.default_rng(0)
+    positions = np.column_stack([rng.permutation(300) + 1 for _ in range(9)])
+    told = []
+    one = combine_rankings(positions, method, n_jobs=1)
+    two = combine_rankings(
+        positions, method, n_jobs=2, verbose=lambda done, total: told.append((done, total))
+    )
+    assert one.order.tolist() == two.order.tolist()
+    assert one.scores.tobytes() == two.scores.tobytes()
+    if method in ("condorcet", "schulze"):
+        assert told[-1][0] == told[-1][1]
+
+
+# ---- p-values ------------------------------------------------------------------------------------
+def test_robust_ranks_are_the_beta_distributions():
+    rng = np.random.default_rng(0)
+    p, n_lists = 200, 12
+    positions = np.column_stack([rng.permutation(p) + 1 for _ in range(n_lists)])
+    positions[0] = 1
+    positions[1:] = np.column_stack([stats.rankdata(c) + 1 for c in positions[1:].T])
+    found = combine_rankings(positions, "robust-rank")
+    x = np.sort(positions / p, axis=1)
+    k = np.arange(1, n_lists + 1)
+    rho = stats.beta.cdf(x, k, n_lists - k + 1).min(axis=1)
+    assert found.p_values == pytest.approx(np.minimum(1, n_lists * rho), rel=1e-9)
+    assert found.scores == pytest.approx(-np.log10(n_lists * rho), rel=1e-8)
+
+
+def test_stuarts_q_is_exact_where_the_recursion_of_aerts_is_not():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5, 30, 60, 110):
+        rows = [sorted(rng.integers(1, 1001, n)), [1] * n, [1] * (n - 1) + [1000]]
+        rows.append(sorted(np.minimum(1000, rng.geometric(0.1, n))))
+        exact = [naive.joint([Fraction(int(x), 1000) for x in row]) for row in rows]
+        found = log_joint(np.array(rows) / 1000)
+        assert found == pytest.approx([naive.logarithm(q) for q in exact], rel=1e-12, abs=1e-12)
+
+
+def test_stuarts_q_is_the_probability_that_it_is_said_to_be():
+    rng = np.random.default_rng(0)
+    draws = np.sort(rng.random((200_000, 4)), axis=1)
+    for x in ([0.2, 0.5, 0.6, 0.9], [0.4, 0.4, 0.9, 1.0], [0.7, 0.8, 0.8, 0.8]):
+        share = np.mean((draws <= x).all(axis=1))
+        q = float(np.exp(log_joint(np.array([x]))[0]))
+        assert abs(share - q) < 4 * np.sqrt(q / 200_000)
+
+
+def test_nothing_underflows():
+    """Rank 1 of 10,000 in 150 lists: 1e-600."""
+    p, n_lists = 10_000, 150
+    positions = np.repeat(np.arange(1, p + 1)[:, None], n_lists, axis=1)
+    found = combine_rankings(positions, "robust-rank")
+    assert found.scores[0] == pytest.approx(600 - np.log10(n_lists), rel=1e-9)
+    assert found.order.tolist() == list(range(p))
+    assert log_joint(np.full((1, n_lists), 1 / p))[0] == pytest.approx(-600 * np.log(10))
+
+
+def test_random_lists_give_p_values_that_are_not_too_small():
+    rng = np.random.default_rng(3)
+    p = 2_000
+    positions = np.column_stack([rng.permutation(p) + 1 for _ in range(6)])
+    stuart = combine_rankings(positions, "stuart").p_values
+    assert stats.kstest(stuart, "uniform").pvalue > 0.01
+    robust = combine_rankings(positions, "robust-rank").p_values
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(robust <= level) <= level + 3 * np.sqrt(level / p)
+        assert np.mean(robust <= level) >= 0.4 * level
+    # a list of a few levels: ties must not make anything significant
+    coarse = np.column_stack([stats.rankdata(rng.integers(0, 4, p)) for _ in range(6)])
+    assert np.mean(combine_rankings(coarse, "robust-rank").p_values <= 0.05) <= 0.06
+    assert np.mean(combine_rankings(coarse, "stuart").p_values <= 0.05) <= 0.06
+
+
+def test_p_values_belong_to_two_rules_only():
+    positions = [[1, 2], [2, 1]]
+    for method in RULES:
+        there = combine_rankings(positions, method).p_values is not None
+        assert there == (method in ("robust-rank", "stuart"))
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("positions", "words"),
+    [
+        ([[1, 1], [2, 2], [2, 3]], "list 1 has feature 1 at position 2, where 2.5 is due"),
+        ([[1, 0], [2, 1]], "list 2 has feature 0 at position 0, where 1 is due"),
+        ([[1, 1], [3, 2]], "list 1 has feature 1 at position 3, where 2 is due"),
+        ([[1, 1.5], [2, 2]], "list 2 has feature 0 at position 1.5, where 1 is due"),
+        ([[np.inf], [1]], "list 1 has feature 0 at position inf, where 2 is due"),
+        ([[1, np.nan], [2, np.nan]], "list 2 holds no feature: leave it out"),
+        ([1, 2, 3], "positions have 1 dimension"),
+        ([["a"]], "positions are no table of numbers"),
+        (np.empty((0, 2)), "0 features in 2 lists"),
+        (np.empty((2, 0)), "2 features in 0 lists"),
+    ],
+)
+def test_what_is_no_list_is_named(positions, words):
+    with pytest.raises(DataError, match=words) as told:
+        combine_rankings(positions)
+    assert "\n" not in str(told.value)
+
+
+def test_a_feature_in_no_list_is_last_or_an_error():
+    positions = [[1, 2], [2, 1], [np.nan, np.nan]]
+    assert combine_rankings(positions).order.tolist() == [0, 1, 2]
+    with pytest.raises(DataError, match="feature 2 is in no list"):
+        combine_rankings(positions, unlisted="unknown")
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "words"),
+    [
+        ("median", {}, "method='median': there are average-sd, best"),
+        (3, {}, "method=3"),
+        ("k-first", {"k": 0}, "k=0: give 1 to 3"),
+        ("k-first", {"k": 4}, "k=4: give 1 to 3"),
+        ("k-first", {"k": 1.5}, "k=1.5"),
+        ("k-first", {"k": 0.0}, "k=0.0"),
+        ("k-first", {"k": True}, "k=True"),
+        ("k-first", {"k": "10%"}, "k='10%'"),
+        ("best", {"k": 2}, "k=2 is not used by 'best', but by k-first"),
+        ("best", {"tie_sd": "smaller"}, "is not used by 'best', but by average-sd and third"),
+        ("borda", {"constant": 1}, "constant=1 is not used by 'borda', but by reciprocal-rank"),
+        ("average-sd", {"tie_sd": "none"}, "tie_sd='none': give 'larger' or 'smaller'"),
+        ("best", {"unlisted": "first"}, "unlisted='first': give 'last' or 'unknown'"),
+        ("reciprocal-rank", {"constant": -1}, "constant=-1: give a number from 0"),
+        ("reciprocal-rank", {"constant": np.nan}, "constant=nan"),
+        ("condorcet", {"n_jobs": 0}, "n_jobs=0"),
+    ],
+)
+def test_options_that_make_no_sense_are_named(method, options, words):
+    with pytest.raises(ParameterError, match=words):
+        combine_rankings([[1, 1], [2, 2], [3, 3]], method, **options)
+
+
+def test_stuart_refuses_more_lists_than_it_can_count():
+    with pytest.raises(ParameterError, match="at most 1000 lists, here are 1001"):
+        combine_rankings(np.ones((1, 1001)), "stuart")
+    assert np.isfinite(combine_rankings(np.ones((1, 1000)), "robust-rank").scores).all()
+
+
+def test_schulze_is_refused_where_memory_is_short(monkeypatch):
+    monkeypatch.setattr("featly.combine.rankings.os.sysconf", lambda name: 2)
+    with pytest.raises(ParameterError, match="use 'condorcet'"):
+        combine_rankings(np.arange(1, 9)[:, None], "schulze")
+    assert combine_rankings(np.arange(1, 9)[:, None], "condorcet").ties == 0
+
+
+# ---- lists of names ------------------------------------------------------------------------------
+def test_lists_of_names_become_positions():
+    positions, names = positions_of([["b", "a"], ["c", "b"]])
+    assert names == ["b", "a", "c"]
+    np.testing.assert_equal(positions, [[1, 2], [2, np.nan], [np.nan, 1]])
+    positions, names = positions_of([["b", "a"]], names=["a", "b", "z"])
+    assert names == ["a", "b", "z"]
+    np.testing.assert_equal(positions, [[2], [1], [np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("lists", "names", "words"),
+    [
+        ([], None, "there is no list"),
+        ([["a"], []], None, "list 2 is empty"),
+        ([["a", "b", "a"]], None, "list 1 has 'a' twice, at positions 1 and 3"),
+        ([["a"], ["b"]], ["a"], "list 2 has 'b' at position 1, which is not among names"),
+        ([["a"]], ["a", "a"], "names has 'a' twice"),
+        (["ab"], None, "list 1 is the text 'ab'"),
+    ],
+)
+def test_lists_that_make_no_sense_are_named(lists, names, words):
+    with pytest.raises(DataError, match=words):
+        positions_of(lists, names)
