@@ -1,4 +1,4 @@
-"""The command line: rank, select, evaluate, prior, study, describe, methods."""
+"""The command line: rank, select, evaluate, combine, prior, study, describe, methods."""
 
 import atexit
 import gc
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from featly import __version__
-from featly.present import believing, evaluating
+from featly.present import believing, combining, evaluating
 from featly.present.guarding import MISTAKE, OWN_FAULT, guarded
 from featly.present.options import (
     File,
@@ -122,8 +122,10 @@ def _narrow(
     columns: dict[str, Any], fitted: Any, output: str | None
 ) -> tuple[dict[str, Any], list[str]]:
     """Columns for a terminal: without a position in each of many lists, and where those are."""
+    from featly.present.printing import on_terminal
+
     lists = getattr(fitted, "problems_", [])
-    if len(lists) <= FEW_LISTS:
+    if len(lists) <= FEW_LISTS or not on_terminal():
         return columns, []
     where = "in the file" if output else "with --output or --json"
     short = {name: values for name, values in columns.items() if name not in lists}
@@ -229,7 +231,7 @@ def rank(
         if count > shown:
             more = [f"{count - shown:,} more; --top 0 shows all", *more]
         title = f"{name} for {found.target} ({classes})"
-        print_table(list(columns), rows, title=title, note=". ".join(more))
+        print_table(list(columns), rows, title=title, note="; ".join(more))
         change.tell(options)
 
 
@@ -388,5 +390,6 @@ def methods(
 
 
 app.command(name="evaluate")(evaluating.evaluate)
+app.command(name="combine")(combining.combine)
 app.command(name="prior")(believing.prior_changes)
 app.add_typer(evaluating.study, name="study")

@@ -331,8 +331,10 @@ def parse_settings(name: str, settings: Sequence[str]) -> dict[str, Any]:
             values[parameter] = value  # a word
         if isinstance(defaults[parameter], bool) and not isinstance(values[parameter], bool):
             raise ParameterError(f"--set {text!r}: give true or false")
+    if "ranker" in values:
+        values["ranker"] = method_name(str(values["ranker"]))
     if inner:
-        ranker = method_name(str(values.get("ranker", defaults["ranker"])))
+        ranker = values.get("ranker", defaults["ranker"])
         own = parse_settings(ranker, [text.removeprefix("ranker__") for text in inner])
         values["ranker"] = method_class(ranker)(**own)
     return values
