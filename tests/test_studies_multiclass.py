@@ -283,6 +283,8 @@ def test_made_tables():
     assert found[f"{ONE}/0"].names[:3] != ["f1", "f2", "f3"]  # shuffled
     seeds = [seed_of(name, draw) for name in MADE for draw in range(50)]
     assert len(set(seeds)) == len(seeds)
+    fewer = made([ONE, TWO], 3, lambda n_classes: n_classes, {TWO: 1})
+    assert list(fewer) == [f"{ONE}/0", f"{TWO}/0", f"{ONE}/1", f"{ONE}/2"]
     assert made_sizes(540) == [2, 5, 10, 20, 40, 80]
     assert made_sizes(515) == [2, 5, 10, 15, 20, 30]
     assert made_sizes(580) == [2, 5, 10, 20, 40, 80]

@@ -212,6 +212,26 @@ def test_long_lists_of_many_lengths_are_exact():
         assert_as_defined(positions, method, unlisted="unknown")
 
 
+def test_spreads_over_differently_many_lists_are_exact():
+    """Every list has its reverse, so that all features in the same lists have the same mean."""
+    rng = np.random.default_rng(0)
+    positions = np.full((60, 12), np.nan)
+    for j, length in enumerate((60, 59, 53, 47, 43, 41)):
+        listed = rng.permutation(np.concatenate([np.arange(40), 40 + rng.permutation(20)])[:length])
+        positions[listed, 2 * j] = np.arange(1, length + 1)
+        positions[listed, 2 * j + 1] = np.arange(length, 0, -1)
+    for tie_sd in ("larger", "smaller"):
+        found = assert_as_defined(positions, "average-sd", unlisted="unknown", tie_sd=tie_sd)
+        assert found.ties >= 40
+    # equal means of 4 and of 2 lists: places 1, 5, 2, 4 spread less than 1, 5
+    lists = ["Xabcd", "abcdX", "aXbcd", "abcXd", "Yabcd", "abcdY"]
+    positions, names = positions_of(map(list, lists))
+    found = combine_rankings(positions, "average-sd", unlisted="unknown")
+    x, y = names.index("X"), names.index("Y")
+    assert found.scores[x] == found.scores[y] == 0.4
+    assert found.ranking[y] < found.ranking[x]
+
+
 @pytest.mark.parametrize("method", RULES)
 def test_one_list_one_feature_and_equal_lists(method):
     alone = combine_rankings([[1]], method)
@@ -283,6 +303,12 @@ def test_nothing_underflows():
     assert found.scores[0] == pytest.approx(600 - np.log10(n_lists), rel=1e-9)
     assert found.order.tolist() == list(range(p))
     assert log_joint(np.full((1, n_lists), 1 / p))[0] == pytest.approx(-600 * np.log(10))
+
+
+def test_p_values_by_chance_go_from_one_in_ten_thousand_to_one():
+    first = combine_rankings(np.repeat(np.arange(1, 1001)[:, None], 9, axis=1), "stuart").p_values
+    assert first[0] == 1 / 10_000
+    assert first[-1] == 1
 
 
 def test_random_lists_give_p_values_that_are_not_too_small():

@@ -25,6 +25,7 @@ __all__ = [
     "AT_ZERO",
     "FREE",
     "certificate",
+    "combine_rows",
     "cut_off",
     "face_matrix",
     "face_of",
@@ -43,7 +44,7 @@ ROUNDING = 1e-15  # of the number t: what is closer than this to a bound lies on
 
 @kernel
 def solve_row(h, own, C, box, eta):
-    """The best `eta` of a row (see above); `box` is Weston and Watkins.
+    """The best `eta` of a row (see above); `box` is Weston and Watkins. `h` may be overwritten.
 
     Returns whether the sum is at its bound.
     """
@@ -51,8 +52,18 @@ def solve_row(h, own, C, box, eta):
     if box:
         t = _boxed(h, own, C)
     else:
-        t, full = _summed(h, own, C)
-    close = ROUNDING * abs(t)
+        t = _summed(h, own, 1, 0.0)
+        full = t > C
+        if full:
+            # h may be so much larger than C that h - t would be rounded away
+            top = -np.inf
+            for m in range(len(h)):
+                if m != own:
+                    top = max(top, h[m])
+            for m in range(len(h)):
+                h[m] -= top
+            t = _summed(h, own, 0, C)
+    close = ROUNDING * min(abs(t), C)
     for m in range(len(h)):
         value = h[m] - t
         if m == own or value <= close:
@@ -64,27 +75,28 @@ def solve_row(h, own, C, box, eta):
 
 
 @kernel
-def _summed(h, own, C):
-    """t = min(sum of all h_m - t above 0, C) by Newton's method, from below (Michelot 1986)."""
+def _summed(h, own, extra, C):
+    """t such that the h_m - t above 0 sum up to ``extra t + C``.
+
+    By Newton's method from below, which ends after at most a step a class (Michelot 1986).
+    """
     count, total = 0, 0.0
     for m in range(len(h)):
         if m != own:
             count += 1
             total += h[m]
-    t = total / (count + 1)
-    full = False
     while True:
+        t = (total - C) / (count + extra)
         left, total = 0, 0.0
         for m in range(len(h)):
             if m != own and h[m] > t:
                 left += 1
                 total += h[m]
-        if left >= count or left == 0:
-            if full or t <= C:
-                return max(t, 0.0) if left == 0 else t, full
-            full = True
+        if left == 0:
+            return max(t, 0.0)
+        if left >= count:
+            return t
         count = left
-        t = (total - C) / count if full else total / (count + 1)
 
 
 @kernel
@@ -188,6 +200,15 @@ def sweep_weights(X, y, C, box, eta, W):
             for m in range(k):
                 if new[m] != 0:
                     _add(W[m], new[m], X[i])
+
+
+@kernel
+def combine_rows(coef, rows, low, high, out):
+    """``out = coef @ rows`` for the columns ``low:high``; coefficients of zero cost nothing."""
+    for i in range(len(rows)):
+        for m in range(len(coef)):
+            if coef[m, i] != 0:
+                _add(out[m, low:high], coef[m, i], rows[i, low:high])
 
 
 @kernel

@@ -1,0 +1,442 @@
+r"""Support vector machines for many classes at once, exact, and warm at each step.
+
+.. math::
+
+    \min_W \tfrac12 \sum_m \|w_m\|^2 + \sum_i C_i \max_m (1[m \ne y_i] + w_m x_i - w_{y_i} x_i)
+
+(Crammer and Singer 2001), or with the sum over the classes :math:`m \ne y_i` of
+:math:`\max(0, 1 + w_m x_i - w_{y_i} x_i)` in place of the largest (Weston and Watkins 1999).
+
+The dual is solved in two stages. Row by row, each row's variables to their optimum (see
+:mod:`featly.core.multiclass_kernels`; Keerthi et al. 2008, A sequential dual method for large
+scale multi-class linear SVMs, *KDD*, 408-416): that comes close in a few sweeps and then crawls.
+The proximal point method takes over: it solves
+
+    minimise  dual(eta) + ||eta - center||^2 / (2 sigma),   then  center = eta,  sigma grows
+
+each by a semismooth Newton method on the smooth function of W that is its dual. For given W the
+best eta is found row by row; it lies inside of some face of the feasible set, and a Newton step
+solves for the optimum on that face, one linear system in the variables that are free, or in
+the weights where these are fewer. Any number of variables may change sides in a step. When the
+face stays the same, its optimum is the solution, exact to rounding; from the solution for almost
+the same data a few steps lead there.
+
+Rockafellar, R. T. (1976), Augmented Lagrangians and applications of the proximal point algorithm
+in convex programming, *Mathematics of Operations Research* 1, 97-116. Li, X., Sun, D. and Toh,
+K.-C. (2018), A highly efficient semismooth Newton augmented Lagrangian method for solving lasso
+problems, *SIAM Journal on Optimization* 28, 433-458.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from featly.core.multiclass_kernels import (
+    AT_BOUND,
+    FREE,
+    certificate,
+    combine_rows,
+    cut_off,
+    face_matrix,
+    face_of,
+    nearest,
+    slope,
+    sweep_gram,
+    sweep_weights,
+)
+from featly.core.parallel import run_blocks, split
+
+__all__ = ["MulticlassDual"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+FIRST_SWEEPS, SWEEPS = 30, 3  # from nothing, and from the last solution
+START = 10.0  # the first sigma times the mean of the diagonal
+MOST_SIGMA = 1e8  # above, sigma times the rounding errors of the scores hides small variables ...
+MOST_SIGMA_WEIGHTS = 1e5  # ... and here nothing puts them right
+MOST_STEPS = 40  # Newton steps for one center
+MOST_CENTERS = 100
+GOOD_GAP = 1e-12  # relative; a solution as good as this that no longer moves is final
+STILL = 1e-10  # a relative change of the weights below this is none
+NEAR = 1e-8  # a solution that leaves its bounds by this share is only rounded
+LEVEL = 1e-14  # a derivative of this share of its terms is none
+MOST_STALE = 6  # centers without a smaller gap
+PANEL = 1024  # columns of a matrix that one task works on
+CHUNK = 256  # rows of a system that one task works on
+
+
+@dataclass
+class _Point:
+    """Weights, and the scores of all rows by them, (n_classes, n_rows).
+
+    `form` are the weights themselves, or coefficients of the rows that give them.
+    """
+
+    form: FloatArray
+    scores: FloatArray
+
+    def towards(self, other: "_Point", length: float) -> "_Point":
+        return _Point(
+            self.form + length * (other.form - self.form),
+            self.scores + length * (other.scores - self.scores),
+        )
+
+    def minus(self, other: "_Point") -> "_Point":
+        return _Point(self.form - other.form, self.scores - other.scores)
+
+
+class _Gram:
+    """The rows by their products with one another."""
+
+    n_weights = np.inf
+
+    def __init__(self, K: FloatArray, n_jobs: int | None) -> None:
+        self.K, self.n_jobs = K, n_jobs
+        self.size = float(np.trace(K)) / len(K)
+
+    def point(self, coef: FloatArray) -> _Point:
+        return _Point(coef, _combined(coef, self.K, self.n_jobs))
+
+    def inner(self, a: _Point, b: _Point) -> float:
+        return float(np.vdot(a.form, b.scores))
+
+    def sweep(
+        self, y: IntArray, C: FloatArray, box: bool, eta: FloatArray, at: _Point, count: int
+    ) -> None:
+        for _ in range(count):
+            sweep_gram(self.K, y, C, box, eta, at.scores)
+
+    def block(self, rows: IntArray) -> tuple[FloatArray, IntArray]:
+        """Products of some rows, and where each row lies in them."""
+        return self.K, np.arange(len(self.K))
+
+
+class _Rows:
+    """The rows themselves: few columns, and nothing n x n."""
+
+    def __init__(self, X: FloatArray, n_jobs: int | None) -> None:
+        self.X, self.n_jobs = X, n_jobs
+        self.n_weights = X.shape[1]
+        self.size = float(np.vdot(X, X)) / len(X)
+
+    def point(self, coef: FloatArray) -> _Point:
+        return self.weights(_combined(coef, self.X, self.n_jobs))
+
+    def weights(self, W: FloatArray) -> _Point:
+        return _Point(W, W @ self.X.T)
+
+    def inner(self, a: _Point, b: _Point) -> float:
+        return float(np.vdot(a.form, b.form))
+
+    def sweep(
+        self, y: IntArray, C: FloatArray, box: bool, eta: FloatArray, at: _Point, count: int
+    ) -> None:
+        for _ in range(count):
+            sweep_weights(self.X, y, C, box, eta, at.form)
+
+    def block(self, rows: IntArray) -> tuple[FloatArray, IntArray]:
+        place = np.zeros(len(self.X), np.int64)
+        place[rows] = np.arange(len(rows))
+        part = self.X[rows]
+        return part @ part.T, place
+
+
+class MulticlassDual:
+    """The dual of a multiclass SVM without a bias, for a sequence of shrinking tables.
+
+    Parameters
+    ----------
+    y : int64 array
+        Class of every row, from 0.
+    n_classes : int
+    C : float64 array
+        A price a row.
+    box : bool
+        Whether every class that comes too close is paid for (Weston and Watkins), not only the
+        one that comes closest (Crammer and Singer).
+    n_jobs : int or None
+
+    Attributes
+    ----------
+    eta : float64 array of shape (n_classes, n_rows)
+        The last solution: how much a row pushes its own class up and another down.
+    gap : float
+        (primal - dual) / primal objective of the last solution: its certificate.
+    n_steps : int
+        Newton steps of the last solution.
+    """
+
+    def __init__(
+        self, y: IntArray, n_classes: int, C: FloatArray, box: bool, n_jobs: int | None = None
+    ) -> None:
+        self.y, self.C, self.box, self.n_jobs = y, C, box, n_jobs
+        self.eta = np.zeros((n_classes, len(y)))
+        self.gap, self.n_steps = np.inf, 0
+        self._rows = np.arange(len(y))
+        self._cold = True
+
+    @property
+    def coef(self) -> FloatArray:
+        """a of shape (n_classes, n_rows), so that w_m = X'a_m; a row's sum over classes is 0."""
+        return self._coef(self.eta)
+
+    def solve(self, K: FloatArray) -> None:
+        """Solve for the n x n matrix K of the rows' products, from the last solution.
+
+        Its diagonal must be positive.
+        """
+        self._solve(_Gram(K, self.n_jobs))
+
+    def solve_rows(self, X: FloatArray) -> None:
+        """The same for K = XX', X of shape (n, p) and C-contiguous; nothing is n x n."""
+        self._solve(_Rows(X, self.n_jobs))
+
+    def _coef(self, eta: FloatArray) -> FloatArray:
+        coef = -eta
+        coef[self.y, self._rows] += eta.sum(axis=0)
+        return coef
+
+    def _solve(self, space: "_Gram | _Rows") -> None:
+        y, C, box = self.y, self.C, self.box
+        at = space.point(self.coef)
+        space.sweep(y, C, box, self.eta, at, FIRST_SWEEPS if self._cold else SWEEPS)
+        self._cold = False
+        center = self.eta.copy()
+        self.gap, self.n_steps = np.inf, 0
+        sigma, most, stale = START / space.size, MOST_SIGMA / space.size, 0
+        last: _Point | None = None
+        for _ in range(MOST_CENTERS):
+            at = space.point(self._coef(center))
+            gap, squared = self._gap(space, at, center), space.inner(at, at)
+            stale = 0 if gap < self.gap / 2 else stale + 1
+            if gap < self.gap or gap <= GOOD_GAP:
+                self.eta[:] = center
+                self.gap = gap
+            if last is not None and self.gap <= GOOD_GAP:
+                moved = at.minus(last)
+                if space.inner(moved, moved) <= STILL**2 * squared:
+                    return
+            if stale >= MOST_STALE:
+                return
+            last = at
+            found, taken, by_weights = self._inner(space, at, center, sigma)
+            self.n_steps += taken
+            if by_weights:
+                most = min(most, MOST_SIGMA_WEIGHTS / space.size)
+            if found is None:  # sigma is too large for Newton's method
+                center = self.eta.copy()
+                sigma /= 10
+                most = min(most, 3 * sigma)
+                last = None
+                continue
+            center = found
+            sigma *= 100 if taken <= 2 else 10 if taken <= 6 else 3 if taken <= 12 else 1
+            sigma = min(sigma, most)
+
+    def _gap(self, space: "_Gram | _Rows", at: _Point, eta: FloatArray) -> float:
+        gap, loss = certificate(at.scores, eta, self.y, self.C, self.box)
+        primal = space.inner(at, at) / 2 + loss
+        return float(gap / max(primal, np.finfo(float).tiny))
+
+    def _inner(
+        self, space: "_Gram | _Rows", at: _Point, center: FloatArray, sigma: float
+    ) -> tuple[FloatArray | None, int, bool]:
+        """The proximal point of `center`, how many Newton steps it took, and if in the weights.
+
+        None where Newton's method did not come to an end.
+        """
+        y, C, box = self.y, self.C, self.box
+        eta, state, before = center.copy(), *np.empty((2, *center.shape), np.int8)
+        face_of(eta, C, box, state)
+        hat = at  # the weights of eta
+        by_weights = False
+        for step in range(1, MOST_STEPS + 1):
+            free = state == FREE
+            weighted = free.sum() > len(free) * space.n_weights
+            by_weights |= weighted
+            to, exact = at, eta
+            if not weighted:
+                exact = self._step_face(space, hat, eta, center, free, state, sigma)
+                to = None if exact is None else space.point(self._coef(exact))
+            elif step > 1:  # at the center itself there is no way to go in the weights
+                assert isinstance(space, _Rows)
+                to, exact = self._step_weights(space, at, hat, eta, free, state, sigma)
+            if to is None or exact is None:
+                return None, step, by_weights
+            length = self._search(space, at, to, center, sigma) if to is not at else 0.0
+            if length is None or (length == 0 and step > 1):  # rounding errors are all that is left
+                return self._cut(exact, eta), step, by_weights
+            if length > 0:
+                at = to if length == 1 else at.towards(to, length)
+            before, state = state, before
+            nearest(at.scores, center, sigma, y, C, box, eta, state)
+            if length == 1 and np.array_equal(state, before):
+                return self._cut(exact, eta), step, by_weights
+            hat = space.point(self._coef(eta))
+        return None, MOST_STEPS, by_weights
+
+    def _cut(self, exact: FloatArray, eta: FloatArray) -> FloatArray:
+        """The optimum on the face, put right for rounding; `eta` where it is out of bounds."""
+        cut = exact.copy()
+        cut_off(cut, self.C, self.box)
+        return cut if np.abs(cut - exact).max() <= NEAR * np.abs(cut).max() else eta
+
+    def _search(
+        self, space: "_Gram | _Rows", at: _Point, to: _Point, center: FloatArray, sigma: float
+    ) -> float | None:
+        """How far to go from one point to the other: to where the derivative is next to zero.
+
+        0 where that leads uphill, None where it is level.
+        """
+        along = to.minus(at)
+        start, bend = space.inner(at, along), space.inner(along, along)
+
+        def derivative(length: float) -> float:
+            gain = slope(
+                at.scores, along.scores, length, center, sigma, self.y, self.C, self.box
+            )  # fmt: skip
+            return start + length * bend - float(gain)
+
+        first = derivative(0.0)
+        if not abs(first) > LEVEL * abs(start):
+            return None
+        if first > 0:
+            return 0.0
+        low, high = 0.0, 1.0
+        at_low, at_high = first, derivative(1.0)
+        if at_high <= -first / 10:
+            return 1.0
+        for _ in range(30):
+            length = low + (high - low) * at_low / (at_low - at_high)
+            margin = (high - low) / 20
+            length = min(max(length, low + margin), high - margin)
+            value = derivative(length)
+            if abs(value) <= -first / 10:
+                break
+            if value > 0:  # halving the other one's value keeps both ends moving
+                high, at_high, at_low = length, value, at_low / 2
+            else:
+                low, at_low, at_high = length, value, at_high / 2
+        return length
+
+    # ---- the two forms of a Newton step -----------------------------------------------------
+    def _step_face(
+        self,
+        space: "_Gram | _Rows",
+        hat: _Point,
+        eta: FloatArray,
+        center: FloatArray,
+        free: npt.NDArray[np.bool_],
+        state: npt.NDArray[np.int8],
+        sigma: float,
+    ) -> FloatArray | None:
+        """The optimum on the face that eta lies in, where nothing keeps it within the bounds."""
+        rows, classes = np.nonzero(free.T)
+        others = self._others(state)[rows]
+        K, place = space.block(np.flatnonzero(free.any(axis=0)))
+        size = len(rows)
+        H = np.empty((size, size))
+
+        def fill(part: tuple[int, int]) -> None:
+            face_matrix(K, place, rows, classes, others, 1 / sigma, *part, H)
+
+        run_blocks(fill, split(size, CHUNK), self.n_jobs)
+        gradient = hat.scores + self._coef(eta - center) / sigma + 1
+        gradient[self.y, self._rows] -= 1
+        step = _solved(H, gradient[classes, rows] - gradient[others, rows], self.n_jobs)
+        if step is None:
+            return None
+        moved = eta.copy()
+        moved[classes, rows] += step
+        np.subtract.at(moved, (others, rows), step)
+        moved[self.y, self._rows] = 0.0
+        return moved
+
+    def _step_weights(
+        self,
+        space: _Rows,
+        at: _Point,
+        hat: _Point,
+        eta: FloatArray,
+        free: npt.NDArray[np.bool_],
+        state: npt.NDArray[np.int8],
+        sigma: float,
+    ) -> tuple[_Point | None, FloatArray | None]:
+        """The same step as a system in the weights of all classes, and the variables there."""
+        k, p = at.form.shape
+        active = np.flatnonzero(free.any(axis=0))
+        member = free[:, active]
+        member[self._others(state)[active], np.arange(len(active))] = True
+        share = sigma / member.sum(axis=0)
+        X = space.X[active]
+        H = np.zeros((k * p, k * p))
+
+        def fill(pair: tuple[int, int]) -> None:
+            m, other = pair
+            both = np.flatnonzero(member[m] & member[other])
+            part = X[both]
+            factor = (sigma if m == other else 0.0) - share[both]
+            H[m * p : (m + 1) * p, other * p : (other + 1) * p] = (part.T * factor) @ part
+
+        run_blocks(fill, [(m, other) for m in range(k) for other in range(m + 1)], self.n_jobs)
+        H[np.diag_indices(k * p)] += 1
+        step = _solved(H, (hat.form - at.form).ravel(), self.n_jobs)
+        if step is None:
+            return None, None
+        to = space.weights(at.form + step.reshape(k, p))
+        change = np.where(member, step.reshape(k, p) @ X.T, 0.0)
+        change = np.where(member, change - change.sum(axis=0) / member.sum(axis=0), 0.0)
+        moved = eta.copy()
+        moved[:, active] += sigma * change
+        moved[self.y, self._rows] = 0.0
+        return to, moved
+
+    def _others(self, state: npt.NDArray[np.int8]) -> IntArray:
+        """The class of every row whose coefficient follows the free ones."""
+        if self.box:
+            return self.y
+        bound = state == AT_BOUND
+        return np.where(bound.any(axis=0), bound.argmax(axis=0), self.y)
+
+
+def _combined(coef: FloatArray, rows: FloatArray, n_jobs: int | None) -> FloatArray:
+    """``coef @ rows``, quick where most coefficients are zero."""
+    out = np.zeros((len(coef), rows.shape[1]))
+    parts = split(rows.shape[1], PANEL)
+    run_blocks(lambda part: combine_rows(coef, rows, *part, out), parts, n_jobs)
+    return out
+
+
+def _solved(H: FloatArray, right: FloatArray, n_jobs: int | None) -> FloatArray | None:
+    """The solution of a positive definite system given by its lower triangle, overwritten.
+
+    None where it is not positive definite by rounding errors. By blocks of columns: what is
+    below a block, and what is right of it, falls into rows that threads can share.
+    """
+    size = len(H)
+    if size == 0:
+        return right
+    for low in range(0, size, CHUNK):
+        high = min(low + CHUNK, size)
+        block, failed = linalg.lapack.dpotrf(H[low:high, low:high], lower=1)
+        if failed:
+            return None
+        H[low:high, low:high] = block
+
+        def below(part: tuple[int, int], block: FloatArray = block, low: int = low) -> None:
+            at, end = (low + len(block) + bound for bound in part)
+            panel = H[at:end, low : low + len(block)]
+            panel[:] = linalg.blas.dtrsm(1.0, block, panel, side=1, lower=1, trans_a=1)
+
+        def right_of(part: tuple[int, int], low: int = low, high: int = high) -> None:
+            at, end = high + part[0], high + part[1]
+            H[at:end, high:end] -= H[at:end, low:high] @ H[high:end, low:high].T
+
+        parts = split(size - high, CHUNK)
+        run_blocks(below, parts, n_jobs)
+        run_blocks(right_of, parts[::-1], n_jobs)  # the longest first
+    lower = H.T  # as LAPACK sees it, an upper triangle
+    return np.asarray(linalg.lapack.dpotrs(lower, right, lower=0)[0])
