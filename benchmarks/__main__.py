@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     arom,
     clinical,
+    combine,
     counting,
     discretise,
     f_test,
@@ -36,6 +37,7 @@ CASES = {
     **svm_rfe.CASES,
     **arom.CASES,
     **pairwise.CASES,
+    **combine.CASES,
     **f_test.CASES,
     **counting.CASES,
     **greedy.CASES,

@@ -18,6 +18,7 @@ _PLACES = {
     "SchemaWarning": "featly.errors",
     "ConvergenceWarning": "featly.errors",
     "LeakWarning": "featly.errors",
+    "SlowWarning": "featly.errors",
     "StudyError": "featly.errors",
     "Study": "featly.study",
     "DecodedClassifier": "featly.combine.decoding",

@@ -7,6 +7,7 @@ __all__ = [
     "ParameterError",
     "SchemaError",
     "SchemaWarning",
+    "SlowWarning",
     "StudyError",
 ]
 
@@ -66,3 +67,7 @@ class ConvergenceWarning(UserWarning):
 
 class LeakWarning(UserWarning):
     """Test rows may have a say in what is tested on them."""
+
+
+class SlowWarning(UserWarning):
+    """What was asked for takes hours; the message says how many, and what would be quicker."""

@@ -9,6 +9,7 @@ from featly.combine.rankings import combine_rankings
 from featly.core import votes
 from featly.core.graphs import closure, components, contract, gains, levels, pack
 from featly.core.votes import copeland, places, schulze
+from featly.errors import SlowWarning
 
 
 def made(p, n_lists, noise, seed=0, ties=False, gaps=False):
@@ -132,7 +133,7 @@ def test_hours_are_announced(monkeypatch):
     monkeypatch.setattr(votes, "_LONG", 0.0)
     monkeypatch.setattr(votes, "_COMPARISONS", 300)
     for rule in ("condorcet", "schulze"):
-        with pytest.warns(UserWarning, match=f"{rule}: every pair .* hours here; stop") as told:
+        with pytest.warns(SlowWarning, match=f"{rule}: every pair .* hours here; stop") as told:
             combine_rankings(positions, rule, n_jobs=1)
         assert told[0].filename == __file__
 

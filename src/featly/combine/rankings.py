@@ -154,11 +154,11 @@ def combine_rankings(
 
     *Robust rank aggregation* takes the order statistic of the relative ranks that is the least
     likely in M random lists, :math:`\rho`; its p-value is :math:`\min(1, M \rho)`. *Stuart's* Q is
-    the probability of all order statistics at once. Q is smaller than a p-value; `p_values` are
-    found by 9,999 draws of M random ranks with a fixed seed, and so are never below 0.0001. In
-    both, features that tie in a list have the last of the places they share, so that no p-value
-    is too small. They hold for lists that are independent of each other; lists made from the same
-    rows are not, and their p-values are too small.
+    the probability of all order statistics at once. It is no p-value, as a small Q is not as rare
+    as Q says; `p_values` are found by 9,999 draws of M random ranks with a fixed seed, and so are
+    never below 0.0001. In both, features that tie in a list have the last of the places they
+    share, so that no p-value is too small. They hold for lists that are independent of each other;
+    lists made from the same rows are not, and their p-values are too small.
 
     If every list puts a before b, so does every rule. The statistic itself may tie in "k-first",
     where both lie behind place k everywhere: then the tie rule decides. "condorcet" and "schulze"

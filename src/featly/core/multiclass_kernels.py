@@ -30,7 +30,7 @@ __all__ = [
     "face_matrix",
     "face_of",
     "nearest",
-    "slope",
+    "slope_change",
     "solve_row",
     "sweep_gram",
     "sweep_weights",
@@ -256,8 +256,12 @@ def _states(eta, i, C, box, full, state):
 
 
 @kernel
-def slope(S, D, length, center, sigma, y, C, box):
-    """The inner product of the coefficients that :func:`nearest` finds at S + length D with D."""
+def slope_change(S, D, length, eta, center, sigma, y, C, box):
+    """How much the inner product of the coefficients with D changes from S to S + length D.
+
+    The coefficients are those that :func:`nearest` finds; `eta` are those at S. Most do not
+    change, and the difference of two sums over all of them would be lost in rounding errors.
+    """
     k, n = S.shape
     h, new, scores = np.empty(k), np.empty(k), np.empty(k)
     total = 0.0
@@ -267,7 +271,7 @@ def slope(S, D, length, center, sigma, y, C, box):
         _aims(scores, y[i], center, i, sigma, h)
         solve_row(h, y[i], C[i], box, new)
         for m in range(k):
-            total += new[m] * (D[y[i], i] - D[m, i])
+            total += (new[m] - eta[m, i]) * (D[y[i], i] - D[m, i])
     return total
 
 

@@ -42,7 +42,7 @@ from featly.core.multiclass_kernels import (
     face_matrix,
     face_of,
     nearest,
-    slope,
+    slope_change,
     sweep_gram,
     sweep_weights,
 )
@@ -59,10 +59,11 @@ MOST_SIGMA = 1e8  # above, sigma times the rounding errors of the scores hides s
 MOST_SIGMA_WEIGHTS = 1e5  # ... and here nothing puts them right
 MOST_STEPS = 40  # Newton steps for one center
 MOST_CENTERS = 100
-GOOD_GAP = 1e-12  # relative; a solution as good as this that no longer moves is final
+GOOD_GAP = 1e-11  # relative; a solution as good as this that no longer moves is final
 STILL = 1e-10  # a relative change of the weights below this is none
 NEAR = 1e-8  # a solution that leaves its bounds by this share is only rounded
-LEVEL = 1e-14  # a derivative of this share of its terms is none
+LEVEL_GRADIENT = 1e-10  # a gradient of this share of the weights that ...
+MOST_IDLE = 2  # ... shrinks no more in so many steps is one of rounding errors
 MOST_STALE = 6  # centers without a smaller gap
 PANEL = 1024  # columns of a matrix that one task works on
 CHUNK = 256  # rows of a system that one task works on
@@ -249,33 +250,40 @@ class MulticlassDual:
         None where Newton's method did not come to an end.
         """
         y, C, box = self.y, self.C, self.box
-        eta, state, before = center.copy(), *np.empty((2, *center.shape), np.int8)
-        face_of(eta, C, box, state)
-        hat = at  # the weights of eta
-        by_weights = False
+        eta, state, before = np.empty_like(center), *np.empty((2, *center.shape), np.int8)
+        nearest(at.scores, center, sigma, y, C, box, eta, state)
+        hat = space.point(self._coef(eta))
+        base, base_at = center, at  # the first step: to the optimum on the center's own face
+        face_of(center, C, box, before)
+        if (before == FREE).sum() > len(eta) * space.n_weights:
+            base, base_at, before = eta, hat, state.copy()
+        by_weights, least, idle = False, np.inf, 0
         for step in range(1, MOST_STEPS + 1):
-            free = state == FREE
-            weighted = free.sum() > len(free) * space.n_weights
+            free = before == FREE
+            weighted = free.sum() > len(eta) * space.n_weights
             by_weights |= weighted
-            to, exact = at, eta
-            if not weighted:
-                exact = self._step_face(space, hat, eta, center, free, state, sigma)
-                to = None if exact is None else space.point(self._coef(exact))
-            elif step > 1:  # at the center itself there is no way to go in the weights
+            if weighted:
                 assert isinstance(space, _Rows)
-                to, exact = self._step_weights(space, at, hat, eta, free, state, sigma)
+                to, exact = self._step_weights(space, at, base_at, base, free, before, sigma)
+            else:
+                exact = self._step_face(space, base_at, base, center, free, before, sigma)
+                to = None if exact is None else space.point(self._coef(exact))
             if to is None or exact is None:
                 return None, step, by_weights
-            length = self._search(space, at, to, center, sigma) if to is not at else 0.0
-            if length is None or (length == 0 and step > 1):  # rounding errors are all that is left
-                return self._cut(exact, eta), step, by_weights
+            rest = at.minus(hat)
+            left = space.inner(rest, rest) / space.inner(at, at)
+            idle = idle + 1 if LEVEL_GRADIENT**2 > left > least / 4 else 0
+            least = min(least, left)
+            length = self._search(space, at, to, rest, eta, center, sigma)
             if length > 0:
                 at = to if length == 1 else at.towards(to, length)
-            before, state = state, before
-            nearest(at.scores, center, sigma, y, C, box, eta, state)
-            if length == 1 and np.array_equal(state, before):
+                nearest(at.scores, center, sigma, y, C, box, eta, state)
+            same = length == 1 and np.array_equal(state, before)
+            if same or idle > MOST_IDLE or (length == 0 and step > 1):
                 return self._cut(exact, eta), step, by_weights
             hat = space.point(self._coef(eta))
+            base, base_at = eta, hat
+            before[:] = state
         return None, MOST_STEPS, by_weights
 
     def _cut(self, exact: FloatArray, eta: FloatArray) -> FloatArray:
@@ -285,26 +293,30 @@ class MulticlassDual:
         return cut if np.abs(cut - exact).max() <= NEAR * np.abs(cut).max() else eta
 
     def _search(
-        self, space: "_Gram | _Rows", at: _Point, to: _Point, center: FloatArray, sigma: float
-    ) -> float | None:
+        self,
+        space: "_Gram | _Rows",
+        at: _Point,
+        to: _Point,
+        rest: _Point,
+        eta: FloatArray,
+        center: FloatArray,
+        sigma: float,
+    ) -> float:
         """How far to go from one point to the other: to where the derivative is next to zero.
 
-        0 where that leads uphill, None where it is level.
+        `rest` is the gradient at the first. 0 where the way leads uphill.
         """
         along = to.minus(at)
-        start, bend = space.inner(at, along), space.inner(along, along)
+        first, bend = space.inner(along, rest), space.inner(along, along)
+        if not first < 0:
+            return 0.0
 
         def derivative(length: float) -> float:
-            gain = slope(
-                at.scores, along.scores, length, center, sigma, self.y, self.C, self.box
-            )  # fmt: skip
-            return start + length * bend - float(gain)
+            change = slope_change(
+                at.scores, along.scores, length, eta, center, sigma, self.y, self.C, self.box
+            )
+            return first + length * bend - float(change)
 
-        first = derivative(0.0)
-        if not abs(first) > LEVEL * abs(start):
-            return None
-        if first > 0:
-            return 0.0
         low, high = 0.0, 1.0
         at_low, at_high = first, derivative(1.0)
         if at_high <= -first / 10:

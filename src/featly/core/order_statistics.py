@@ -20,9 +20,9 @@ through genomic data fusion, *Nature Biotechnology* 24, 537-544,
 
     V_k = \sum_{i=1}^k (-1)^{i-1} \frac{V_{k-i}}{i!} x_{(n-k+1)}^i, \qquad Q = n!\, V_n,
 
-cancels: its alternating terms leave no correct digit from some thirty lists on. With :math:`g_j`
-the probability that j uniform numbers on :math:`[0, x_{(i)}]` meet the first i conditions, and
-:math:`c = x_{(i)} / x_{(i+1)}`,
+cancels: its alternating terms leave six correct digits at forty lists and none at seventy. With
+:math:`g_j` the probability that j uniform numbers on :math:`[0, x_{(i)}]` meet the first i
+conditions, and :math:`c = x_{(i)} / x_{(i+1)}`,
 
 .. math::
 

@@ -22,6 +22,7 @@ bytes, fewer as nodes merge; who reached whom is asked only within what merges, 
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ import numpy.typing as npt
 from featly.core.graphs import components, contract, gains, levels, pack
 from featly.core.jit import kernel
 from featly.core.parallel import n_threads, run_blocks, split
+from featly.errors import SlowWarning
 
 __all__ = ["copeland", "places", "schulze"]
 
@@ -91,7 +93,10 @@ def copeland(
         _copeland(low, high, block[0], block[1], np.empty(_WIDTH, counts), net)
         return net
 
-    blocks = split(p, max(1, _COMPARISONS // (n_lists * p)))
+    # a row is compared with those after it: the more of them to a block, the later they are
+    n_blocks = 1 + n_lists * p * p // (2 * _COMPARISONS)
+    bounds = np.unique(p - np.floor(p * np.sqrt(np.linspace(1, 0, n_blocks + 1))).astype(int))
+    blocks = list(pairwise(bounds.tolist()))
     total = np.zeros(p, np.int64)
     for net in _in_turn(some, blocks, n_jobs, progress, "condorcet", len(blocks)):
         total += net
@@ -157,7 +162,7 @@ def _in_turn(
     rule: str,
     total: int,
 ) -> Iterator[Any]:
-    """Results of blocks, a few at a time; a run that takes hours is announced.
+    """Results of blocks of like work, a few at a time; a run that takes hours is announced.
 
     `total` is what `progress` is told: the blocks, and what comes after them.
     """
@@ -172,6 +177,7 @@ def _in_turn(
                     f"{rule}: every pair of so many features in every list takes some "
                     f"{rest / 3600:.1f} hours here; stop, and combine by k-first or average-sd, "
                     "or only the features that these put first",
+                    SlowWarning,
                     stacklevel=5,
                 )
         done = last

@@ -74,8 +74,6 @@ def combine(
 
     featly combine f-test.csv relieff.csv svm-rfe.csv --rule schulze
     """
-    import warnings
-
     from featly import __version__
     from featly.combine.rankings import combine_rankings
     from featly.errors import ParameterError
@@ -95,7 +93,6 @@ def combine(
         check_ending(output)
         check_place(output)
     read = _read(files)
-    warnings.filterwarnings("always", message=".* hours here")
     try:
         found = combine_rankings(
             read.positions,

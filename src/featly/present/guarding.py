@@ -85,9 +85,9 @@ def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
 
 
 def _own_warnings() -> tuple[type[Warning], ...]:
-    from featly.errors import ConvergenceWarning, LeakWarning, SchemaWarning
+    from featly.errors import ConvergenceWarning, LeakWarning, SchemaWarning, SlowWarning
 
-    return ConvergenceWarning, LeakWarning, SchemaWarning
+    return ConvergenceWarning, LeakWarning, SchemaWarning, SlowWarning
 
 
 def _is_mistake(problem: Exception) -> bool:
