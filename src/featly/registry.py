@@ -372,6 +372,18 @@ METHODS: dict[str, Method] = {
         uses=("keep", "prior"),
         cost="n² p, some ten times a round",
     ),
+    "multiclass-svm-rfe": Method(
+        path="featly.elimination.multiclass_svm_rfe:MulticlassSVMRFE",
+        family="elimination",
+        tier="stable",
+        summary="one backward elimination for all classes, by a machine for many classes",
+        kinds=("continuous", "ordinal", "categorical"),
+        missing=False,
+        sparse=True,
+        many_classes=True,
+        uses=("keep", "prior"),
+        cost="n² p, + d³ a round for d free dual variables",
+    ),
     "arom": Method(
         path="featly.embedded.arom:AROM",
         family="embedded",

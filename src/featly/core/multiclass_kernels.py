@@ -52,7 +52,8 @@ def solve_row(h, own, C, box, eta):
     if box:
         t = _boxed(h, own, C)
     else:
-        t = _summed(h, own, 1, 0.0)
+        extra, rest = 1, 0.0  # run-time values: numba compiles once for every constant
+        t = _summed(h, own, extra, rest)
         full = t > C
         if full:
             # h may be so much larger than C that h - t would be rounded away
@@ -62,7 +63,8 @@ def solve_row(h, own, C, box, eta):
                     top = max(top, h[m])
             for m in range(len(h)):
                 h[m] -= top
-            t = _summed(h, own, 0, C)
+            extra, rest = 0, C
+            t = _summed(h, own, extra, rest)
     close = ROUNDING * min(abs(t), C)
     for m in range(len(h)):
         value = h[m] - t
@@ -75,8 +77,8 @@ def solve_row(h, own, C, box, eta):
 
 
 @kernel
-def _summed(h, own, extra, C):
-    """t such that the h_m - t above 0 sum up to ``extra t + C``.
+def _summed(h, own, extra, rest):
+    """t such that the h_m - t above 0 sum up to ``extra t + rest``.
 
     By Newton's method from below, which ends after at most a step a class (Michelot 1986).
     """
@@ -86,7 +88,7 @@ def _summed(h, own, extra, C):
             count += 1
             total += h[m]
     while True:
-        t = (total - C) / (count + extra)
+        t = (total - rest) / (count + extra)
         left, total = 0, 0.0
         for m in range(len(h)):
             if m != own and h[m] > t:

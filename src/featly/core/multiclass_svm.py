@@ -55,16 +55,17 @@ IntArray = npt.NDArray[np.int64]
 
 FIRST_SWEEPS, SWEEPS = 30, 3  # from nothing, and from the last solution
 START = 10.0  # the first sigma times the mean of the diagonal
-MOST_SIGMA = 1e8  # above, sigma times the rounding errors of the scores hides small variables ...
-MOST_SIGMA_WEIGHTS = 1e5  # ... and here nothing puts them right
+MOST_SIGMA = 1e8  # above, sigma times the rounding errors of the scores hides small variables
 MOST_STEPS = 40  # Newton steps for one center
 MOST_CENTERS = 100
-GOOD_GAP = 1e-11  # relative; a solution as good as this that no longer moves is final
+GOOD_GAP = 1e-11  # relative; a solution as good as this that no longer moves is final ...
+ROUNDING = 1e-14  # ... and as this share of all prices: margins are not known any better
 STILL = 1e-10  # a relative change of the weights below this is none
 NEAR = 1e-8  # a solution that leaves its bounds by this share is only rounded
 LEVEL_GRADIENT = 1e-10  # a gradient of this share of the weights that ...
 MOST_IDLE = 2  # ... shrinks no more in so many steps is one of rounding errors
-MOST_STALE = 6  # centers without a smaller gap
+FAIR_GAP = 1e-9  # as good as this it may be given up after ...
+MOST_STALE, LONG_STALE = 6, 25  # ... so many centers without half the gap; else after so many
 PANEL = 1024  # columns of a matrix that one task works on
 CHUNK = 256  # rows of a system that one task works on
 
@@ -211,22 +212,23 @@ class MulticlassDual:
         last: _Point | None = None
         for _ in range(MOST_CENTERS):
             at = space.point(self._coef(center))
-            gap, squared = self._gap(space, at, center), space.inner(at, at)
+            squared = space.inner(at, at)
+            gap, loss = certificate(at.scores, center, y, C, box)
+            primal = squared / 2 + loss
+            gap, good = gap / primal, GOOD_GAP + ROUNDING * float(C.sum()) / primal
             stale = 0 if gap < self.gap / 2 else stale + 1
-            if gap < self.gap or gap <= GOOD_GAP:
+            if gap < self.gap or gap <= good:
                 self.eta[:] = center
                 self.gap = gap
-            if last is not None and self.gap <= GOOD_GAP:
+            if last is not None and gap <= good:
                 moved = at.minus(last)
                 if space.inner(moved, moved) <= STILL**2 * squared:
                     return
-            if stale >= MOST_STALE:
+            if stale >= (MOST_STALE if self.gap <= FAIR_GAP else LONG_STALE):
                 return
             last = at
-            found, taken, by_weights = self._inner(space, at, center, sigma)
+            found, taken = self._inner(space, at, center, sigma)
             self.n_steps += taken
-            if by_weights:
-                most = min(most, MOST_SIGMA_WEIGHTS / space.size)
             if found is None:  # sigma is too large for Newton's method
                 center = self.eta.copy()
                 sigma /= 10
@@ -237,15 +239,10 @@ class MulticlassDual:
             sigma *= 100 if taken <= 2 else 10 if taken <= 6 else 3 if taken <= 12 else 1
             sigma = min(sigma, most)
 
-    def _gap(self, space: "_Gram | _Rows", at: _Point, eta: FloatArray) -> float:
-        gap, loss = certificate(at.scores, eta, self.y, self.C, self.box)
-        primal = space.inner(at, at) / 2 + loss
-        return float(gap / max(primal, np.finfo(float).tiny))
-
     def _inner(
         self, space: "_Gram | _Rows", at: _Point, center: FloatArray, sigma: float
-    ) -> tuple[FloatArray | None, int, bool]:
-        """The proximal point of `center`, how many Newton steps it took, and if in the weights.
+    ) -> tuple[FloatArray | None, int]:
+        """The proximal point of `center`, and how many Newton steps it took.
 
         None where Newton's method did not come to an end.
         """
@@ -257,11 +254,10 @@ class MulticlassDual:
         face_of(center, C, box, before)
         if (before == FREE).sum() > len(eta) * space.n_weights:
             base, base_at, before = eta, hat, state.copy()
-        by_weights, least, idle = False, np.inf, 0
+        least, idle = np.inf, 0
         for step in range(1, MOST_STEPS + 1):
             free = before == FREE
             weighted = free.sum() > len(eta) * space.n_weights
-            by_weights |= weighted
             if weighted:
                 assert isinstance(space, _Rows)
                 to, exact = self._step_weights(space, at, base_at, base, free, before, sigma)
@@ -269,10 +265,10 @@ class MulticlassDual:
                 exact = self._step_face(space, base_at, base, center, free, before, sigma)
                 to = None if exact is None else space.point(self._coef(exact))
             if to is None or exact is None:
-                return None, step, by_weights
+                return None, step
             rest = at.minus(hat)
-            left = space.inner(rest, rest) / space.inner(at, at)
-            idle = idle + 1 if LEVEL_GRADIENT**2 > left > least / 4 else 0
+            left, limit = space.inner(rest, rest), LEVEL_GRADIENT**2 * space.inner(at, at)
+            idle = idle + 1 if left > least / 4 and left <= limit else 0
             least = min(least, left)
             length = self._search(space, at, to, rest, eta, center, sigma)
             if length > 0:
@@ -280,11 +276,11 @@ class MulticlassDual:
                 nearest(at.scores, center, sigma, y, C, box, eta, state)
             same = length == 1 and np.array_equal(state, before)
             if same or idle > MOST_IDLE or (length == 0 and step > 1):
-                return self._cut(exact, eta), step, by_weights
+                return self._cut(exact, eta), step
             hat = space.point(self._coef(eta))
             base, base_at = eta, hat
             before[:] = state
-        return None, MOST_STEPS, by_weights
+        return None, MOST_STEPS
 
     def _cut(self, exact: FloatArray, eta: FloatArray) -> FloatArray:
         """The optimum on the face, put right for rounding; `eta` where it is out of bounds."""
@@ -346,7 +342,7 @@ class MulticlassDual:
         sigma: float,
     ) -> FloatArray | None:
         """The optimum on the face that eta lies in, where nothing keeps it within the bounds."""
-        rows, classes = np.nonzero(free.T)
+        rows, classes = map(np.ascontiguousarray, np.nonzero(free.T))
         others = self._others(state)[rows]
         K, place = space.block(np.flatnonzero(free.any(axis=0)))
         size = len(rows)

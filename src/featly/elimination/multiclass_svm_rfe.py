@@ -1,0 +1,272 @@
+r"""Backward elimination by the weights of a support vector machine for many classes.
+
+.. math::
+
+    \min_W \tfrac12 \sum_m \|w_m\|^2 + C \sum_i \max_m (1[m \ne y_i] + w_m x_i - w_{y_i} x_i);
+    \qquad \text{drop the } j \text{ with the smallest } \sum_m w_{mj}^2
+
+Zhou, X. and Tuck, D. P. (2007), MSVM-RFE: extensions of SVM-RFE for multiclass gene selection on
+DNA microarray data, *Bioinformatics* 23, 1106-1114.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from featly.base import Problem, Ranker, Ranking, interrupted
+from featly.core.sources import centers_and_variances, unit_scale
+from featly.elimination.backward import check_schedule, eliminate
+from featly.elimination.multiclass_machines import JointMachine, ManyMachine, PairsMachine
+from featly.errors import ConvergenceWarning, ParameterError
+from featly.problem import row_prices
+from featly.progress import progress_bar
+from featly.schema import Schema
+
+__all__ = ["MulticlassSVMRFE"]
+
+# and the importance that goes with each
+FORMULATIONS = {"crammer-singer": "squared", "weston-watkins": "squared", "ovo": "abs"}
+IMPORTANCES = ("squared", "abs")
+MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses the other columns
+
+
+class MulticlassSVMRFE(Ranker):
+    r"""Rank columns for many classes by recursive elimination with a multiclass SVM.
+
+    Each round fits weights :math:`w_m` for all classes to the columns that are left and drops
+    those that matter least to them, by their weights summed over the classes. There are three
+    machines. Crammer and Singer pay, for every row, for the class that comes closest to beating
+    its own:
+
+    .. math:: \min_W \tfrac12 \sum_m \|w_m\|^2
+              + C \sum_i \max_m (1[m \ne y_i] + w_m x_i - w_{y_i} x_i),
+
+    Weston and Watkins for every class that comes too close:
+
+    .. math:: \min_W \tfrac12 \sum_m \|w_m\|^2
+              + C \sum_i \sum_{m \ne y_i} \max(0, 1 - (w_{y_i} - w_m) x_i),
+
+    and ``"ovo"`` (one versus one) fits the binary machine of :class:`SVMRFE` to every pair of
+    classes. All pairs see the same columns, standardised over all rows, and all lose the same.
+    A categorical column stays one feature; its weight is the norm of those of its levels. The
+    machines are solved to machine precision and say so (`duality_gap_`).
+
+    Averaging over pairs happens here *inside* the elimination: no pair has a ranking of its own.
+    A column that tells one class from the rest and is of no use otherwise goes early, because its
+    average is low, and pairs of classes that are hard to tell apart have the longest weights and
+    outvote the others (Izetta et al. 2017). To let every pair eliminate by itself and combine the
+    lists afterwards, see :class:`PairwiseRanker`.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, str or None, default=None
+        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
+        "rule-of-thumb", "largest-gap", "two-variances". The ranking does not depend on it:
+        elimination always goes to the end.
+    formulation : {"crammer-singer", "weston-watkins", "ovo"}, default="crammer-singer"
+        The machine. For two classes the first two are the same: the binary machine with 2C and a
+        penalised bias, :math:`w_1 = -w_2`.
+    importance : {"squared", "abs"} or None, default=None
+        "squared" sums :math:`w_{mj}^2` over the classes or pairs, as Zhou and Tuck do; "abs" is
+        the mean of :math:`|w_{mj}|`, which lets one large weight count for less. None is "squared"
+        for the joint machines, and "abs" for "ovo", the "Average" of Izetta et al.
+    step : float, int, list of int or callable, default=0.2
+        How many columns a round drops: a fraction of those that *remain* (rounded, at least one),
+        a count, a falling list of sizes to pass through, or a function from the number that remain
+        to the number to drop.
+    fine_below : int or None, default=None
+        With fewer columns than this left, go one by one. ``step=0.1, fine_below=20`` is the
+        schedule of Izetta, Verdes and Granitto (2017).
+    C : float, default=1.0
+        Price of a margin violation.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on C by class; "balanced" is :math:`n / (k\, n_c)` for k classes.
+    standardize : bool, default=True
+        Give every column mean 0 and total variance 1 first. Without it, columns are centred only
+        and the ranking depends on their units.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; `keep` is used: those columns are never eliminated
+        before others. So is `prior`, up to 100 times that of other columns: the machine sees the
+        column that many times as wide, and it is dropped by its weight in the table's own units.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (columns ranked, columns in all).
+
+    Attributes
+    ----------
+    round_ : int array of shape (n_features,)
+        The round in which a column was dropped, from 0.
+    criterion_ : float array of shape (n_features,)
+        Its importance in that round.
+    scores_ : float array of shape (n_features,)
+        `round_` plus the column's share of the importance in that round.
+    duality_gap_ : float array
+        (primal - dual) / primal objective of the SVM of every round, of the pairs the largest.
+    interrupted_ : bool
+        Whether Ctrl-C ended the elimination early. Columns not yet eliminated are then ordered by
+        their last importance.
+    order_, ranking_, support_, kinds_, classes_
+        See :class:`featly.base.Ranker`.
+
+    See Also
+    --------
+    PairwiseRanker : One elimination for every pair of classes, then one list from all.
+    SVMRFE : The same for two classes, with clinical and Gaussian kernels.
+
+    Notes
+    -----
+    The bias of the joint machines is the weight of a column of ones and penalised like any other,
+    as in liblinear; it is no feature. On centred columns little is lost by that, and the rows'
+    dual variables are then bound to one another by nothing but the weights, which is what lets a
+    step solve for all variables of a row at once. The pairs have the unpenalised bias of
+    :class:`SVMRFE`, and two classes rank as there.
+
+    For n rows, p columns and k classes, the Gram matrix costs :math:`n^2 p` operations and taking
+    columns out of it as much again; a round costs :math:`k n p` for the weights and some 20 to
+    100 Newton steps of :math:`d^3 / 3`, where d counts the dual variables between their bounds:
+    about one or two for each row near a margin, and no more than there are weights,
+    :math:`(k - 1)(p + 1)`. With more rows than weights nothing of size :math:`n^2` is made. Pairs
+    cost what :class:`SVMRFE` costs on their rows. liblinear's coordinate descent is quicker to a
+    rough solution, but at its usual tolerance of 1e-4 the order of the columns is in large part
+    noise.
+
+    References
+    ----------
+    Zhou, X. and Tuck, D. P. (2007), MSVM-RFE: extensions of SVM-RFE for multiclass gene selection
+    on DNA microarray data, *Bioinformatics* 23, 1106-1114. Crammer, K. and Singer, Y. (2001), On
+    the algorithmic implementation of multiclass kernel-based vector machines, *Journal of Machine
+    Learning Research* 2, 265-292. Weston, J. and Watkins, C. (1999), Support vector machines for
+    multi-class pattern recognition, *ESANN*, 219-224. Keerthi, S. S., Sundararajan, S., Chang,
+    K.-W., Hsieh, C.-J. and Lin, C.-J. (2008), A sequential dual method for large scale multi-class
+    linear SVMs, *KDD*, 408-416. Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved
+    multiclass feature selection via list combination, *Expert Systems with Applications* 88,
+    205-216.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly import MulticlassSVMRFE
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["a", "b", "c"], 20)
+    >>> X = rng.normal(size=(60, 100))
+    >>> X[y == "b", 4] += 3
+    >>> X[y == "c", 9] += 3
+    >>> rfe = MulticlassSVMRFE(n_features_to_select=2).fit(X, y)
+    >>> sorted(rfe.order_[:2].tolist())
+    [4, 9]
+    >>> bool(rfe.duality_gap_.max() < 1e-8)
+    True
+
+    The average weight over all pairs of classes:
+
+    >>> rfe = MulticlassSVMRFE(formulation="ovo", step=0.1, fine_below=20).fit(X, y)
+    >>> sorted(rfe.order_[:2].tolist())
+    [4, 9]
+    """
+
+    _kinds = ("continuous", "ordinal", "categorical")
+    _uses = ("keep", "prior")
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | str | None = None,
+        formulation: str = "crammer-singer",
+        importance: str | None = None,
+        step: float | int | Sequence[int] | Callable[[int], int] = 0.2,
+        fine_below: int | None = None,
+        C: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+        standardize: bool = True,
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.formulation = formulation
+        self.importance = importance
+        self.step = step
+        self.fine_below = fine_below
+        self.C = C
+        self.class_weight = class_weight
+        self.standardize = standardize
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _units_matter(self) -> bool:
+        return not self.standardize
+
+    def _check_parameters(self) -> None:
+        check_schedule(self.step, self.fine_below)
+        if not isinstance(self.formulation, str) or self.formulation not in FORMULATIONS:
+            raise ParameterError(
+                f"formulation={self.formulation!r}: give one of {', '.join(FORMULATIONS)}"
+            )
+        if self.importance is not None and self.importance not in IMPORTANCES:
+            raise ParameterError(
+                f"importance={self.importance!r}: give {' or '.join(map(repr, IMPORTANCES))}, "
+                "or None"
+            )
+        number = isinstance(self.C, int | float | np.integer | np.floating)
+        if isinstance(self.C, bool) or not number or not 0 < self.C < np.inf:
+            raise ParameterError(f"C={self.C!r}: give a positive finite number")
+        given = self.class_weight
+        if not (given is None or isinstance(given, dict) or given == "balanced"):
+            raise ParameterError(f"class_weight={given!r}: give a dict, 'balanced' or None")
+
+    def _rank(self, problem: Problem) -> Ranking:
+        machine, favoured = self._machine(problem)
+        with progress_bar(self.verbose, "multiclass SVM-RFE", unit="columns") as progress:
+            found = eliminate(
+                machine,
+                problem.source.n_features,
+                step=self.step,
+                fine_below=self.fine_below,
+                keep=problem.columns.keep,
+                progress=progress,
+            )
+        gaps = np.array(machine.gaps)
+        alone = len(found.round) and np.bincount(found.round)[-1] == 1
+        told = gaps[: len(gaps) - 1] if alone else gaps  # the last column is compared with none
+        if told.max(initial=0.0) > 1e-6:
+            remedy = "try a smaller C" if self.standardize else "try standardize=True"
+            remedy += " or a smaller prior" if favoured else ""
+            warnings.warn(
+                f"the SVM of round {int(told.argmax())} was solved to a relative gap of "
+                f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}",
+                ConvergenceWarning,
+                stacklevel=4,  # the caller of fit
+            )
+        ranking = Ranking(
+            order=found.order,
+            scores=found.round + found.share,
+            extra={"round": found.round, "criterion": found.criterion},
+            attributes={"duality_gap": gaps, "interrupted": found.interrupted},
+        )
+        if found.interrupted:
+            raise interrupted(ranking)
+        return ranking
+
+    def _machine(self, problem: Problem) -> tuple[ManyMachine, bool]:
+        """The machine on all columns, and whether a prior favours some."""
+        name, n_classes = type(self).__name__, len(problem.classes)
+        C = row_prices(self.C, self.class_weight, problem.y, problem.classes)
+        prior = problem.prior(name, MOST_PRIOR)
+        moments = problem.moments(complete_for=name)
+        center, variance = centers_and_variances(problem.source, moments)
+        scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
+        widths = None
+        if prior is not None:
+            scale, widths = scale * prior, prior**2
+        source = problem.source.scaled(center, scale)
+        spread: np.ndarray | float = 1.0 if self.standardize else variance
+        importance = self.importance or FORMULATIONS[self.formulation]
+        how = (spread, widths, importance == "squared")
+        if self.formulation == "ovo":
+            return PairsMachine(source, problem.y, n_classes, C, *how), prior is not None
+        box = self.formulation == "weston-watkins"
+        return JointMachine(source, problem.y, n_classes, C, box, *how), prior is not None
