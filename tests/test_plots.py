@@ -1,5 +1,6 @@
 """Pictures show the data they are given, in the order and under the names they have."""
 
+import io
 import sys
 from itertools import combinations, pairwise
 
@@ -201,3 +202,21 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ParameterError, match=r"matplotlib: pip install 'featly\[report\]'"):
         plot_pairs(Lists(12, "abc"))
+
+
+def test_a_dollar_in_a_name_is_a_dollar():
+    ax = plot_pairs(fitted(n_features=8), names=["$\\bad{$", *"bcdefgh"])
+    ax.figure.savefig(io.BytesIO())
+
+
+def test_many_problems_have_a_width_that_can_be_shown():
+    ax = plot_pairs(Lists(5, [f"c{k}" for k in range(40)]))
+    assert len(ax.get_xticklabels()) == 780
+    assert ax.figure.get_size_inches()[0] < 50
+
+
+def test_two_classes_have_no_lists():
+    X, y = np.random.default_rng(0).normal(size=(20, 4)), np.arange(20) % 2
+    with pytest.raises(ParameterError, match="was fitted to two classes"):
+        plot_pairs(SVMRFE(multiclass="ovo").fit(X, y))
+    assert len(plot_pairs(PairwiseRanker(FTest()).fit(X, y)).get_xticklabels()) == 1

@@ -105,10 +105,19 @@ class _Selector(SelectorMixin, BaseEstimator):
         self._check_parameters()
         if self._decomposition() is not None:
             check_decomposition("multiclass", self._decomposition())
+        self._forget()
         problem = self._read(X, y)
         with single_threaded_blas():
             self._learn(problem)
         return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has left: this one may be stopped half way."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "order_")
 
     @abstractmethod
     def _learn(self, problem: Problem) -> None:
@@ -156,8 +165,12 @@ class _Selector(SelectorMixin, BaseEstimator):
             return X, np.where(np.equal(X, None), np.nan, X).astype(np.float64)
         return X, open_table(X) if textual else X
 
+    def _told_name(self) -> str:
+        """What errors about kinds of column and parts of a schema call it."""
+        return type(self).__name__
+
     def _check_schema(self, columns: Columns) -> None:
-        name = type(self).__name__
+        name = self._told_name()
         unused = [part for part in columns.given() if part not in self._uses]
         if unused:
             told = f"{name} does not use {' and '.join(unused)} of the schema"
@@ -310,11 +323,7 @@ class Ranker(_Selector):
         self.ranking_[ranking.order] = np.arange(1, len(ranking.order) + 1)
         self.scores_ = ranking.scores
         self._extra = list(ranking.extra)
-        for name in getattr(self, "_found", ()):  # of an earlier fit, to other classes perhaps
-            delattr(self, f"{name}_")
-        found = {**ranking.extra, **ranking.attributes}
-        self._found = list(found)
-        for name, value in found.items():
+        for name, value in {**ranking.extra, **ranking.attributes}.items():
             setattr(self, f"{name}_", value)
 
     @property
@@ -333,6 +342,16 @@ class Ranker(_Selector):
         mask = np.zeros(len(self.order_), bool)
         mask[self.order_[:count]] = True
         return mask
+
+    @property
+    def rankings_(self) -> dict[Any, np.ndarray]:
+        """Where many classes were ranked as problems of two: the positions in each list.
+
+        The key is a pair of classes, or the class that stands against the rest.
+        """
+        if not hasattr(self, "positions_"):
+            raise AttributeError(f"{type(self).__name__} has no lists: it was not fitted to pairs")
+        return dict(zip(self.keys_, self.positions_.T, strict=True))
 
     def _get_support_mask(self) -> np.ndarray:
         return self.support_
@@ -358,7 +377,7 @@ class Ranker(_Selector):
         return {
             "best_position": positions.min(axis=1),
             "best_in": labels[positions.argmin(axis=1)],
-            "among_first": (positions <= self.n_first_).sum(axis=1),
+            "among_first": (positions <= self.n_first_ + len(self._columns.keep)).sum(axis=1),
             **dict(zip(self.problems_, positions.T, strict=True)),
         }
 

@@ -23,7 +23,7 @@ class DataError(ValueError):
     >>> FTest().fit([[1.0], [2.0]], ["a", "a"])
     Traceback (most recent call last):
     ...
-    featly.errors.DataError: y has one class only ('a'): a ranking needs at least two classes
+    featly.errors.DataError: y has one class only ('a'): at least two classes are needed
     """
 
 

@@ -235,7 +235,7 @@ def read_target(
         ) from None
     if len(classes) < 2:
         raise DataError(
-            f"y has one class only ({classes.tolist()[0]!r}): a ranking needs at least two classes"
+            f"y has one class only ({classes.tolist()[0]!r}): at least two classes are needed"
             if len(classes)
             else "y is empty"
         )

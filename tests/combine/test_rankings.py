@@ -363,11 +363,20 @@ def test_a_feature_in_no_list_is_last_or_an_error():
         combine_rankings(positions, unlisted="unknown")
 
 
+@pytest.mark.parametrize("method", ["robust-rank", "stuart"])
+def test_p_values_can_be_left_out(method):
+    positions = np.column_stack([np.arange(1, 6), np.arange(5, 0, -1), np.arange(1, 6)])
+    with_them, without = (combine_rankings(positions, method, p_values=p) for p in (True, False))
+    assert without.p_values is None
+    assert with_them.p_values.shape == (5,)
+    np.testing.assert_array_equal(with_them.scores, without.scores)
+
+
 @pytest.mark.parametrize(
     ("method", "options", "words"),
     [
-        ("median", {}, "method='median': there are average-sd, best"),
-        (3, {}, "method=3"),
+        ("median", {}, "'median' is no rule: there are average-sd, best"),
+        (3, {}, "3 is no rule"),
         ("k-first", {"k": 0}, "k=0: give 1 to 3"),
         ("k-first", {"k": 4}, "k=4: give 1 to 3"),
         ("k-first", {"k": 1.5}, "k=1.5"),

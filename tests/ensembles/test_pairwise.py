@@ -10,20 +10,30 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from featly import (
     AROM,
+    CMI,
+    CMIM,
+    DISR,
+    ICAP,
     JMI,
+    MIFS,
     MKLRFE,
+    MRMR,
     SVMRFE,
     ForestRanker,
     FTest,
+    InformationCriterion,
     InformationGain,
+    MulticlassSVMRFE,
     PairwiseRanker,
     ReliefF,
     SignalToNoise,
     UnivariateTest,
 )
+from featly.combine import decomposition as parts
 from featly.combine.rankings import RULES, combine_rankings
 from featly.core.parallel import run_blocks
 from featly.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
@@ -102,12 +112,38 @@ def test_lists_of_tied_tables_in_any_layout(seed, n_classes, decomposition, layo
         np.testing.assert_array_equal(pairs.rankings_[key], positions)
 
 
-def test_a_greedy_ranker_has_no_ties():
+GREEDY = [JMI(), MRMR(), CMIM(), DISR(), ICAP(), MIFS(), CMI(), InformationCriterion()]
+
+
+@pytest.mark.parametrize("ranker", GREEDY)
+def test_columns_that_say_nothing_tie_in_greedy_lists(ranker):
+    rng = np.random.default_rng(0)
+    y = np.repeat(list("abcd"), 30)
+    X = rng.normal(size=(120, 20))
+    X[:, 19] += 3 * (y == "d")
+    X[:, 18] += 3 * (y == "a")
+    pairs = PairwiseRanker(ranker).fit(X, y)
+    mirrored = PairwiseRanker(ranker).fit(X[:, ::-1], y)
+    assert set(pairs.order_[:2].tolist()) == {18, 19}
+    np.testing.assert_array_equal(pairs.positions_, mirrored.positions_[::-1])
+    assert (pairs.rankings_["b", "c"] == 10.5).all()  # nothing there passes the discretiser
+
+
+def test_one_column_after_the_other_is_no_tie():
     X, y = three_classes()
     X = np.round(X)
+    X[:, 7] = X[:, 1]  # once one is chosen the other says nothing new
     pairs = PairwiseRanker(JMI(discretizer=None)).fit(X, y)
-    for key, positions in naive.lists(JMI(discretizer=None), X, y, greedy=True).items():
-        np.testing.assert_array_equal(pairs.rankings_[key], positions)
+    for positions in pairs.rankings_.values():
+        assert positions[1] != positions[7]
+
+
+def test_columns_without_weight_tie_whatever_the_round():
+    X, y = three_classes(p=20)
+    X[:, 6:] = 1.0
+    for ranker in (SVMRFE(), SVMRFE(step=1), MKLRFE(), MulticlassSVMRFE(step=1)):
+        for positions in PairwiseRanker(ranker).fit(X, y).rankings_.values():
+            assert set(positions[6:].tolist()) == {13.5}, ranker
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -218,12 +254,46 @@ def test_columns_to_keep_come_first_and_priors_reach_the_ranker():
     kept = PairwiseRanker(SVMRFE(), schema={"keep": [7]}).fit(X, y)
     assert kept.order_[0] == 7
     assert all(positions[7] == 1 for positions in kept.rankings_.values())
+    assert kept.scores_[7] == kept.scores_.max()
     prior = {"prior": {6: 50.0}}
     pairs = PairwiseRanker(SVMRFE(), schema=prior).fit(X, y)
     for key, positions in naive.lists(SVMRFE(schema=prior), X, y).items():
         np.testing.assert_array_equal(pairs.rankings_[key], positions)
-    with pytest.warns(SchemaWarning, match="PairwiseRanker does not use prior"):
+    with pytest.warns(SchemaWarning, match=r"PairwiseRanker\(FTest\(\)\) does not use prior"):
         PairwiseRanker(FTest(), schema=prior).fit(X, y)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("keep", [[0], [11, 3], [0, 2, 5], list(range(12))])
+def test_columns_to_keep_do_not_change_the_order_of_others(rule, keep):
+    X, y = three_classes(p=12)
+    plain = (
+        PairwiseRanker(FTest(), combine=rule).fit(np.delete(X, keep, axis=1), y)
+        if len(keep) < 12
+        else None
+    )
+    kept = PairwiseRanker(FTest(), combine=rule, schema={"keep": keep}, n_features_to_select=12)
+    kept.fit(X, y)
+    assert set(kept.order_[: len(keep)].tolist()) == set(keep)
+    if plain is not None:
+        rest = np.setdiff1d(np.arange(12), keep)
+        np.testing.assert_array_equal(kept.order_[len(keep) :], rest[plain.order_])
+        np.testing.assert_array_equal(kept.scores_[rest], plain.scores_)
+        assert kept.n_first_ == plain.n_first_
+        first = kept.table()["among_first"].to_list()[len(keep) :]
+        assert first == plain.table()["among_first"].to_list()
+
+
+def test_problems_of_the_same_name_are_told_apart():
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b vs c", "a vs b", "c"])[np.arange(40) % 4]
+    pairs = PairwiseRanker(FTest()).fit(rng.normal(size=(40, 8)), y)
+    assert len(set(pairs.problems_)) == 6
+    assert "'a' vs 'b vs c'" in pairs.problems_
+    assert pairs.table().columns[-6:] == pairs.problems_
+    y = np.array(["rest", "work", "play"])[np.arange(40) % 3]
+    pairs = PairwiseRanker(FTest(), decomposition="ova").fit(rng.normal(size=(40, 8)), y)
+    assert pairs.problems_ == ["'play' vs rest", "'rest' vs rest", "'work' vs rest"]
 
 
 def test_class_weights_go_to_the_pairs_that_they_name():
@@ -285,6 +355,7 @@ def test_errors_name_the_row_of_the_table_and_the_pair():
         ({"k": 0}, "k=0"),
         ({"combine": "best", "k": 3}, "k"),
         ({"combine": "best", "tie_sd": "smaller"}, "tie_sd"),
+        ({"combine": "foo"}, "^'foo' is no rule"),
     ],
 )
 def test_wrong_parameters_are_named_before_the_work(parameters, word, monkeypatch):
@@ -292,6 +363,17 @@ def test_wrong_parameters_are_named_before_the_work(parameters, word, monkeypatc
     monkeypatch.setattr(SVMRFE, "_rank", lambda *_: pytest.fail("the work had begun"))
     with pytest.raises(ParameterError, match=word):
         PairwiseRanker(**parameters).fit(X, y)
+
+
+def test_what_a_rule_cannot_do_is_refused_before_the_work(monkeypatch):
+    monkeypatch.setattr(FTest, "_rank", lambda *_: pytest.fail("the work had begun"))
+    y = np.arange(100) % 50
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    with pytest.raises(ParameterError, match="'stuart' takes at most 1000 lists, here are 1225"):
+        PairwiseRanker(FTest(), combine="stuart").fit(X, y)
+    wide = np.zeros((6, 10**6), np.float32)
+    with pytest.raises(ParameterError, match="'schulze' compares every pair of 1000000"):
+        PairwiseRanker(FTest(), combine="schulze").fit(wide, np.arange(6) % 3)
 
 
 def test_multiclass_is_checked():
@@ -345,6 +427,50 @@ def test_ctrl_c_keeps_the_lists_that_were_ready(monkeypatch):
     assert not hasattr(fresh, "order_")
 
 
+def test_ctrl_c_while_lists_are_combined_keeps_them(monkeypatch):
+    X, y = three_classes()
+    original = parts.combine_rankings
+
+    def slow(positions, method, **options):
+        if method == "schulze":
+            raise KeyboardInterrupt
+        return original(positions, method, **options)
+
+    monkeypatch.setattr(parts, "combine_rankings", slow)
+    pairs = PairwiseRanker(FTest(), combine="schulze")
+    with pytest.raises(KeyboardInterrupt):
+        pairs.fit(X, y)
+    assert pairs.interrupted_
+    assert len(pairs.rankings_) == 3
+    expected = PairwiseRanker(FTest(), combine="average-sd").fit(X, y)
+    np.testing.assert_array_equal(pairs.order_, expected.order_)
+
+
+def test_a_stopped_fit_leaves_nothing_of_the_one_before(monkeypatch):
+    X, y = three_classes()
+    pairs = PairwiseRanker(FTest()).fit(X, y)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FTest, "_rank", stop)
+    with pytest.raises(KeyboardInterrupt):
+        pairs.fit(X[:, :5], y)
+    with pytest.raises(NotFittedError):
+        pairs.transform(X[:, :5])
+    with pytest.raises(NotFittedError):
+        pairs.table()
+
+
+def test_parameters_of_a_ranker_given_by_name():
+    pairs = PairwiseRanker().set_params(ranker__C=0.1)
+    assert pairs.ranker.C == 0.1
+    pairs = PairwiseRanker().set_params(ranker="mkl-rfe", ranker__C=0.2)
+    assert isinstance(pairs.ranker, MKLRFE)
+    assert pairs.ranker.C == 0.2
+    assert "PairwiseRanker" in PairwiseRanker("nope")._repr_html_()
+
+
 def test_names_and_instances_are_the_same():
     X, y = three_classes()
     by_name = PairwiseRanker("f-test").fit(X, y)
@@ -359,7 +485,9 @@ def test_what_the_ranker_takes_is_taken():
     frame, y = mixed()
     gappy = frame.with_columns(pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise("a"))
     PairwiseRanker(MKLRFE()).fit(gappy, y)
-    with pytest.raises(DataError, match="'site' is categorical, PairwiseRanker takes"):
+    with pytest.raises(
+        DataError, match=r"'site' is categorical, PairwiseRanker\(FTest\(\)\) takes"
+    ):
         PairwiseRanker(FTest()).fit(frame, y)
     forest = PairwiseRanker(ForestRanker(n_trees=20, random_state=1))
     first, second = forest.fit(frame, y).order_, clone(forest).fit(frame, y).order_

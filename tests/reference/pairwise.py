@@ -1,31 +1,29 @@
 """A list for each pair of classes by fitting the ranker to their rows, nothing shared."""
 
-from itertools import combinations
+from itertools import combinations, groupby
 
 import numpy as np
 from sklearn.base import clone
 
 
-def tied_positions(fitted, greedy=False):
+def tied_positions(fitted):
     """Places of the columns; equal ones share the mean of their places."""
     order = fitted.order_.tolist()
     keys = [np.float32(fitted.scores_)]
     if hasattr(fitted, "round_"):
-        keys = [fitted.round_, np.float32(fitted.criterion_)]
+        worth = np.float32(fitted.criterion_)
+        keys = [np.where(worth == 0, -1, fitted.round_), worth]
     if hasattr(fitted, "tie_break_"):
         keys.append(np.float32(fitted.tie_break_))
-    positions = np.empty(len(order))
-    for place, column in enumerate(order, 1):
-        same = [
-            at
-            for at, other in enumerate(order, 1)
-            if all(key[column] == key[other] for key in keys)
-        ]
-        positions[column] = place if greedy else sum(same) / len(same)
+    positions, place = np.empty(len(order)), 1
+    for _, run in groupby(order, key=lambda column: [key[column] for key in keys]):
+        tied = list(run)
+        positions[tied] = place + (len(tied) - 1) / 2
+        place += len(tied)
     return positions
 
 
-def lists(ranker, X, y, decomposition="ovo", greedy=False):
+def lists(ranker, X, y, decomposition="ovo"):
     """Keys and positions, one list a problem; rows of X are taken by `X[rows]`."""
     y = np.asarray(y)
     classes = sorted(set(y.tolist()))
@@ -34,8 +32,8 @@ def lists(ranker, X, y, decomposition="ovo", greedy=False):
         for a, b in combinations(classes, 2):
             rows = np.flatnonzero((y == a) | (y == b))
             fitted = clone(ranker).fit(X[rows], y[rows])
-            found[a, b] = tied_positions(fitted, greedy)
+            found[a, b] = tied_positions(fitted)
     else:
         for a in classes:
-            found[a] = tied_positions(clone(ranker).fit(X, y == a), greedy)
+            found[a] = tied_positions(clone(ranker).fit(X, y == a))
     return found

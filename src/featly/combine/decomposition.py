@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from featly.combine.rankings import check_rule, combine_rankings
-from featly.core.ordering import keep_first, rounded
+from featly.core.ordering import best_first, rounded
 from featly.core.parallel import n_threads, run_blocks
 from featly.errors import DataError, ParameterError
 from featly.outcomes import Ranking, StoppedError, interrupted
@@ -60,17 +60,30 @@ def check_decomposition(name: str, value: Any) -> None:
 def decompose(problem: Problem, decomposition: str) -> list[Part]:
     """The problems of two classes that a problem of many is made of.
 
-    Two classes are one problem, either way.
+    Two classes are one problem, either way. Where two problems would have the same label, as with
+    a class that is called "b vs c", the classes are put between quotes.
     """
-    labels = problem.classes.tolist()
-    if decomposition == "ova" and len(labels) > 2:
+    classes = problem.classes.tolist()
+    against_rest = decomposition == "ova" and len(classes) > 2
+    pairs = list(combinations(range(len(classes)), 2))
+    for text in (str, repr):
+        words = [text(label) for label in classes]
+        if against_rest:
+            labels = [f"{word} vs rest" for word in words]
+            clear = "rest" not in words
+        else:
+            labels = [f"{words[a]} vs {words[b]}" for a, b in pairs]
+            clear = len(set(labels)) == len(labels)
+        if clear:
+            break
+    if against_rest:
         return [
-            Part(label, f"{label} vs rest", partial(problem.against_rest, one))
-            for one, label in enumerate(labels)
+            Part(label, text, partial(problem.against_rest, one))
+            for one, (label, text) in enumerate(zip(classes, labels, strict=True))
         ]
     return [
-        Part((labels[a], labels[b]), f"{labels[a]} vs {labels[b]}", partial(problem.pair, a, b))
-        for a, b in combinations(range(len(labels)), 2)
+        Part((classes[a], classes[b]), text, partial(problem.pair, a, b))
+        for (a, b), text in zip(pairs, labels, strict=True)
     ]
 
 
@@ -87,6 +100,9 @@ def rank_by_classes(
 ) -> Ranking:
     """A ranking for every problem of two classes, combined into one.
 
+    Columns to keep come first in every list, so their positions say nothing: the rule sees the
+    others alone.
+
     Parameters
     ----------
     ranker : Ranker
@@ -98,56 +114,77 @@ def rank_by_classes(
     method, k, tie_sd
         See :func:`featly.combine.rankings.combine_rankings`.
     """
-    # what makes no sense is refused before the work
-    n_first = check_rule(method, problem.source.n_features, k=k, tie_sd=tie_sd)
     parts = decompose(problem, decomposition)
+    p, keep = problem.source.n_features, problem.columns.keep
+    # what makes no sense is refused before the work
+    n_first = check_rule(method, max(1, p - len(keep)), len(parts), k=k, tie_sd=tie_sd)
     threads = n_threads(n_jobs)
     outside = 1 < threads < 2 * len(parts)  # else there are more threads than problems can use
     inside = 1 if outside else n_jobs
     rankers = [_for_part(ranker, part, problem.classes, inside) for part in parts]
-    found: dict[int, Ranking] = {}
+    positions = np.empty((p, len(parts)), order="F")
+    cautions: dict[int, str | None] = {}  # of the lists that are done
     stopped = False
     with progress_bar(verbose, type(ranker).__name__, unit="lists") as progress:
 
         def one(j: int) -> None:
             try:
-                found[j] = rankers[j]._rank(parts[j].problem(inside))
+                ranking = rankers[j]._rank(parts[j].problem(inside))
             except StoppedError:
                 raise KeyboardInterrupt from None
             except DataError as told:
                 raise DataError(f"{parts[j].label}: {told}") from None
+            positions[:, j] = _positions(ranking, keep, greedy=ranker._greedy())
+            cautions[j] = ranking.caution
             if progress is not None:
-                progress(len(found), len(parts))
+                progress(len(cautions), len(parts))
 
         try:
             run_blocks(one, range(len(parts)), threads if outside else 1)
         except KeyboardInterrupt:
             stopped = True
-    done = sorted(found)
+    done = sorted(cautions)
     if not done:
         raise KeyboardInterrupt
-    keep = problem.columns.keep
-    lists = [_positions(found[j], keep, tied=not ranker._greedy()) for j in done]
-    positions = np.column_stack(lists)
-    combined = combine_rankings(
-        positions, method, k=k, tie_sd=tie_sd, n_jobs=n_jobs, verbose=verbose is True
-    )
+    if len(done) < len(parts):
+        positions = np.asfortranarray(positions[:, done])
+    options = {"k": k, "tie_sd": tie_sd, "n_jobs": n_jobs, "verbose": verbose is True}
+    try:
+        order, scores, ties = _combined(positions, keep, method, **options)
+    except KeyboardInterrupt:  # the lists are there: they are combined by what takes no time
+        stopped = True
+        order, scores, ties = _combined(positions, keep, "average-sd")
     ranking = Ranking(
-        order=keep_first(combined.order, keep),
-        scores=combined.scores,
+        order=order,
+        scores=scores,
         attributes={
             "positions": positions,
             "problems": [parts[j].label for j in done],
-            "rankings": {parts[j].key: column for j, column in zip(done, lists, strict=True)},
+            "keys": [parts[j].key for j in done],
             "n_first": n_first,
-            "n_ties": combined.ties,
+            "n_ties": ties,
             "interrupted": stopped,
         },
-        caution=_caution([(parts[j].label, found[j].caution) for j in done]),
+        caution=_caution([(parts[j].label, cautions[j]) for j in done]),
     )
     if stopped:
         raise interrupted(ranking)
     return ranking
+
+
+def _combined(
+    positions: npt.NDArray[np.float64], keep: npt.NDArray[Any], method: str, **options: Any
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]:
+    """Order, scores and ties by a rule; columns to keep in front, by their mean position."""
+    free = np.setdiff1d(np.arange(len(positions)), keep)
+    kept = keep[best_first(-positions[keep].mean(axis=1))]
+    scores = np.zeros(len(positions))
+    if len(free) == 0:
+        return kept, scores, len(kept)
+    found = combine_rankings(positions[free] - len(keep), method, p_values=False, **options)
+    scores[free] = found.scores
+    scores[keep] = found.scores.max()
+    return np.concatenate([kept, free[found.order]]), scores, found.ties
 
 
 def _for_part(ranker: Any, part: Part, classes: npt.NDArray[Any], n_jobs: int | None) -> Any:
@@ -173,16 +210,18 @@ def _for_part(ranker: Any, part: Part, classes: npt.NDArray[Any], n_jobs: int | 
     return copy
 
 
-def _positions(ranking: Ranking, keep: npt.NDArray[Any], *, tied: bool) -> npt.NDArray[np.float64]:
-    """Positions of the columns in a list, from 1; those of equal score share theirs.
+def _positions(
+    ranking: Ranking, keep: npt.NDArray[Any], *, greedy: bool
+) -> npt.NDArray[np.float64]:
+    """Positions of the columns in a list, from 1; columns that tie share the mean of theirs.
 
-    In a list, columns of equal score stand in the order of the table. Were these positions
-    counted, the left column would be better in every list, and so in all of them together. Where
-    a score depends on the columns chosen before (not `tied`), equal ones are no ties.
+    In a list, they stand in the order of the table. Were these positions counted, the left column
+    would be better in every list, and so in all of them together. Where a score depends on the
+    columns chosen before, equal scores alone are no tie.
     """
     order = ranking.order
     places = np.arange(1.0, len(order) + 1)
-    if tied:
+    if ranking.keys or not greedy:
         keys = [rounded(key) for key in ranking.keys or (ranking.scores,)]
         differs = np.zeros(len(order) - 1, bool)
         for key in (*keys, np.isin(np.arange(len(order)), keep)):

@@ -90,6 +90,7 @@ def combine_rankings(
     tie_sd: str = "larger",
     unlisted: str = "last",
     constant: float = 60,
+    p_values: bool = True,
     n_jobs: int | None = None,
     verbose: bool | Callable[[int, int], Any] = False,
 ) -> CombinedRanking:
@@ -111,6 +112,9 @@ def combine_rankings(
         What a list means by leaving a feature out; see the notes.
     constant : float, default=60
         Of "reciprocal-rank": what is added to a position; at least 0.
+    p_values : bool, default=True
+        Whether "robust-rank" and "stuart" are to say how sure they are. For "stuart" that takes
+        most of the time, and minutes for hundreds of lists.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -170,8 +174,8 @@ def combine_rankings(
     ``unlisted="unknown"`` the list says nothing of them: r is relative to the length L of the
     list, 1 - pos / L; means, SDs, percentiles are over the lists that hold the feature; a k above
     the length of a list is that length, a fraction is of each list's length; "reciprocal-rank" is
-    M times the mean; "robust-rank" has the number of the feature's own lists in the place of M;
-    two features are compared by the lists that hold both. There, unanimous lists need not be
+    M times the mean, "borda" p times the mean of r; "robust-rank" has the number of the feature's
+    own lists in the place of M; two features are compared by the lists that hold both. There, unanimous lists need not be
     followed: a feature may be left out of those that would have lifted it. "stuart" needs every
     feature in equally many lists then, as values of Q compare for the same M only.
 
@@ -206,7 +210,7 @@ def combine_rankings(
     if unlisted not in ("last", "unknown"):
         raise ParameterError(f"unlisted={unlisted!r}: give 'last' or 'unknown'")
     lists = read_lists(positions, unlisted)
-    p_values = None
+    found_p = None
     if method == "k-first":
         score, scale = _first_places(lists, _count_first(k, lists.lengths, len(lists.doubled)))
     elif method in ("condorcet", "schulze"):
@@ -214,7 +218,7 @@ def combine_rankings(
     elif method == "reciprocal-rank":
         score, scale = rounded(_reciprocals(lists, _constant(constant))), 1
     elif method in ("robust-rank", "stuart"):
-        score, scale, p_values = _surprise(lists, method, n_jobs)
+        score, scale, found_p = _surprise(lists, method, n_jobs, p_values=p_values)
     else:
         score, scale = _statistic(lists, method)
     keys = [score]
@@ -233,28 +237,37 @@ def combine_rankings(
         ranking=ranking,
         scores=_quotients(score, scale),
         ties=int(shared[shared > 1].sum()),
-        p_values=p_values,
+        p_values=found_p,
     )
 
 
 def check_rule(
-    method: str, n_features: int, *, k: int | float | None = None, tie_sd: str = "larger"
+    method: str,
+    n_features: int,
+    n_lists: int,
+    *,
+    k: int | float | None = None,
+    tie_sd: str = "larger",
 ) -> int:
     """Refuse what the rule cannot do before lists are made; how many places "k-first" counts.
 
     Examples
     --------
-    >>> check_rule("k-first", 25), check_rule("k-first", 25, k=0.2), check_rule("best", 4)
+    >>> check_rule("k-first", 25, 6), check_rule("k-first", 25, 6, k=0.2), check_rule("best", 4, 6)
     (3, 5, 1)
     """
     _check_options(method, k=k, tie_sd=tie_sd, constant=60)
+    if method == "schulze":
+        _check_memory(n_features, n_lists)
+    elif method == "stuart":
+        _check_count(n_lists)
     return int(_count_first(k, np.array([n_features]), n_features)[0])
 
 
 def _check_options(method: str, **options: Any) -> None:
     """Refuse an unknown rule, an unknown value, and an option that the rule does not use."""
     if not isinstance(method, str) or method not in RULES:
-        raise ParameterError(f"method={method!r}: there are {', '.join(RULES)}")
+        raise ParameterError(f"{method!r} is no rule: there are {', '.join(RULES)}")
     for name, value in options.items():
         default, rules = _OPTIONS[name]
         if method not in rules and value != default:
@@ -383,7 +396,7 @@ def _check_memory(p: int, n_lists: int) -> None:
         return
     if needed > there:
         raise ParameterError(
-            f"method='schulze' compares every pair of {p} features, which needs "
+            f"'schulze' compares every pair of {p} features, which needs "
             f"{needed / 2**30:.0f} GB, and this machine has {there / 2**30:.0f}: use 'condorcet', "
             "or combine only the features that 'k-first' puts first"
         )
@@ -398,7 +411,9 @@ def _reciprocals(lists: Lists, constant: float) -> FloatArray:
     return np.cumsum(terms, axis=1)[:, -1] * (n_lists / lists.counts)
 
 
-def _surprise(lists: Lists, method: str, n_jobs: int | None) -> tuple[FloatArray, int, FloatArray]:
+def _surprise(
+    lists: Lists, method: str, n_jobs: int | None, *, p_values: bool
+) -> tuple[FloatArray, int, FloatArray | None]:
     """Evidence and p-values of the rules on order statistics."""
     last = lists.last_places()
     ranks = np.where(last > 0, last / lists.lengths, np.inf)
@@ -406,23 +421,29 @@ def _surprise(lists: Lists, method: str, n_jobs: int | None) -> tuple[FloatArray
     if method == "robust-rank":
         logs = log_smallest(ranks, lists.counts) + np.log(lists.counts)
         evidence = rounded(0.0 - logs / math.log(10))
-        return evidence, 1, np.minimum(1.0, np.exp(logs))
+        return evidence, 1, np.minimum(1.0, np.exp(logs)) if p_values else None
     n_lists = int(lists.counts[0])
     if (lists.counts != n_lists).any():
         odd = int(np.flatnonzero(lists.counts != n_lists)[0])
         raise ParameterError(
-            f"method='stuart' with unlisted='unknown' needs every feature in equally many lists, "
+            f"'stuart' with unlisted='unknown' needs every feature in equally many lists, "
             f"but feature 0 is in {n_lists} and feature {odd} in {lists.counts[odd]}: use "
-            "unlisted='last' or method='robust-rank'"
+            "unlisted='last' or the rule 'robust-rank'"
         )
-    if n_lists > MOST_LISTS:
-        raise ParameterError(
-            f"method='stuart' takes at most {MOST_LISTS} lists, here are {n_lists}: use "
-            "'robust-rank'"
-        )
+    _check_count(n_lists)
     evidence = rounded(0.0 - log_joint(ranks[:, :n_lists], n_jobs) / math.log(10))
+    if not p_values:
+        return evidence, 1, None
     as_large = _DRAWS - np.searchsorted(_by_chance(n_lists, n_jobs), evidence, side="left")
     return evidence, 1, (1 + as_large) / (1 + _DRAWS)
+
+
+def _check_count(n_lists: int) -> None:
+    """Refuse more lists than Stuart's recursion can count."""
+    if n_lists > MOST_LISTS:
+        raise ParameterError(
+            f"'stuart' takes at most {MOST_LISTS} lists, here are {n_lists}: use 'robust-rank'"
+        )
 
 
 @functools.lru_cache(maxsize=4)

@@ -56,11 +56,13 @@ IntArray = npt.NDArray[np.int64]
 FIRST_SWEEPS, SWEEPS = 30, 3  # from nothing, and from the last solution
 START = 10.0  # the first sigma times the mean of the diagonal
 MOST_SIGMA = 1e8  # above, sigma times the rounding errors of the scores hides small variables
+MOST_SIGMA_CROWDED = 1e5  # where more are free than the weights can tell apart
 MOST_STEPS = 40  # Newton steps for one center
 MOST_CENTERS = 100
 GOOD_GAP = 1e-11  # relative; a solution as good as this that no longer moves is final ...
 ROUNDING = 1e-14  # ... and as this share of all prices: margins are not known any better
 STILL = 1e-10  # a relative change of the weights below this is none
+NOISE = 1e-12  # cosines between a column and the coefficients below this are zero
 NEAR = 1e-8  # a solution that leaves its bounds by this share is only rounded
 LEVEL_GRADIENT = 1e-10  # a gradient of this share of the weights that ...
 MOST_IDLE = 2  # ... shrinks no more in so many steps is one of rounding errors
@@ -95,8 +97,8 @@ class _Gram:
 
     n_weights = np.inf
 
-    def __init__(self, K: FloatArray, n_jobs: int | None) -> None:
-        self.K, self.n_jobs = K, n_jobs
+    def __init__(self, K: FloatArray, rank: int, n_jobs: int | None) -> None:
+        self.K, self.rank, self.n_jobs = K, rank, n_jobs
         self.size = float(np.trace(K)) / len(K)
 
     def point(self, coef: FloatArray) -> _Point:
@@ -121,7 +123,7 @@ class _Rows:
 
     def __init__(self, X: FloatArray, n_jobs: int | None) -> None:
         self.X, self.n_jobs = X, n_jobs
-        self.n_weights = X.shape[1]
+        self.n_weights = self.rank = X.shape[1]
         self.size = float(np.vdot(X, X)) / len(X)
 
     def point(self, coef: FloatArray) -> _Point:
@@ -185,12 +187,12 @@ class MulticlassDual:
         """a of shape (n_classes, n_rows), so that w_m = X'a_m; a row's sum over classes is 0."""
         return self._coef(self.eta)
 
-    def solve(self, K: FloatArray) -> None:
-        """Solve for the n x n matrix K of the rows' products, from the last solution.
+    def solve(self, K: FloatArray, rank: int) -> None:
+        """Solve for the n x n matrix K of (at most) the given rank, from the last solution.
 
         Its diagonal must be positive.
         """
-        self._solve(_Gram(K, self.n_jobs))
+        self._solve(_Gram(K, rank, self.n_jobs))
 
     def solve_rows(self, X: FloatArray) -> None:
         """The same for K = XX', X of shape (n, p) and C-contiguous; nothing is n x n."""
@@ -208,8 +210,10 @@ class MulticlassDual:
         self._cold = False
         center = self.eta.copy()
         self.gap, self.n_steps = np.inf, 0
-        sigma, most, stale = START / space.size, MOST_SIGMA / space.size, 0
+        largest = max(1 / space.size, float(C.mean()))  # what a variable may reach
+        sigma, most, stale = START / space.size, MOST_SIGMA * largest, 0
         last: _Point | None = None
+        state = np.empty(center.shape, np.int8)
         for _ in range(MOST_CENTERS):
             at = space.point(self._coef(center))
             squared = space.inner(at, at)
@@ -217,12 +221,12 @@ class MulticlassDual:
             primal = squared / 2 + loss
             gap, good = gap / primal, GOOD_GAP + ROUNDING * float(C.sum()) / primal
             stale = 0 if gap < self.gap / 2 else stale + 1
-            if gap < self.gap or gap <= good:
+            if gap < self.gap:
                 self.eta[:] = center
                 self.gap = gap
             if last is not None and gap <= good:
                 moved = at.minus(last)
-                if space.inner(moved, moved) <= STILL**2 * squared:
+                if space.inner(moved, moved) <= STILL**2 * squared + self._noise(space, center):
                     return
             if stale >= (MOST_STALE if self.gap <= FAIR_GAP else LONG_STALE):
                 return
@@ -236,6 +240,9 @@ class MulticlassDual:
                 last = None
                 continue
             center = found
+            face_of(center, C, box, state)
+            if (state == FREE).sum() > (len(center) - 1) * space.rank:
+                most = min(most, MOST_SIGMA_CROWDED * largest)
             sigma *= 100 if taken <= 2 else 10 if taken <= 6 else 3 if taken <= 12 else 1
             sigma = min(sigma, most)
 
@@ -254,7 +261,7 @@ class MulticlassDual:
         face_of(center, C, box, before)
         if (before == FREE).sum() > len(eta) * space.n_weights:
             base, base_at, before = eta, hat, state.copy()
-        least, idle = np.inf, 0
+        least, idle, noise = np.inf, 0, self._noise(space, center)
         for step in range(1, MOST_STEPS + 1):
             free = before == FREE
             weighted = free.sum() > len(eta) * space.n_weights
@@ -268,7 +275,7 @@ class MulticlassDual:
                 return None, step
             rest = at.minus(hat)
             left, limit = space.inner(rest, rest), LEVEL_GRADIENT**2 * space.inner(at, at)
-            idle = idle + 1 if left > least / 4 and left <= limit else 0
+            idle = idle + 1 if left > least / 4 and left <= max(limit, noise) else 0
             least = min(least, left)
             length = self._search(space, at, to, rest, eta, center, sigma)
             if length > 0:
@@ -281,6 +288,14 @@ class MulticlassDual:
             base, base_at = eta, hat
             before[:] = state
         return None, MOST_STEPS
+
+    def _noise(self, space: "_Gram | _Rows", eta: FloatArray) -> float:
+        """A squared norm of the weights up to this may be rounding errors of zero.
+
+        It counts where the optimum is W = 0, as with Crammer and Singer's loss and classes that
+        overlap: the coefficients are large then, and cancel.
+        """
+        return NOISE**2 * float(np.vdot(eta, eta)) * eta.shape[1] * space.size
 
     def _cut(self, exact: FloatArray, eta: FloatArray) -> FloatArray:
         """The optimum on the face, put right for rounding; `eta` where it is out of bounds."""

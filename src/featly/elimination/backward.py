@@ -59,6 +59,11 @@ class Elimination:
         gains = np.maximum(self.criterion, 0.0)
         return np.divide(gains, totals, out=np.zeros(len(totals)), where=totals > 0)
 
+    @property
+    def keys(self) -> tuple[np.ndarray, np.ndarray]:
+        """What is equal for columns that tie: round and criterion; no round where that is 0."""
+        return np.where(self.criterion == 0, -1, self.round), self.criterion
+
 
 def check_schedule(step: Step, fine_below: int | None) -> None:
     """Refuse a schedule that cannot be followed."""

@@ -234,7 +234,7 @@ class MKLRFE(Ranker):
                 "interrupted": found.interrupted,
             },
             caution=caution,
-            keys=(found.round, found.criterion),
+            keys=found.keys,
         )
         if found.interrupted:
             raise interrupted(ranking)

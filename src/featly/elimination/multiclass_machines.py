@@ -158,7 +158,8 @@ class JointMachine(ManyMachine):
 
     def _solve(self) -> tuple[list[np.ndarray], float]:
         if self._gram is not None:
-            self.dual.solve(self._gram + 1.0)  # the bias is the weight of a column of ones
+            # the bias is the weight of a column of ones
+            self.dual.solve(self._gram + 1.0, self.source.n_atoms + 1)
         else:
             assert self._factor is not None
             rows = np.empty((self.source.n_rows, len(self._factor) + 1))

@@ -9,7 +9,6 @@ Zhou, X. and Tuck, D. P. (2007), MSVM-RFE: extensions of SVM-RFE for multiclass 
 DNA microarray data, *Bioinformatics* 23, 1106-1114.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from featly.base import Problem, Ranker, Ranking, interrupted
 from featly.core.sources import centers_and_variances, unit_scale
 from featly.elimination.backward import check_schedule, eliminate
 from featly.elimination.multiclass_machines import JointMachine, ManyMachine, PairsMachine
-from featly.errors import ConvergenceWarning, ParameterError
+from featly.errors import ParameterError
 from featly.problem import row_prices
 from featly.progress import progress_bar
 from featly.schema import Schema
@@ -232,20 +231,21 @@ class MulticlassSVMRFE(Ranker):
         gaps = np.array(machine.gaps)
         alone = len(found.round) and np.bincount(found.round)[-1] == 1
         told = gaps[: len(gaps) - 1] if alone else gaps  # the last column is compared with none
+        caution = None
         if told.max(initial=0.0) > 1e-6:
             remedy = "try a smaller C" if self.standardize else "try standardize=True"
             remedy += " or a smaller prior" if favoured else ""
-            warnings.warn(
+            caution = (
                 f"the SVM of round {int(told.argmax())} was solved to a relative gap of "
-                f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}",
-                ConvergenceWarning,
-                stacklevel=4,  # the caller of fit
+                f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}"
             )
         ranking = Ranking(
             order=found.order,
             scores=found.round + found.share,
             extra={"round": found.round, "criterion": found.criterion},
             attributes={"duality_gap": gaps, "interrupted": found.interrupted},
+            caution=caution,
+            keys=found.keys,
         )
         if found.interrupted:
             raise interrupted(ranking)

@@ -297,7 +297,7 @@ class SVMRFE(Ranker):
             extra={"round": found.round, "criterion": found.criterion},
             attributes={"duality_gap": gaps, "interrupted": found.interrupted},
             caution=caution,
-            keys=(found.round, found.criterion),
+            keys=found.keys,
         )
         if found.interrupted:
             raise interrupted(ranking)

@@ -10,7 +10,7 @@ list combination, *Expert Systems with Applications* 88, 205-216.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from featly.base import Problem, Ranker, Ranking
 from featly.combine.decomposition import check_decomposition, rank_by_classes
@@ -59,8 +59,8 @@ class PairwiseRanker(Ranker):
         How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
         "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
-        What is known about the columns. The ranker gets it; columns to `keep` come first in every
-        list and in the outcome.
+        What is known about the columns. The ranker gets it. Columns to `keep` come first in every
+        list and in the outcome; the rule sees the positions of the others among themselves.
     n_jobs : int or None, default=None
         Threads; None means all cores. Problems are done side by side. The result does not depend
         on it.
@@ -77,7 +77,8 @@ class PairwiseRanker(Ranker):
     positions_ : float array of shape (n_features, n_problems)
         The same positions side by side, in the order of `problems_`.
     n_first_ : int
-        k: how many places of a list k-first looks at, and ``table()`` counts as first.
+        k: how many places of a list k-first looks at, and ``table()`` counts as first; after
+        those to `keep`.
     n_ties_ : int
         Columns that share their score with another one; their order is that of the tie rule.
     interrupted_ : bool
@@ -101,11 +102,16 @@ class PairwiseRanker(Ranker):
     there is one list, and the ranking is that of the ranker.
 
     Columns that tie in a list share their place: were they counted in the order of the table, the
-    left one would be ahead in every list.
+    left one would be ahead in every list. An elimination tells where its round ends within
+    columns of equal weight by dropping those on the right; only columns of no weight at all tie
+    across rounds.
 
     c classes are c (c - 1) / 2 pairs, but of 2 / c of the rows each: where a ranking costs n p, as
     much as c - 1 rankings of the whole table. The table is read once; a pair takes a copy of its
-    own rows, and positions take 8 p bytes a list.
+    own rows, and positions take 8 p bytes a list, some five times that while they are combined.
+
+    The p-values of "robust-rank" and "stuart" are not kept: pairs of classes share rows, so their
+    lists are not independent.
 
     On the paper's artificial problems, see :doc:`/guide/multiclass`.
 
@@ -161,19 +167,19 @@ class PairwiseRanker(Ranker):
     # ---- what it takes depends on the ranker ------------------------------------------------
     @property
     def _kinds(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._inner()._kinds
+        return self._shown()._kinds
 
     @property
     def _uses(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._inner()._uses
+        return self._shown()._uses
 
     @property
     def _missing(self) -> bool:  # type: ignore[override]
-        return self._inner()._missing
+        return self._shown()._missing
 
     @property
     def _sparse(self) -> bool:  # type: ignore[override]
-        return self._inner()._sparse
+        return self._shown()._sparse
 
     def _units_matter(self) -> bool:
         return self._inner()._units_matter()
@@ -186,8 +192,37 @@ class PairwiseRanker(Ranker):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self._inner().__sklearn_tags__().non_deterministic
+        ranker = self._shown()
+        if isinstance(ranker, Ranker):
+            tags.non_deterministic = ranker.__sklearn_tags__().non_deterministic
         return tags
+
+    def _shown(self) -> Any:
+        """The ranker, or what rankers are where it is none: a notebook shows this object anyway."""
+        try:
+            return self._inner()
+        except ParameterError:
+            return Ranker
+
+    def _told_name(self) -> str:
+        return f"PairwiseRanker({type(self._inner()).__name__}())"
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters; ``ranker__C`` is that of the ranker, which may be given by name.
+
+        Parameters
+        ----------
+        **parameters
+
+        Returns
+        -------
+        self
+        """
+        ranker = parameters.get("ranker", self.ranker)
+        inner = any(name.startswith("ranker__") for name in parameters)
+        if inner and isinstance(ranker, str) and ranker in METHODS:
+            parameters["ranker"] = method_class(ranker)()
+        return super().set_params(**parameters)
 
     def _inner(self) -> Ranker:
         """The ranker, or ParameterError."""

@@ -107,6 +107,8 @@ def greedy_ranking(
         scores=scores,
         extra={"criterion": found.criterion, "relevance": relevance, "step": found.step},
         attributes={"interrupted": found.interrupted},
+        # equal in both, one after the other: nothing chosen between them told them apart
+        keys=(found.criterion, relevance),
     )
     if found.interrupted:
         raise interrupted(ranking)

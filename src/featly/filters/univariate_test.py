@@ -191,6 +191,7 @@ class UnivariateTest(Ranker):
                 "test": found.test,
             },
             attributes={"tie_break": found.tie_break, "interrupted": found.interrupted},
+            keys=(found.score, found.tie_break),
         )
         if found.interrupted:
             raise interrupted(ranking)

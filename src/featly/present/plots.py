@@ -18,6 +18,7 @@ LONGEST_NAME = 30
 LONGEST_CLASS = 18
 ROW_HEIGHT = 0.21  # of a new figure; inches, as all lengths here
 COLUMN_WIDTHS = ((15, 0.34), (40, 0.24), (10**9, 0.155))  # up to so many problems
+WIDEST = 40.0  # of all columns together
 LETTER = 0.0085  # the width of one, for each point of its size
 ROOM_FOR_NUMBERS = 0.185  # what "10" needs in small print
 POINTS = 72.0  # in an inch
@@ -113,6 +114,11 @@ def _lists(ranker: Any) -> tuple[FloatArray, list[str], npt.NDArray[np.int64]]:
         check_is_fitted(ranker)
     if not all(hasattr(ranker, name) for name in ("positions_", "problems_", "order_")):
         kind = type(ranker).__name__
+        if getattr(ranker, "multiclass", None) is not None:
+            raise ParameterError(
+                f"{kind} was fitted to two classes, so it has no lists of pairs to draw: "
+                f"PairwiseRanker({kind}()) keeps a list of these, too"
+            )
         own = f"{kind}(multiclass='ovo') or " if hasattr(ranker, "multiclass") else ""
         raise ParameterError(
             f"{kind} has no lists of pairs of classes to draw: fit {own}PairwiseRanker({kind}())"
@@ -139,9 +145,13 @@ def _names_of(ranker: Any, names: Sequence[str] | None, n_features: int) -> Sequ
 def _first_classes(ranker: Any, problems: list[str]) -> list[str]:
     """The class that comes first in every problem."""
     keys = list(getattr(ranker, "rankings_", ()))
-    if len(keys) == len(problems):
-        return [str(key[0] if isinstance(key, tuple) else key) for key in keys]
-    return [problem.partition(" vs ")[0] for problem in problems]
+    if len(keys) != len(problems):
+        return [problem.partition(" vs ")[0] for problem in problems]
+    firsts = [key[0] if isinstance(key, tuple) else key for key in keys]
+    return [
+        repr(first) if problem.startswith(f"{first!r} vs ") else str(first)
+        for first, problem in zip(firsts, problems, strict=True)
+    ]
 
 
 def _shortened_problems(problems: list[str], firsts: list[str]) -> list[str]:
@@ -187,7 +197,8 @@ def _new_axes(rows: list[str], columns: list[str]) -> Any:
 
 
 def _column_width(n_problems: int) -> float:
-    return next(width for most, width in COLUMN_WIDTHS if n_problems <= most)
+    width = next(width for most, width in COLUMN_WIDTHS if n_problems <= most)
+    return min(width, WIDEST / n_problems)
 
 
 def _cell(ax: Any, shape: tuple[int, ...]) -> tuple[float, float]:
@@ -206,6 +217,8 @@ def _label(ax: Any, rows: list[str], columns: list[str], height: float, width: f
     ax.set_yticks(range(len(rows)), rows, fontsize=_print_size(height))
     turned = {"rotation": 90, "ha": "center", "va": "top"}
     ax.set_xticks(range(len(columns)), columns, fontsize=_print_size(width), **turned)
+    for text in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        text.set_parse_math(False)  # a dollar in a name is a dollar
     ax.tick_params(length=0, pad=3)
     ax.spines[:].set_visible(False)
 
