@@ -109,6 +109,7 @@ def test_table_8_of_the_paper_adds_up_to_its_pairs_except_once():
         ((np.zeros((2, 0)),), r"shape \(2, 0\)"),
         (([["a"]],), "not all numbers"),
         (([[0.1, 0.2]], ["iris"]), "1 entries, but errors have 2 runs"),
+        (([[0.1, 0.2]], [["iris"], ["wine"]]), "one name a run"),
     ],
 )
 def test_mistakes(arguments, words):

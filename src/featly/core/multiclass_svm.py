@@ -212,6 +212,7 @@ class MulticlassDual:
         self.gap, self.n_steps = np.inf, 0
         largest = max(1 / space.size, float(C.mean()))  # what a variable may reach
         sigma, most, stale = START / space.size, MOST_SIGMA * largest, 0
+        fastest = np.inf
         last: _Point | None = None
         state = np.empty(center.shape, np.int8)
         for _ in range(MOST_CENTERS):
@@ -235,16 +236,14 @@ class MulticlassDual:
             self.n_steps += taken
             if found is None:  # sigma is too large for Newton's method
                 center = self.eta.copy()
-                sigma /= 10
-                most = min(most, 3 * sigma)
-                last = None
+                sigma, fastest, last = sigma / 10, 3.0, None
                 continue
             center = found
             face_of(center, C, box, state)
             if (state == FREE).sum() > (len(center) - 1) * space.rank:
                 most = min(most, MOST_SIGMA_CROWDED * largest)
-            sigma *= 100 if taken <= 2 else 10 if taken <= 6 else 3 if taken <= 12 else 1
-            sigma = min(sigma, most)
+            pace = 100 if taken <= 2 else 10 if taken <= 6 else 3 if taken <= 12 else 1
+            sigma = min(sigma * min(pace, fastest), most)
 
     def _inner(
         self, space: "_Gram | _Rows", at: _Point, center: FloatArray, sigma: float

@@ -19,6 +19,7 @@ from featly.errors import DataError, ParameterError
 from featly.measures.paired import read_scores
 from featly.measures.resampled import as_numbers
 from featly.measures.unpaired import KruskalTukey, as_samples, kruskal_tukey
+from featly.measures.winning import methods_beaten, win_proportions
 
 __all__ = [
     "Simplest",
@@ -100,6 +101,11 @@ def wins(
     -------
     Wins
 
+    See Also
+    --------
+    featly.measures.winning.win_proportions : For runs that some methods lack, and for datasets
+        that are to count alike.
+
     References
     ----------
     Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass feature selection via
@@ -114,12 +120,10 @@ def wins(
     ([2, 0, 1], [0.0, 1.0, 0.67])
     """
     table, labels, n_dropped = read_scores(scores, names, least=1)
-    if not greater_is_better:
-        table = -table
-    counts = np.array([(table[:, [i]] > table).sum(axis=0) for i in range(len(labels))])
+    errors = -table.T if greater_is_better else table.T
     return Wins(
-        proportion=counts / len(table),
-        score=(counts > counts.T).sum(axis=1),
+        proportion=win_proportions(errors),
+        score=methods_beaten(errors),
         names=labels,
         n_runs=len(table),
         n_dropped=n_dropped,

@@ -168,5 +168,7 @@ def _read(errors: npt.ArrayLike, groups: object) -> tuple[Floats, list[Integers]
         )
     runs: dict[Hashable, list[int]] = {}
     for run, label in enumerate(labels):
+        if not isinstance(label, Hashable):
+            raise DataError(f"groups hold {label!r}: give one name a run")
         runs.setdefault(label, []).append(run)
     return table, [np.array(found) for found in runs.values()]
