@@ -1,9 +1,11 @@
 """Figures of the documentation, drawn from committed results: no study is run for them."""
 
+import doctest
 import json
 import re
 from pathlib import Path
 
+from multiclass_figures import draw_multiclass
 from prior_figures import draw_prior
 
 COLOURS = {
@@ -39,7 +41,8 @@ def draw_all(root, folder):
     rows = Path(root) / "benchmarks" / "clinical_rows.json"
     if rows.exists():
         found["rows"] = _save(_growth(json.loads(rows.read_text("utf-8"))), folder, "clinical-rows")
-    return found | draw_prior(root, folder, _save)
+    found["pairs"] = _save(_pairs(root), folder, "pairs")
+    return found | draw_prior(root, folder, _save) | draw_multiclass(root, folder, _save)
 
 
 def _save(figure, folder, name):
@@ -49,6 +52,20 @@ def _save(figure, folder, name):
 
     plt.close(figure)
     return file.name
+
+
+def _pairs(root):
+    """The picture in the guide to many classes, by the lines that the guide shows."""
+    page = (Path(root) / "docs" / "guide" / "multiclass.md").read_text("utf-8")
+    names = {}
+    for language, code in re.findall(r"```(python|pycon)\n(.*?)```", page, flags=re.DOTALL):
+        if language == "pycon":
+            parsed = doctest.DocTestParser().get_examples(code)
+            code = "".join(example.source for example in parsed)
+        exec(compile(code, "multiclass.md", "exec"), names)
+        if language == "python":
+            return names["axes"].figure
+    raise ValueError("docs/guide/multiclass.md draws nothing")
 
 
 def _curves(name, curves, small):

@@ -123,6 +123,10 @@ class MulticlassSVMRFE(Ranker):
     step solve for all variables of a row at once. The pairs have the unpenalised bias of
     :class:`SVMRFE`, and two classes rank as there.
 
+    With three classes or more that overlap, Crammer and Singer's optimum may be W = 0: to move
+    away from it helps some rows and hurts more. The columns that are left then tie at 0 and go by
+    their position. Weston and Watkins' machine and the pairs have weights there.
+
     For n rows, p columns and k classes, the Gram matrix costs :math:`n^2 p` operations and taking
     columns out of it as much again; a round costs :math:`k n p` for the weights and some 20 to
     100 Newton steps of :math:`d^3 / 3`, where d counts the dual variables between their bounds:

@@ -1,0 +1,94 @@
+"""What a split needs once, whoever asks for it: made by one process, read by the others.
+
+The processes of a study work on the methods of one split side by side, and all of them need the
+lists of that split. The first to come makes them, with all cores, while the others wait; a
+database that only one process at a time may open is lock and store in one, and lets go when its
+owner is killed. It belongs to one run: nothing is left for the next, whose code may differ.
+"""
+
+import atexit
+import hashlib
+import os
+import pickle
+import sqlite3
+import tempfile
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+VARIABLE = "FEATLY_STUDY_SHARED"  # names the file; processes that are started later inherit it
+LONGEST = 3600.0  # seconds to wait for another process
+KEPT = 24  # things in the file
+REMEMBERED = 8  # things that a process keeps for itself
+DIGESTED = 32  # columns, spread over the table, that tell one set of rows from another
+
+
+def digest(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> str:
+    """Of the rows that a method was given."""
+    some = X[:, :: max(1, X.shape[1] // DIGESTED)]
+    found = hashlib.blake2b(repr((X.shape, y.tolist())).encode(), digest_size=16)
+    found.update(np.ascontiguousarray(some).tobytes())
+    return found.hexdigest()
+
+
+class Memory(OrderedDict[Any, Any]):
+    """The last few things."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def keep(self, key: Any, value: Any) -> Any:
+        """Remember, and forget the oldest."""
+        self[key] = value
+        while len(self) > self.most:
+            self.popitem(last=False)
+        return value
+
+
+memory = Memory(REMEMBERED)
+
+
+def shared(key: str, make: Callable[[], Any]) -> Any:
+    """What `make` returns, made once for all processes of this run."""
+    if key in memory:
+        return memory[key]
+    with closing(sqlite3.connect(_file(), timeout=LONGEST, isolation_level=None)) as base:
+        base.execute("BEGIN EXCLUSIVE")
+        base.execute("CREATE TABLE IF NOT EXISTS made (key TEXT PRIMARY KEY, value BLOB)")
+        found = base.execute("SELECT value FROM made WHERE key = ?", (key,)).fetchone()
+        if found is None:
+            value = make()
+            base.execute("INSERT INTO made VALUES (?, ?)", (key, pickle.dumps(value)))
+            base.execute(
+                "DELETE FROM made WHERE rowid NOT IN "
+                "(SELECT rowid FROM made ORDER BY rowid DESC LIMIT ?)",
+                (KEPT,),
+            )
+        else:
+            value = pickle.loads(found[0])
+        base.execute("COMMIT")
+    return memory.keep(key, value)
+
+
+def _file() -> str:
+    return os.environ[VARIABLE]
+
+
+def _begin() -> None:
+    """Name the file of this run, unless the process that started this one has."""
+    if VARIABLE in os.environ:
+        return
+    name = f"featly-study-{os.getpid()}-{time.time_ns()}.sqlite"
+    path = Path(tempfile.gettempdir()) / name
+    os.environ[VARIABLE] = str(path)
+    atexit.register(path.unlink, missing_ok=True)
+
+
+_begin()
