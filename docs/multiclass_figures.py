@@ -136,7 +136,7 @@ def _panels(title, panels, columns=2, made=True, same=False):
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes[:, 0]:
         axis.set_ylabel("error")
-    for axis in axes[-1]:
+    for axis in axes.flat[max(0, len(panels) - columns) : len(panels)]:  # lowest in their column
         axis.set_xlabel("columns")
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.tight_layout()
@@ -192,7 +192,7 @@ def _time(results, note):
 
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.2))
     panels = (
-        ("columns", "seconds", "columns (1,000 training rows)"),
+        ("columns", "seconds", "columns (500 training rows)"),
         ("columns", "combining", "columns: to combine the 28 lists alone"),
         ("rows", "seconds", "training rows (540 columns)"),
     )

@@ -270,7 +270,7 @@ def test_claims_of_time():
     assert set(verdicts_of(timed(as_published=True), every).values()) == {"holds"}
     assert set(verdicts_of(timed(as_published=False), every).values()) == {"does not hold"}
     shown = multiclass_time.extras(timed(as_published=True))
-    assert shown["columns"]["seconds"]["Zhou OVO"][0] == pytest.approx(100 * 16)
+    assert shown["columns"]["seconds"]["Zhou OVO"][0] == pytest.approx(100 * 4)
     assert all(len(row) == len(t["head"]) for t in shown["tables"] for row in t["rows"])
 
 

@@ -315,8 +315,8 @@ def cut_off(eta, C, box):
 def face_matrix(K, place, rows, classes, others, ridge, low, high, H):
     """Rows ``low:high`` of the lower triangle of the Hessian on a face.
 
-    Variable u moves coefficient from class ``classes[u]`` to ``others[u]`` in row ``rows[u]``, which
-    is row ``place[rows[u]]`` of `K`.
+    Variable u moves coefficient from class ``classes[u]`` to ``others[u]`` in row ``rows[u]``,
+    which is row ``place[rows[u]]`` of `K`.
     """
     for u in range(low, high):
         i, m, r = rows[u], classes[u], others[u]

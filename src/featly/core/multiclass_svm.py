@@ -27,25 +27,20 @@ K.-C. (2018), A highly efficient semismooth Newton augmented Lagrangian method f
 problems, *SIAM Journal on Optimization* 28, 433-458.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
 
 from featly.core.multiclass_kernels import (
     AT_BOUND,
     FREE,
     certificate,
-    combine_rows,
     cut_off,
     face_matrix,
     face_of,
     nearest,
     slope_change,
-    sweep_gram,
-    sweep_weights,
 )
+from featly.core.multiclass_spaces import CHUNK, Gram, Point, Rows, solve_by_blocks
 from featly.core.parallel import run_blocks, split
 
 __all__ = ["MulticlassDual"]
@@ -68,84 +63,6 @@ LEVEL_GRADIENT = 1e-10  # a gradient of this share of the weights that ...
 MOST_IDLE = 2  # ... shrinks no more in so many steps is one of rounding errors
 FAIR_GAP = 1e-9  # as good as this it may be given up after ...
 MOST_STALE, LONG_STALE = 6, 25  # ... so many centers without half the gap; else after so many
-PANEL = 1024  # columns of a matrix that one task works on
-CHUNK = 256  # rows of a system that one task works on
-
-
-@dataclass
-class _Point:
-    """Weights, and the scores of all rows by them, (n_classes, n_rows).
-
-    `form` are the weights themselves, or coefficients of the rows that give them.
-    """
-
-    form: FloatArray
-    scores: FloatArray
-
-    def towards(self, other: "_Point", length: float) -> "_Point":
-        return _Point(
-            self.form + length * (other.form - self.form),
-            self.scores + length * (other.scores - self.scores),
-        )
-
-    def minus(self, other: "_Point") -> "_Point":
-        return _Point(self.form - other.form, self.scores - other.scores)
-
-
-class _Gram:
-    """The rows by their products with one another."""
-
-    n_weights = np.inf
-
-    def __init__(self, K: FloatArray, rank: int, n_jobs: int | None) -> None:
-        self.K, self.rank, self.n_jobs = K, rank, n_jobs
-        self.size = float(np.trace(K)) / len(K)
-
-    def point(self, coef: FloatArray) -> _Point:
-        return _Point(coef, _combined(coef, self.K, self.n_jobs))
-
-    def inner(self, a: _Point, b: _Point) -> float:
-        return float(np.vdot(a.form, b.scores))
-
-    def sweep(
-        self, y: IntArray, C: FloatArray, box: bool, eta: FloatArray, at: _Point, count: int
-    ) -> None:
-        for _ in range(count):
-            sweep_gram(self.K, y, C, box, eta, at.scores)
-
-    def block(self, rows: IntArray) -> tuple[FloatArray, IntArray]:
-        """Products of some rows, and where each row lies in them."""
-        return self.K, np.arange(len(self.K))
-
-
-class _Rows:
-    """The rows themselves: few columns, and nothing n x n."""
-
-    def __init__(self, X: FloatArray, n_jobs: int | None) -> None:
-        self.X, self.n_jobs = X, n_jobs
-        self.n_weights = self.rank = X.shape[1]
-        self.size = float(np.vdot(X, X)) / len(X)
-
-    def point(self, coef: FloatArray) -> _Point:
-        return self.weights(_combined(coef, self.X, self.n_jobs))
-
-    def weights(self, W: FloatArray) -> _Point:
-        return _Point(W, W @ self.X.T)
-
-    def inner(self, a: _Point, b: _Point) -> float:
-        return float(np.vdot(a.form, b.form))
-
-    def sweep(
-        self, y: IntArray, C: FloatArray, box: bool, eta: FloatArray, at: _Point, count: int
-    ) -> None:
-        for _ in range(count):
-            sweep_weights(self.X, y, C, box, eta, at.form)
-
-    def block(self, rows: IntArray) -> tuple[FloatArray, IntArray]:
-        place = np.zeros(len(self.X), np.int64)
-        place[rows] = np.arange(len(rows))
-        part = self.X[rows]
-        return part @ part.T, place
 
 
 class MulticlassDual:
@@ -192,18 +109,18 @@ class MulticlassDual:
 
         Its diagonal must be positive.
         """
-        self._solve(_Gram(K, rank, self.n_jobs))
+        self._solve(Gram(K, rank, self.n_jobs))
 
     def solve_rows(self, X: FloatArray) -> None:
         """The same for K = XX', X of shape (n, p) and C-contiguous; nothing is n x n."""
-        self._solve(_Rows(X, self.n_jobs))
+        self._solve(Rows(X, self.n_jobs))
 
     def _coef(self, eta: FloatArray) -> FloatArray:
         coef = -eta
         coef[self.y, self._rows] += eta.sum(axis=0)
         return coef
 
-    def _solve(self, space: "_Gram | _Rows") -> None:
+    def _solve(self, space: Gram | Rows) -> None:
         y, C, box = self.y, self.C, self.box
         at = space.point(self.coef)
         space.sweep(y, C, box, self.eta, at, FIRST_SWEEPS if self._cold else SWEEPS)
@@ -213,7 +130,7 @@ class MulticlassDual:
         largest = max(1 / space.size, float(C.mean()))  # what a variable may reach
         sigma, most, stale = START / space.size, MOST_SIGMA * largest, 0
         fastest = np.inf
-        last: _Point | None = None
+        last: Point | None = None
         state = np.empty(center.shape, np.int8)
         for _ in range(MOST_CENTERS):
             at = space.point(self._coef(center))
@@ -246,7 +163,7 @@ class MulticlassDual:
             sigma = min(sigma * min(pace, fastest), most)
 
     def _inner(
-        self, space: "_Gram | _Rows", at: _Point, center: FloatArray, sigma: float
+        self, space: Gram | Rows, at: Point, center: FloatArray, sigma: float
     ) -> tuple[FloatArray | None, int]:
         """The proximal point of `center`, and how many Newton steps it took.
 
@@ -265,7 +182,7 @@ class MulticlassDual:
             free = before == FREE
             weighted = free.sum() > len(eta) * space.n_weights
             if weighted:
-                assert isinstance(space, _Rows)
+                assert isinstance(space, Rows)
                 to, exact = self._step_weights(space, at, base_at, base, free, before, sigma)
             else:
                 exact = self._step_face(space, base_at, base, center, free, before, sigma)
@@ -288,7 +205,7 @@ class MulticlassDual:
             before[:] = state
         return None, MOST_STEPS
 
-    def _noise(self, space: "_Gram | _Rows", eta: FloatArray) -> float:
+    def _noise(self, space: Gram | Rows, eta: FloatArray) -> float:
         """A squared norm of the weights up to this may be rounding errors of zero.
 
         It counts where the optimum is W = 0, as with Crammer and Singer's loss and classes that
@@ -304,10 +221,10 @@ class MulticlassDual:
 
     def _search(
         self,
-        space: "_Gram | _Rows",
-        at: _Point,
-        to: _Point,
-        rest: _Point,
+        space: Gram | Rows,
+        at: Point,
+        to: Point,
+        rest: Point,
         eta: FloatArray,
         center: FloatArray,
         sigma: float,
@@ -347,8 +264,8 @@ class MulticlassDual:
     # ---- the two forms of a Newton step -----------------------------------------------------
     def _step_face(
         self,
-        space: "_Gram | _Rows",
-        hat: _Point,
+        space: Gram | Rows,
+        hat: Point,
         eta: FloatArray,
         center: FloatArray,
         free: npt.NDArray[np.bool_],
@@ -368,7 +285,7 @@ class MulticlassDual:
         run_blocks(fill, split(size, CHUNK), self.n_jobs)
         gradient = hat.scores + self._coef(eta - center) / sigma + 1
         gradient[self.y, self._rows] -= 1
-        step = _solved(H, gradient[classes, rows] - gradient[others, rows], self.n_jobs)
+        step = solve_by_blocks(H, gradient[classes, rows] - gradient[others, rows], self.n_jobs)
         if step is None:
             return None
         moved = eta.copy()
@@ -379,14 +296,14 @@ class MulticlassDual:
 
     def _step_weights(
         self,
-        space: _Rows,
-        at: _Point,
-        hat: _Point,
+        space: Rows,
+        at: Point,
+        hat: Point,
         eta: FloatArray,
         free: npt.NDArray[np.bool_],
         state: npt.NDArray[np.int8],
         sigma: float,
-    ) -> tuple[_Point | None, FloatArray | None]:
+    ) -> tuple[Point | None, FloatArray | None]:
         """The same step as a system in the weights of all classes, and the variables there."""
         k, p = at.form.shape
         active = np.flatnonzero(free.any(axis=0))
@@ -405,7 +322,7 @@ class MulticlassDual:
 
         run_blocks(fill, [(m, other) for m in range(k) for other in range(m + 1)], self.n_jobs)
         H[np.diag_indices(k * p)] += 1
-        step = _solved(H, (hat.form - at.form).ravel(), self.n_jobs)
+        step = solve_by_blocks(H, (hat.form - at.form).ravel(), self.n_jobs)
         if step is None:
             return None, None
         to = space.weights(at.form + step.reshape(k, p))
@@ -422,43 +339,3 @@ class MulticlassDual:
             return self.y
         bound = state == AT_BOUND
         return np.where(bound.any(axis=0), bound.argmax(axis=0), self.y)
-
-
-def _combined(coef: FloatArray, rows: FloatArray, n_jobs: int | None) -> FloatArray:
-    """``coef @ rows``, quick where most coefficients are zero."""
-    out = np.zeros((len(coef), rows.shape[1]))
-    parts = split(rows.shape[1], PANEL)
-    run_blocks(lambda part: combine_rows(coef, rows, *part, out), parts, n_jobs)
-    return out
-
-
-def _solved(H: FloatArray, right: FloatArray, n_jobs: int | None) -> FloatArray | None:
-    """The solution of a positive definite system given by its lower triangle, overwritten.
-
-    None where it is not positive definite by rounding errors. By blocks of columns: what is
-    below a block, and what is right of it, falls into rows that threads can share.
-    """
-    size = len(H)
-    if size == 0:
-        return right
-    for low in range(0, size, CHUNK):
-        high = min(low + CHUNK, size)
-        block, failed = linalg.lapack.dpotrf(H[low:high, low:high], lower=1)
-        if failed:
-            return None
-        H[low:high, low:high] = block
-
-        def below(part: tuple[int, int], block: FloatArray = block, low: int = low) -> None:
-            at, end = (low + len(block) + bound for bound in part)
-            panel = H[at:end, low : low + len(block)]
-            panel[:] = linalg.blas.dtrsm(1.0, block, panel, side=1, lower=1, trans_a=1)
-
-        def right_of(part: tuple[int, int], low: int = low, high: int = high) -> None:
-            at, end = high + part[0], high + part[1]
-            H[at:end, high:end] -= H[at:end, low:high] @ H[high:end, low:high].T
-
-        parts = split(size - high, CHUNK)
-        run_blocks(below, parts, n_jobs)
-        run_blocks(right_of, parts[::-1], n_jobs)  # the longest first
-    lower = H.T  # as LAPACK sees it, an upper triangle
-    return np.asarray(linalg.lapack.dpotrs(lower, right, lower=0)[0])

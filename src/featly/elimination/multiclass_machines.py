@@ -106,6 +106,7 @@ class ManyMachine(ABC):
                 gone = None
         self._changed(gone)
 
+    @abstractmethod
     def _changed(self, gone: np.ndarray | None) -> None:
         """The table has lost the atom `gone`, or more than one."""
 
@@ -167,6 +168,9 @@ class JointMachine(ManyMachine):
             rows[:, -1] = 1.0
             self.dual.solve_rows(rows)
         return list(self.dual.coef), self.dual.gap
+
+    def _changed(self, gone: np.ndarray | None) -> None:
+        """The dual keeps nothing but its solution, which is feasible for any table."""
 
 
 class PairsMachine(ManyMachine):
