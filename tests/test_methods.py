@@ -18,6 +18,8 @@ VARIANTS = [
     featly.SVMRFE(standardize=False, step=0.1, fine_below=20),
     featly.PairwiseRanker("mkl-rfe", combine="schulze", decomposition="ova"),
     featly.SVMRFE(multiclass="ovo"),
+    featly.MulticlassSVMRFE(formulation="weston-watkins", importance="abs"),
+    featly.MulticlassSVMRFE(formulation="ovo", step=1),
     featly.AROM(norm=1, C=1000.0),
 ]
 # a linear program on tied columns has many solutions, of which other rows may give another
