@@ -48,7 +48,7 @@ __all__ = ["MulticlassDual"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-FIRST_SWEEPS, SWEEPS = 30, 3  # from nothing, and from the last solution
+FIRST_SWEEPS, SWEEPS = 100, 20  # from nothing, and from the last solution
 START = 10.0  # the first sigma times the mean of the diagonal
 MOST_SIGMA = 1e8  # above, sigma times the rounding errors of the scores hides small variables
 MOST_SIGMA_CROWDED = 1e5  # where more are free than the weights can tell apart
