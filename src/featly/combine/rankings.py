@@ -175,9 +175,10 @@ def combine_rankings(
     list, 1 - pos / L; means, SDs, percentiles are over the lists that hold the feature; a k above
     the length of a list is that length, a fraction is of each list's length; "reciprocal-rank" is
     M times the mean, "borda" p times the mean of r; "robust-rank" has the number of the feature's
-    own lists in the place of M; two features are compared by the lists that hold both. There, unanimous lists need not be
-    followed: a feature may be left out of those that would have lifted it. "stuart" needs every
-    feature in equally many lists then, as values of Q compare for the same M only.
+    own lists in the place of M; two features are compared by the lists that hold both. There,
+    unanimous lists need not be followed: a feature may be left out of those that would have lifted
+    it. "stuart" needs every feature in equally many lists then, as values of Q compare for the same
+    M only.
 
     Whole numbers are compared, not rounded ones, wherever a rule is made of sums of positions, so
     the order of the lists never matters. Speed: all but "condorcet" and "schulze" are linear in
