@@ -132,9 +132,9 @@ class MulticlassSVMRFE(Ranker):
     100 Newton steps of :math:`d^3 / 3`, where d counts the dual variables between their bounds:
     about one or two for each row near a margin, and no more than there are weights,
     :math:`(k - 1)(p + 1)`. With more rows than weights nothing of size :math:`n^2` is made. Pairs
-    cost what :class:`SVMRFE` costs on their rows. liblinear's coordinate descent is quicker to a
-    rough solution, but at its usual tolerance of 1e-4 the order of the columns is in large part
-    noise.
+    cost what :class:`SVMRFE` costs on their rows. The order is that of a loop around liblinear's
+    Crammer-Singer machine at a tolerance of 1e-8; at the usual 1e-4 one position in fourteen is
+    another (200 rows, 5,000 columns, six classes).
 
     References
     ----------
