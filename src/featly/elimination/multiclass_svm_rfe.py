@@ -81,7 +81,7 @@ class MulticlassSVMRFE(Ranker):
     C : float, default=1.0
         Price of a margin violation.
     class_weight : dict, "balanced" or None, default=None
-        Factors on C by class; "balanced" is :math:`n / (k\, n_c)` for k classes.
+        Factors on C by class; "balanced" is :math:`n / (k n_c)` for k classes.
     standardize : bool, default=True
         Give every column mean 0 and total variance 1 first. Without it, columns are centred only
         and the ranking depends on their units.
