@@ -137,3 +137,18 @@ def test_missing_codes_are_in_no_level():
     source = DenseSource(None, codes, np.array([CATEGORICAL]), np.array([2]))
     assert source.level_counts().tolist() == [1, 1]
     assert source.load(np.array([0])).tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
+
+
+def test_rows_lose_the_levels_that_no_row_has():
+    codes = np.array([[1, 2, 3, 2, 0], [1, 1, 1, 1, 1]], np.uint8)
+    kinds = np.array([CATEGORICAL, CONTINUOUS, CATEGORICAL])
+    values = np.arange(5.0)[:, None]
+    source = DenseSource(values, codes, kinds, np.array([3, 1]))
+    part = source.of_rows(np.array([0, 2, 4]), 1)
+    assert part.n_rows == 3
+    assert part.n_jobs == 1
+    np.testing.assert_array_equal(part.atoms, [0, 2, 3, 4])
+    np.testing.assert_array_equal(part.codes, [[1, 2, 0], [1, 1, 1]])
+    np.testing.assert_array_equal(part.load(np.array([1])), [[0.0, 2.0, 4.0]])
+    np.testing.assert_array_equal(part.view(np.array([2, 0])).atoms, [0, 1, 3])
+    np.testing.assert_array_equal(source.atoms, [0, 3, 4, 5])

@@ -12,8 +12,19 @@ import numpy as np
 
 from featly.core.ordering import worst
 from featly.errors import ParameterError
+from featly.outcomes import Ranking, interrupted
 
-__all__ = ["Elimination", "Machine", "check_schedule", "drops", "eliminate", "schedule"]
+__all__ = [
+    "Elimination",
+    "Machine",
+    "check_schedule",
+    "drops",
+    "eliminate",
+    "ranking_of",
+    "schedule",
+]
+
+POOR_GAP = 1e-6  # relative; above it, the order of columns of similar weight is not certain
 
 Step = int | float | Sequence[int] | Callable[[int], int]
 
@@ -63,6 +74,32 @@ class Elimination:
     def keys(self) -> tuple[np.ndarray, np.ndarray]:
         """What is equal for columns that tie: round and criterion; no round where that is 0."""
         return np.where(self.criterion == 0, -1, self.round), self.criterion
+
+
+def ranking_of(found: Elimination, gaps: np.ndarray, remedy: str) -> Ranking:
+    """What a support vector machine's elimination comes to, with a caution where it was not exact.
+
+    `gaps` are those of the rounds, `remedy` what may help where one is large.
+    """
+    alone = len(found.round) and np.bincount(found.round)[-1] == 1
+    told = gaps[: len(gaps) - 1] if alone else gaps  # the last column is compared with none
+    caution = None
+    if told.max(initial=0.0) > POOR_GAP:
+        caution = (
+            f"the SVM of round {int(told.argmax())} was solved to a relative gap of "
+            f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}"
+        )
+    ranking = Ranking(
+        order=found.order,
+        scores=found.round + found.share,
+        extra={"round": found.round, "criterion": found.criterion},
+        attributes={"duality_gap": gaps, "interrupted": found.interrupted},
+        caution=caution,
+        keys=found.keys,
+    )
+    if found.interrupted:
+        raise interrupted(ranking)
+    return ranking
 
 
 def check_schedule(step: Step, fine_below: int | None) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, interrupted
+from featly.base import Problem, Ranker, Ranking
 from featly.core.sources import centers_and_variances, unit_scale
-from featly.elimination.backward import check_schedule, eliminate
+from featly.elimination.backward import check_schedule, eliminate, ranking_of
 from featly.elimination.multiclass_machines import JointMachine, ManyMachine, PairsMachine
 from featly.errors import ParameterError
 from featly.problem import row_prices
@@ -232,28 +232,9 @@ class MulticlassSVMRFE(Ranker):
                 keep=problem.columns.keep,
                 progress=progress,
             )
-        gaps = np.array(machine.gaps)
-        alone = len(found.round) and np.bincount(found.round)[-1] == 1
-        told = gaps[: len(gaps) - 1] if alone else gaps  # the last column is compared with none
-        caution = None
-        if told.max(initial=0.0) > 1e-6:
-            remedy = "try a smaller C" if self.standardize else "try standardize=True"
-            remedy += " or a smaller prior" if favoured else ""
-            caution = (
-                f"the SVM of round {int(told.argmax())} was solved to a relative gap of "
-                f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}"
-            )
-        ranking = Ranking(
-            order=found.order,
-            scores=found.round + found.share,
-            extra={"round": found.round, "criterion": found.criterion},
-            attributes={"duality_gap": gaps, "interrupted": found.interrupted},
-            caution=caution,
-            keys=found.keys,
-        )
-        if found.interrupted:
-            raise interrupted(ranking)
-        return ranking
+        remedy = "try a smaller C" if self.standardize else "try standardize=True"
+        remedy += " or a smaller prior" if favoured else ""
+        return ranking_of(found, np.array(machine.gaps), remedy)
 
     def _machine(self, problem: Problem) -> tuple[ManyMachine, bool]:
         """The machine on all columns, and whether a prior favours some."""

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, interrupted
+from featly.base import Problem, Ranker, Ranking
 from featly.core.backward import MOST_CELLS, MOST_ROWS, eliminate_small
 from featly.core.clinical import ClinicalColumns
 from featly.core.sources import DenseSource, Source, centers_and_variances, unit_scale
-from featly.elimination.backward import Elimination, check_schedule, drops, eliminate
+from featly.elimination.backward import Elimination, check_schedule, drops, eliminate, ranking_of
 from featly.elimination.clinical_machine import ClinicalMachine
 from featly.elimination.gaussian_machine import GaussianMachine
 from featly.elimination.linear_machine import ROUNDING, LinearMachine
@@ -280,28 +280,9 @@ class SVMRFE(Ranker):
             found, gaps = self._eliminated(problem, self._clinical(problem, y, C, prior))
         else:
             found, gaps = self._ranked_by_atoms(problem, y, C, prior)
-        alone = len(found.round) and np.bincount(found.round)[-1] == 1
-        told = gaps[: len(gaps) - 1] if alone else gaps  # the last column is compared with none
-        caution = None
-        if told.max(initial=0.0) > 1e-6:
-            scaled = self.standardize or self.kernel == "clinical"
-            remedy = "try a smaller C" if scaled else "try standardize=True"
-            remedy += "" if prior is None else " or a smaller prior"
-            caution = (
-                f"the SVM of round {int(told.argmax())} was solved to a relative gap of "
-                f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}"
-            )
-        ranking = Ranking(
-            order=found.order,
-            scores=found.round + found.share,
-            extra={"round": found.round, "criterion": found.criterion},
-            attributes={"duality_gap": gaps, "interrupted": found.interrupted},
-            caution=caution,
-            keys=found.keys,
-        )
-        if found.interrupted:
-            raise interrupted(ranking)
-        return ranking
+        scaled = self.standardize or self.kernel == "clinical"
+        remedy = "try a smaller C" if scaled else "try standardize=True"
+        return ranking_of(found, gaps, remedy + ("" if prior is None else " or a smaller prior"))
 
     def _ranked_by_atoms(
         self, problem: Problem, y: np.ndarray, C: np.ndarray, prior: np.ndarray | None
