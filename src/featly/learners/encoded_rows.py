@@ -1,0 +1,202 @@
+"""Tables as encoded rows for linear learners: dense ones in blocks, sparse ones as they lie.
+
+What :class:`featly.learners.Encoder` says of the training rows holds for both. A dense table is
+encoded a block of rows at a time, so its encoding never exists as a whole unless it is asked for
+twice. A sparse one keeps its zeros: means are taken off in the algebra.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, validate_data
+
+from featly.core.least_squares import LARGEST_SYSTEM
+from featly.core.least_squares_tables import BlockTable, SparseTable, Table, block_rows
+from featly.errors import DataError, SchemaError
+from featly.frames import DefaultNames, is_frame, library_of, open_table
+from featly.kinds import CATEGORICAL, CONTINUOUS
+from featly.learners.encoding import Encoder
+from featly.rereading import LARGEST
+from featly.schema import Schema
+
+__all__ = ["EncodedRows"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class EncodedRows:
+    """Reads tables as encoded rows, always as the first one was.
+
+    Parameters
+    ----------
+    standardize : bool
+        Divide by standard deviations.
+    schema : Schema, dict or None
+        The kinds of the columns, where dtypes do not tell.
+    growing : bool, default=False
+        More training rows may come: a number that is constant so far is centred only, where it
+        else would be 0 for good.
+
+    Attributes
+    ----------
+    starts : int array of shape (n_features + 1,)
+        Column j of a table is ``starts[j]:starts[j + 1]`` of its encoding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.learners import Encoder
+    >>> rows = EncodedRows(True, None)
+    >>> table = rows.fit(np.array([[1.0, 7.0], [3.0, 7.0]]), Encoder())
+    >>> table.times(np.array([[0.5], [1.0], [1.0]])).ravel().tolist()
+    [-0.5, 1.5]
+    """
+
+    def __init__(
+        self, standardize: bool, schema: Schema | dict[str, Any] | None, *, growing: bool = False
+    ) -> None:
+        self.standardize, self.schema, self.growing = standardize, schema, growing
+
+    def fit(self, X: Any, owner: BaseEstimator) -> Table:
+        """Learn the encoding, and read the training rows.
+
+        Names and number of columns are noted on `owner`, whose ``fit`` this is.
+        """
+        self._encoder: Encoder | None = None
+        if scipy.sparse.issparse(X):
+            return self._fit_sparse(X, owner)
+        encoder = Encoder(standardize=self.standardize, schema=self.schema).fit(X)
+        if self.growing:
+            encoder.scale_ = np.where(encoder.scale_ == 0, 1.0, encoder.scale_)
+        self._encoder, self.starts = encoder, encoder.starts_
+        owner.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "feature_names_in_"):
+            owner.feature_names_in_ = encoder.feature_names_in_
+        elif hasattr(owner, "feature_names_in_"):
+            del owner.feature_names_in_
+        return self._blocks(X, owner)
+
+    def read(self, X: Any, owner: BaseEstimator) -> Table:
+        """Read other rows; what is wrong with them is a matter of `owner`."""
+        if self._encoder is None:
+            return self._encode_sparse(self._sparse(X, owner, reset=False))
+        if scipy.sparse.issparse(X):
+            X = X.tocsr()
+        return self._blocks(X, owner)
+
+    # ---- dense ------------------------------------------------------------------------------
+    def _blocks(self, X: Any, owner: BaseEstimator) -> BlockTable:
+        encoder, width = self._encoder, int(self.starts[-1])
+        assert encoder is not None
+        plain = not is_frame(X) and len(getattr(X, "shape", ())) != 2
+        # what NumPy makes of a list may not be what it makes of a part of it
+        if plain or X.shape[0] <= block_rows(width):
+            return BlockTable.of(encoder.transform_for(owner, X))
+
+        def rows(low: int, high: int) -> FloatArray:
+            try:
+                return encoder.transform_for(owner, _rows(X, low, high))
+            except DataError:
+                encoder.transform_for(owner, X)  # says in which row of the whole table
+                raise
+
+        n = X.shape[0]
+        table = BlockTable(rows, n, width)
+        asked_again = n <= width or min(n, width + 1) > LARGEST_SYSTEM
+        return table.held() if asked_again else table
+
+    # ---- sparse -----------------------------------------------------------------------------
+    def _fit_sparse(self, X: Any, owner: BaseEstimator) -> SparseTable:
+        matrix = self._sparse(X, owner, reset=True)
+        n, p = matrix.shape
+        self._refuse_kinds(p)
+        at, data = matrix.indices, matrix.data
+        gaps = np.isnan(data)
+        stored = np.bincount(at, minlength=p)
+        known = n - np.bincount(at[gaps], minlength=p)
+        lowest, highest = np.full(p, np.inf), np.full(p, -np.inf)
+        np.minimum.at(lowest, at[~gaps], data[~gaps])
+        np.maximum.at(highest, at[~gaps], data[~gaps])
+        zeros = n - stored
+        lowest = np.where(zeros > 0, np.minimum(lowest, 0.0), lowest)
+        highest = np.where(zeros > 0, np.maximum(highest, 0.0), highest)
+        filled = np.where(gaps, 0.0, data)
+        mean = np.bincount(at, filled, minlength=p) / np.maximum(known, 1)
+        constant = (highest <= lowest) | (known == 0)
+        center = np.where(constant & (known > 0), lowest, mean)
+        apart = np.where(gaps, 0.0, data - center[at])
+        squares = np.bincount(at, apart**2, minlength=p) + zeros * center**2
+        deviation = np.sqrt(squares / np.maximum(known, 1))
+        useful = ~constant & (deviation > 0)
+        unit = 1 / np.where(useful, deviation, 1.0) if self.standardize else np.ones(p)
+        self._scale = unit if self.growing else np.where(useful, unit, 0.0)
+        self._center, self.starts = center, np.arange(p + 1)
+        return self._encode_sparse(matrix)
+
+    def _encode_sparse(self, matrix: Any) -> SparseTable:
+        """Columns without zeros are centred as they are stored, the others in the algebra."""
+        at, (n, p) = matrix.indices, matrix.shape
+        full = np.bincount(at, minlength=p) == n
+        late = np.where(full, 0.0, self._center)
+        gaps = np.isnan(matrix.data)
+        data = np.where(gaps, self._center[at], matrix.data) - (self._center - late)[at]
+        made = scipy.sparse.csr_array((data * self._scale[at], at, matrix.indptr), shape=(n, p))
+        return SparseTable(made, late * self._scale)
+
+    def _sparse(self, X: Any, owner: BaseEstimator, *, reset: bool) -> Any:
+        if is_frame(X):
+            validate_data(owner, X, reset=reset, skip_check_array=True)
+            X = open_table(X).numbers(range(X.shape[1]))
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=np.float64,
+            ensure_all_finite=False,
+            estimator=owner,
+            input_name="X",
+        )
+        validate_data(owner, X, reset=reset, skip_check_array=True)
+        matrix = scipy.sparse.csr_array(X)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        huge = np.abs(matrix.data) > LARGEST  # a gap is not
+        if huge.any():
+            place = int(np.flatnonzero(huge)[0])
+            value, column = matrix.data[place], matrix.indices[place]
+            row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
+            what = (
+                "is infinite (inf)" if np.isinf(value) else f"is {value:.3g}: its square overflows"
+            )
+            raise DataError(
+                f"column 'x{column}' {what} in row {row}: correct the value, or make it missing"
+            )
+        return matrix
+
+    def _refuse_kinds(self, n_columns: int) -> None:
+        names = DefaultNames(n_columns)
+        columns = Schema.of(self.schema).resolve(names, np.full(n_columns, CONTINUOUS))
+        odd = columns.kinds == CATEGORICAL
+        odd[list(columns.levels)] = True
+        if odd.any():
+            raise SchemaError(
+                f"column {names[int(np.flatnonzero(odd)[0])]!r} of a sparse table cannot have "
+                "levels: pass the table dense, or leave the column continuous"
+            )
+
+
+def _rows(X: Any, low: int, high: int) -> Any:
+    """Some rows of a table, in its own form."""
+    library = library_of(X)
+    if library == "pandas":
+        return X.iloc[low:high]
+    if library == "pyarrow":
+        return X.slice(low, high - low)
+    if library == "other":
+        import narwhals as nw
+
+        return nw.from_native(X, eager_only=True)[low:high].to_native()
+    return X[low:high]
