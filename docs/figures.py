@@ -41,7 +41,8 @@ def draw_all(root, folder):
     rows = Path(root) / "benchmarks" / "clinical_rows.json"
     if rows.exists():
         found["rows"] = _save(_growth(json.loads(rows.read_text("utf-8"))), folder, "clinical-rows")
-    found["pairs"] = _save(_pairs(root), folder, "pairs")
+    found["pairs"] = _save(_drawn(root, "multiclass"), folder, "pairs")
+    found["tree"] = _save(_drawn(root, "learners"), folder, "tree")
     return found | draw_prior(root, folder, _save) | draw_multiclass(root, folder, _save)
 
 
@@ -54,18 +55,18 @@ def _save(figure, folder, name):
     return file.name
 
 
-def _pairs(root):
-    """The picture in the guide to many classes, by the lines that the guide shows."""
-    page = (Path(root) / "docs" / "guide" / "multiclass.md").read_text("utf-8")
+def _drawn(root, name):
+    """The picture of a page of the guide, by the lines that the page shows."""
+    page = (Path(root) / "docs" / "guide" / f"{name}.md").read_text("utf-8")
     names = {}
     for language, code in re.findall(r"```(python|pycon)\n(.*?)```", page, flags=re.DOTALL):
         if language == "pycon":
             parsed = doctest.DocTestParser().get_examples(code)
             code = "".join(example.source for example in parsed)
-        exec(compile(code, "multiclass.md", "exec"), names)
+        exec(compile(code, f"{name}.md", "exec"), names)
         if language == "python":
             return names["axes"].figure
-    raise ValueError("docs/guide/multiclass.md draws nothing")
+    raise ValueError(f"docs/guide/{name}.md draws nothing")
 
 
 def _curves(name, curves, small):

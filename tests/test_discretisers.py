@@ -16,9 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from featly import Schema
+from featly import CFS, Schema
 from featly.errors import DataError, ParameterError
 from featly.filters.counting import rule_of
+from featly.learners import MixedNaiveBayes
 from featly.preprocessing import MDLP, PKID, EqualFrequency, EqualWidth
 from tests.reference import discretise as naive
 
@@ -146,6 +147,30 @@ def test_frames_come_back_with_ordered_levels(library, missing):
     assert ages == [young] * 3 + [old] * 2 + [gap] + [old] * 2
     assert mdlp.n_levels_.tolist() == [2, 2, 1, 1]
     assert [len(c) for c in mdlp.cuts_] == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
+def test_levels_without_an_order_are_categories_to_what_comes_after(library):
+    frame = mixed(library)
+    ordered, plain = MDLP().fit(frame, CLASSES), MDLP(ordered=False).fit(frame, CLASSES)
+    kinds = CFS(discretizer=None).fit(plain.transform(frame), CLASSES).kinds_
+    assert kinds == ["categorical"] * 4
+    if library != "polars":  # whose Enum is read as categories
+        kinds = CFS(discretizer=None).fit(ordered.transform(frame), CLASSES).kinds_
+        assert kinds == ["ordinal", "categorical", "ordinal", "ordinal"]
+    chances = []
+    for rows in (mixed("polars"), frame):
+        model = make_pipeline(PKID(ordered=False), MixedNaiveBayes()).fit(rows, CLASSES)
+        chances.append(model.predict_proba(rows))
+    assert np.array_equal(*chances)
+
+
+def test_ordered_is_for_frames():
+    X, y = [[1.0], [2.0], [8.0], [9.0]], [0, 0, 1, 1]
+    with pytest.raises(ParameterError, match=r"ordered=False .* X is an array"):
+        MDLP(ordered=False).fit(X, y).transform(X)
+    with pytest.raises(ParameterError, match="ordered='no': give True or False"):
+        MDLP(ordered="no").fit(X, y)
 
 
 def test_pandas_keeps_its_index_and_labels():

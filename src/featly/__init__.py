@@ -24,6 +24,7 @@ _PLACES = {
     "DecodedClassifier": "featly.combine.decoding",
     "combine_rankings": "featly.combine.rankings",
     "plot_pairs": "featly.present.plots",
+    "plot_tree": "featly.present.tree_plots",
     **dict.fromkeys(
         ("MDLP", "PKID", "EqualWidth", "EqualFrequency", "SSVEncoder"), "featly.preprocessing"
     ),

@@ -487,6 +487,36 @@ def test_pickles_and_errors_before_fit():
     assert (copy.predict(X) == model.fit(X, y).predict(X)).all()
 
 
+@pytest.mark.parametrize("code", ["ovo", "ova"])
+def test_another_decoding_needs_no_other_fit(code):
+    """Also: what decode makes of the probabilities is what the classifier predicts."""
+    X, y = blobs()
+    model = DecodedClassifier(GaussianNB(), code=code).fit(X, y)
+    learnt = model.estimators_
+    p = np.column_stack([one.predict_proba(X)[:, 1] for one in learnt])
+    for rule in DECODINGS:
+        model.set_params(decoding=rule)
+        fresh = DecodedClassifier(GaussianNB(), code=code, decoding=rule).fit(X, y)
+        assert np.array_equal(model.decision_function(X), fresh.decision_function(X))
+        outputs = 2 * p - 1 if rule in ("hamming", "loss") else p
+        scores = decode(outputs, model.code_, decoding=rule)
+        assert np.array_equal(model.predict(X), model.classes_[scores.argmax(axis=1)])
+    model.set_params(decoding="loss", loss="logistic").predict(X)
+    assert model.estimators_ is learnt
+
+
+def test_another_decoding_is_checked_when_it_is_used():
+    X, y = blobs()
+    bare = DecodedClassifier(Bare()).fit(X, y).set_params(decoding="sum")
+    with pytest.raises(ParameterError, match="Bare gives no probabilities"):
+        bare.predict(X)
+    model = DecodedClassifier(GaussianNB(), code=[[1, 1, -1, -1], [1, -1, 1, -1]]).fit(X, y)
+    with pytest.raises(ParameterError, match="class 0 alone from others"):
+        model.set_params(decoding="probability-sum").predict(X)
+    with pytest.raises(ParameterError, match="loss='hinge' has no meaning with decoding='sum'"):
+        model.set_params(decoding="sum", loss="hinge").predict(X)
+
+
 # ---- mistakes ------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("code", "words"),

@@ -86,6 +86,10 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    `decoding`, `loss` and `threshold` may be changed after ``fit``, with ``set_params``: they are
+    read when rows are predicted, and the problems that were learnt stay as they are. So five
+    decodings cost one fit.
+
     The margin of a problem is what ``decision_function`` says. A learner with probabilities only
     has the margin :math:`2p - 1`. The logarithm of the odds, which the exponential and the
     logistic loss are made for, would be infinite in every pure leaf of a tree, and several
@@ -116,6 +120,20 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
     ['high vs rest', 'low vs rest', 'middle vs rest']
     >>> model.predict([[0.5], [5.5], [20.0]]).tolist()
     ['low', 'middle', 'high']
+
+    Another decoding of the same problems:
+
+    >>> model.set_params(decoding="loss").predict([[0.5], [5.5], [20.0]]).tolist()
+    ['low', 'middle', 'high']
+
+    Columns that are cut, chosen and learnt from for each pair of classes by themselves:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from featly import CFS
+    >>> from featly.preprocessing import MDLP
+    >>> pairs = DecodedClassifier(make_pipeline(MDLP(), CFS(discretizer=None), MixedNaiveBayes()))
+    >>> pairs.fit(X, y).problems_
+    ['high vs low', 'high vs middle', 'low vs middle']
     """
 
     def __init__(
@@ -188,6 +206,8 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
             Those of :func:`decode`; for two classes the second less the first.
         """
         check_is_fitted(self)
+        self._check_decoding()  # another one than that of the fit, it may be
+        check_rule(self.decoding, self.loss, self.threshold, self.code_, self.classes_)
         X = self._table(X, reset=False)
         margins = reads_margins(self.decoding, self.threshold)
         outputs = self._each_problem(lambda s: _answers(self.estimators_[s], X, margins))
@@ -224,7 +244,12 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         )
         if not usable or (hasattr(learner, "__sklearn_tags__") and is_regressor(learner)):
             raise ParameterError(f"estimator={learner!r}: give a classifier, such as LinearSVM()")
+        self._check_decoding()
+
+    def _check_decoding(self) -> None:
+        """Refuse a rule that there is not, or one that reads what the learner does not say."""
         check_rule(self.decoding, self.loss, self.threshold)
+        learner = self.estimator
         steps = getattr(learner, "steps", [("", learner)])  # of a pipeline the last one speaks
         name = type(steps[-1][1]).__name__
         if self.decoding == "loss":

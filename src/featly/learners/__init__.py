@@ -1,5 +1,6 @@
 """Classifiers that judge a selection: ours where scikit-learn has none, and names for all."""
 
+from featly.learners.c45 import C45
 from featly.learners.clinical_svc import ClinicalSVC
 from featly.learners.encoding import Encoder
 from featly.learners.heom import HEOMNeighbors
@@ -7,8 +8,11 @@ from featly.learners.linear_svm import LinearSVM
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
 from featly.learners.mkl_classifier import MKLClassifier
 from featly.learners.names import LEARNERS, make_learner
+from featly.learners.one_layer import OneLayerNetwork
+from featly.learners.proximal_svc import ProximalSVC
 
 __all__ = [
+    "C45",
     "LEARNERS",
     "ClinicalSVC",
     "Encoder",
@@ -16,5 +20,7 @@ __all__ = [
     "LinearSVM",
     "MKLClassifier",
     "MixedNaiveBayes",
+    "OneLayerNetwork",
+    "ProximalSVC",
     "make_learner",
 ]

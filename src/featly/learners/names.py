@@ -48,6 +48,24 @@ def _mixed_naive_bayes(**parameters: Any) -> Any:
     return MixedNaiveBayes(**parameters)
 
 
+def _c45(**parameters: Any) -> Any:
+    from featly.learners.c45 import C45
+
+    return C45(**parameters)
+
+
+def _proximal_svm(**parameters: Any) -> Any:
+    from featly.learners.proximal_svc import ProximalSVC
+
+    return ProximalSVC(**parameters)
+
+
+def _one_layer(**parameters: Any) -> Any:
+    from featly.learners.one_layer import OneLayerNetwork
+
+    return OneLayerNetwork(**parameters)
+
+
 def _logistic(**parameters: Any) -> Any:
     from sklearn.linear_model import LogisticRegression
 
@@ -81,6 +99,12 @@ def _forest(**parameters: Any) -> Any:
     return _encoded(RandomForestClassifier(**{"random_state": 0, "n_jobs": 1} | parameters))
 
 
+def _perceptron(**parameters: Any) -> Any:
+    from sklearn.neural_network import MLPClassifier
+
+    return _encoded(MLPClassifier(**{"random_state": 0, "max_iter": 1000} | parameters))
+
+
 def _rbf_svm(**parameters: Any) -> Any:
     from sklearn.svm import SVC
 
@@ -96,6 +120,9 @@ LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "mkl": ("a weighted clinical kernel for each column, weights learnt", _mkl),
     "mixed-naive-bayes": ("naive Bayes: normal for numbers, counts for levels", _mixed_naive_bayes),
     "heom-5-nn": ("five nearest neighbours by the mixed distance HEOM", _heom),
+    "c4.5": ("decision tree with multiway splits, pruned: C4.5, Weka's J48", _c45),
+    "proximal-svm": ("two parallel planes, by one linear system", _proximal_svm),
+    "one-layer": ("one layer of neurons, at its global optimum, in batches if need be", _one_layer),
     "rbf-svm": ("support vector machine with a Gaussian kernel", _rbf_svm),
     "logistic": ("logistic regression", _logistic),
     "naive-bayes": ("Gaussian naive Bayes", _naive_bayes),
@@ -103,6 +130,7 @@ LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "5-nn": ("five nearest neighbours", _neighbours(5)),
     "tree": ("decision tree (CART)", _tree),
     "forest": ("random forest of 100 trees", _forest),
+    "mlp": ("neural network with a hidden layer of 100", _perceptron),
 }
 
 

@@ -50,10 +50,12 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         self,
         *,
         missing: str = "level",
+        ordered: bool = True,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.missing = missing
+        self.ordered = ordered
         self.schema = schema
         self.n_jobs = n_jobs
 
@@ -89,6 +91,8 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
                 f"missing={self.missing!r}: give 'level', a level of its own, or 'spread', a gap "
                 "that stays one"
             )
+        if not isinstance(self.ordered, bool | np.bool_):
+            raise ParameterError(f"ordered={self.ordered!r}: give True or False")
         self._library = library_of(X)
         plain = self._plain(X)
         source: Source
@@ -195,10 +199,17 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         -------
         X_cut
             For a frame, one of the same library: columns of numbers become ordered categories
-            with the intervals as levels, categorical ones stay as they are. For an array or a
-            sparse matrix, an array: the number of the interval, from 0.
+            with the intervals as levels (plain ones with ``ordered=False``), categorical ones stay
+            as they are. For an array or a sparse matrix, an array: the number of the interval,
+            from 0.
         """
         check_is_fitted(self)
+        if not (self.ordered or is_frame(X)):
+            raise ParameterError(
+                "ordered=False marks columns of a frame as categories, and X is an array, which "
+                "has no kinds: pass a frame, or leave it out and declare the columns categorical "
+                "in the schema of what comes after"
+            )
         plain = self._plain(X) if (self._kinds == CONTINUOUS).all() else None
         if plain is not None:
             source = self._source(self._checked(plain, reset=False))
@@ -227,7 +238,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
             gaps = np.array([len(levels) + 1 for levels in names], codes.dtype)[:, None]
             codes = np.where(codes == 0, gaps, codes)
             names = [[*levels, MISSING] for levels in names]
-        return write_levels(frame, self._numeric.tolist(), codes, names)
+        return write_levels(frame, self._numeric.tolist(), codes, names, ordered=bool(self.ordered))
 
     def _as_array(self, X: Any, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Numbers of the intervals beside what is categorical."""

@@ -23,10 +23,11 @@ class _EqualBins(Discretiser):
         *,
         n_bins: int = 10,
         missing: str = "level",
+        ordered: bool = True,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(missing=missing, schema=schema, n_jobs=n_jobs)
+        super().__init__(missing=missing, ordered=ordered, schema=schema, n_jobs=n_jobs)
         self.n_bins = n_bins
 
 
@@ -46,6 +47,9 @@ class EqualWidth(_EqualBins):
     missing : {"level", "spread"}, default="level"
         What becomes of a gap. "level": every column has a last level "missing". "spread": a gap
         stays a gap. See :class:`featly.preprocessing.MDLP`.
+    ordered : bool, default=True
+        Whether the levels of a frame's columns have an order for what comes after. See
+        :class:`featly.preprocessing.MDLP`.
     schema : Schema, dict or None, default=None
         The kinds of the columns, where dtypes do not tell.
     n_jobs : int or None, default=None
@@ -98,6 +102,9 @@ class EqualFrequency(_EqualBins):
     missing : {"level", "spread"}, default="level"
         What becomes of a gap. "level": every column has a last level "missing". "spread": a gap
         stays a gap. See :class:`featly.preprocessing.MDLP`.
+    ordered : bool, default=True
+        Whether the levels of a frame's columns have an order for what comes after. See
+        :class:`featly.preprocessing.MDLP`.
     schema : Schema, dict or None, default=None
         The kinds of the columns, where dtypes do not tell.
     n_jobs : int or None, default=None

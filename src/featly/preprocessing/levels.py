@@ -1,4 +1,4 @@
-"""Codes written into a frame as ordered levels, beside columns that stay as they are."""
+"""Codes written into a frame as levels, beside columns that stay as they are."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -53,20 +53,24 @@ def write_levels(
     positions: Sequence[int],
     codes: npt.NDArray[Any],
     names: Sequence[Sequence[str]],
+    *,
+    ordered: bool = True,
 ) -> Any:
-    """The frame with some columns replaced by ordered categories.
+    """The frame with some columns replaced by categories.
 
     Parameters
     ----------
     frame : data frame
-        Of pandas (ordered Categorical), polars (Enum), pyarrow (ordered dictionary) or, through
-        pyarrow, another library that narwhals knows. It is not changed.
+        Of pandas (Categorical), polars (Enum), pyarrow (dictionary) or, through pyarrow, another
+        library that narwhals knows. It is not changed.
     positions : sequence of int
         Which columns.
     codes : uint8 or uint16 array of shape (n_columns, n_rows)
         0 is a gap, 1 the first level.
     names : sequence of sequences of str
         The levels of each column.
+    ordered : bool, default=True
+        Whether they have an order. The Enum of polars always has one.
 
     Examples
     --------
@@ -77,19 +81,19 @@ def write_levels(
     """
     library = library_of(frame)
     if library == "pandas":
-        return _pandas(frame, positions, codes, names)
+        return _pandas(frame, positions, codes, names, ordered)
     if library == "polars":
         return _polars(frame, positions, codes, names)
     if library == "pyarrow":
-        return _arrow(frame, positions, codes, names)
+        return _arrow(frame, positions, codes, names, ordered)
     import narwhals as nw
 
     other = nw.from_native(frame, eager_only=True)
-    written = _arrow(other.to_arrow(), positions, codes, names)
+    written = _arrow(other.to_arrow(), positions, codes, names, ordered)
     return nw.from_arrow(written, backend=other.implementation).to_native()
 
 
-def _pandas(frame: Any, positions: Sequence[int], codes: Any, names: Any) -> Any:
+def _pandas(frame: Any, positions: Sequence[int], codes: Any, names: Any, ordered: bool) -> Any:
     import pandas as pd
 
     known: dict[tuple[str, ...], Any] = {}
@@ -97,7 +101,7 @@ def _pandas(frame: Any, positions: Sequence[int], codes: Any, names: Any) -> Any
     for row, position in enumerate(positions):
         key = tuple(names[row])
         if key not in known:
-            known[key] = pd.CategoricalDtype(list(key), ordered=True)
+            known[key] = pd.CategoricalDtype(list(key), ordered=ordered)
         physical = codes[row].astype(np.int32) - 1
         written[position] = pd.Categorical.from_codes(physical, dtype=known[key])
     columns = {k: written[k] if k in written else frame.iloc[:, k] for k in range(frame.shape[1])}
@@ -124,7 +128,7 @@ def _polars(frame: Any, positions: Sequence[int], codes: Any, names: Any) -> Any
     return pl.DataFrame(series)
 
 
-def _arrow(frame: Any, positions: Sequence[int], codes: Any, names: Any) -> Any:
+def _arrow(frame: Any, positions: Sequence[int], codes: Any, names: Any, ordered: bool) -> Any:
     import pyarrow as pa
 
     columns = list(frame.columns)
@@ -132,6 +136,6 @@ def _arrow(frame: Any, positions: Sequence[int], codes: Any, names: Any) -> Any:
         gaps = codes[row] == 0
         physical = np.where(gaps, 0, codes[row].astype(np.int32) - 1).astype(np.int32)
         columns[position] = pa.DictionaryArray.from_arrays(
-            pa.array(physical, mask=gaps), pa.array(list(names[row]), pa.string()), ordered=True
+            pa.array(physical, mask=gaps), pa.array(list(names[row]), pa.string()), ordered=ordered
         )
     return pa.table(columns, names=frame.column_names)

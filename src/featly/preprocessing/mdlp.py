@@ -52,6 +52,11 @@ class MDLP(Discretiser):
         training rows have gaps or not, so that new rows with gaps have a place. "spread": a gap
         stays a gap, and filters with ``missing="spread"`` count it over the levels in proportion.
         Gaps have no say in the cut points.
+    ordered : bool, default=True
+        Whether what comes after may use the order of the intervals. False makes plain categories
+        of them, for learners that shall count levels instead of comparing numbers, as naive Bayes
+        does and as trees do that split into one branch a level. For frames only: an array has no
+        kinds. (featly reads the Enum of polars, which has an order, as categories either way.)
     schema : Schema, dict or None, default=None
         The kinds of the columns, where dtypes do not tell. Continuous and ordinal columns are cut
         (levels of ordinal text count from 0), categorical ones stay as they are.
@@ -99,10 +104,11 @@ class MDLP(Discretiser):
         *,
         encoding: str = "rows",
         missing: str = "level",
+        ordered: bool = True,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(missing=missing, schema=schema, n_jobs=n_jobs)
+        super().__init__(missing=missing, ordered=ordered, schema=schema, n_jobs=n_jobs)
         self.encoding = encoding
 
     def cut_rule(self) -> CutRule:

@@ -26,6 +26,9 @@ class PKID(Discretiser):
     missing : {"level", "spread"}, default="level"
         What becomes of a gap. "level": every column has a last level "missing". "spread": a gap
         stays a gap. See :class:`featly.preprocessing.MDLP`.
+    ordered : bool, default=True
+        Whether the levels of a frame's columns have an order for what comes after. See
+        :class:`featly.preprocessing.MDLP`.
     schema : Schema, dict or None, default=None
         The kinds of the columns, where dtypes do not tell.
     n_jobs : int or None, default=None

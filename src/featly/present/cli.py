@@ -4,6 +4,7 @@ import atexit
 import gc
 import os
 import sys
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,7 @@ from featly.present.options import (
     Settings,
     Target,
     about_columns,
+    complete_column,
     complete_method,
 )
 from featly.present.starting import asked, fitted, loaded
@@ -333,26 +335,84 @@ def _wanted(count: str | None) -> int | float | str | None:
 def describe(
     file: File,
     target: Target = None,
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Also: how hard the classes are to tell apart, odd rows, "
+                     "columns that repeat others."),
+    ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(help="With --deep: a second table with these columns. Does it differ?",
+                     metavar="FILE"),
+    ] = None,
+    split_column: Annotated[
+        str | None,
+        typer.Option(help="With --deep: a column that tells train from test rows. Do they differ?",
+                     metavar="COLUMN", autocompletion=complete_column),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="With --deep: of samples and shuffles.")] = 0,
     json: Json = False,
+    jobs: Jobs = None,
     quiet: Quiet = False,
     **shared: Any,
-) -> None:
-    """Say what the columns of a table are, and what looks wrong."""
+) -> None:  # fmt: skip
+    """Say what the columns of a table are, and what looks wrong.
+
+    featly describe tumours.csv --target outcome --deep
+    """
     options = {**locals(), **shared}
     from featly.present.description import description
     from featly.present.printing import on_terminal, print_json, print_table, say
 
+    _check_deep(options)
     with loaded(options, need_target=False) as found:
         told = description(found)
+        lines = told.lines
+        if deep:
+            more = _looked_into(found, options)
+            told.document["deep"] = more.document
+            lines = [*lines, *more.lines]
         if json:
             print_json(told.document)
             return
-        for line in told.lines:
+        for line in lines:
             say(line)
         shown = told.rows[:SHOWN] if on_terminal() else told.rows
         hidden = len(told.rows) - len(shown)
         note = f"{hidden:,} more columns; --json has them all" if hidden else ""
         print_table(told.names, shown, note=note)
+
+
+def _check_deep(options: dict[str, Any]) -> None:
+    from featly.errors import ParameterError
+
+    for name in ("against", "split_column"):
+        if options[name] is not None and not options["deep"]:
+            raise ParameterError(f"--{name.replace('_', '-')} goes with --deep: add that")
+
+
+def _looked_into(found: Any, options: dict[str, Any]) -> Any:
+    """What ``--deep`` asks for."""
+    from featly.present.deep import deep_description
+    from featly.present.printing import say, words_on_terminal
+
+    def told(word: str) -> None:
+        say(f"{word} ...", "dim")
+
+    loud = not options["quiet"] and words_on_terminal()
+    with ExitStack() as opened:
+        other = None
+        if options["against"] is not None:
+            second = options | {"file": options["against"]}
+            other = opened.enter_context(loaded(second, need_target=False))
+        return deep_description(
+            found,
+            against=other,
+            split=options["split_column"],
+            seed=options["seed"],
+            n_jobs=options["jobs"],
+            progress=told if loud else None,
+        )
 
 
 @app.command()

@@ -15,6 +15,7 @@ __all__ = [
     "Settings",
     "Target",
     "about_columns",
+    "complete_column",
     "complete_method",
 ]
 

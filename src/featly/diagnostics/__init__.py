@@ -1,0 +1,19 @@
+"""What is hard or wrong about a table: classes that overlap, shift, odd rows and columns."""
+
+from featly.diagnostics.columns import SuspectColumns, suspect_columns
+from featly.diagnostics.complexity import CONVENTIONS, MEASURES, Complexity, complexity
+from featly.diagnostics.rows import SuspectRows, suspect_rows
+from featly.diagnostics.shift import Shift, shift
+
+__all__ = [
+    "CONVENTIONS",
+    "MEASURES",
+    "Complexity",
+    "Shift",
+    "SuspectColumns",
+    "SuspectRows",
+    "complexity",
+    "shift",
+    "suspect_columns",
+    "suspect_rows",
+]

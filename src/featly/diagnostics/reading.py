@@ -1,0 +1,184 @@
+"""A table as the diagnostics see it: numbers, codes and names, and some of its rows."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from featly.errors import DataError, ParameterError
+from featly.frames import is_frame, open_table
+from featly.rereading import Mixed, MixedReader
+from featly.schema import Schema
+
+__all__ = ["Rows", "check_count", "new_levels", "read_pair", "read_rows", "stratified"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class _Diagnostics(BaseEstimator):
+    """Whom the reader's errors speak of."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a table.
+
+    Attributes
+    ----------
+    numbers : float64 array of shape (n_rows, n_numeric)
+        Missing as NaN.
+    codes : int64 array of shape (n_categorical, n_rows)
+        0 is missing.
+    numeric, categorical : int64 arrays
+        Where those columns stand in the table.
+    names : list of str
+    levels : list of dict
+        Code of each level, for every categorical column.
+    """
+
+    numbers: FloatArray
+    codes: IntArray
+    numeric: IntArray
+    categorical: IntArray
+    names: list[str]
+    levels: list[dict[str, int]]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return len(self.numbers)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the table."""
+        return len(self.names)
+
+    @property
+    def is_number(self) -> npt.NDArray[np.bool_]:
+        """Whether each column of the table holds numbers."""
+        found = np.zeros(self.n_columns, np.bool_)
+        found[self.numeric] = True
+        return found
+
+    def take(self, rows: IntArray) -> Self:
+        """Some of the rows."""
+        parts = self.numeric, self.categorical, self.names, self.levels
+        return type(self)(self.numbers[rows], self.codes[:, rows], *parts)
+
+    def cells(self, center: FloatArray, scale: FloatArray) -> FloatArray:
+        """Columns x rows, numbers centred and divided, missing as NaN, codes as they are."""
+        cells = np.empty((self.n_columns, self.n_rows))
+        cells[self.numeric] = ((self.numbers - center) / scale).T
+        cells[self.categorical] = np.where(self.codes == 0, np.nan, self.codes)
+        return cells
+
+    def by_range(self) -> FloatArray:
+        """Cells with numbers from 0 to 1."""
+        low = np.fmin.reduce(self.numbers, axis=0)
+        spread = np.fmax.reduce(self.numbers, axis=0) - low
+        return self.cells(low, np.where(spread > 0, spread, 1.0))
+
+    def encoded(self) -> FloatArray:
+        """Rows x encoded columns: numbers and indicators of levels, each column of variance 1.
+
+        A missing cell counts as the average of its column; constant columns are left out.
+        """
+        parts = [_standardised(self.numbers)]
+        for codes, levels in zip(self.codes, self.levels, strict=True):
+            hot = (codes[:, None] == np.arange(1, len(levels) + 1)).astype(np.float64)
+            present = codes > 0
+            share = hot.sum(axis=0) / max(int(present.sum()), 1)
+            variance = 1 - float(share @ share)
+            if present.any() and hot[:, share > 0].shape[1] > 1:
+                parts.append(np.where(present[:, None], (hot - share) / np.sqrt(variance), 0.0))
+        return np.concatenate(parts, axis=1)
+
+
+def _standardised(numbers: FloatArray) -> FloatArray:
+    gaps = np.isnan(numbers)
+    count = np.maximum((~gaps).sum(axis=0), 1)
+    first = np.where(gaps.all(axis=0), 0.0, numbers[gaps.argmin(axis=0), range(numbers.shape[1])])
+    offset = np.where(gaps, 0.0, numbers - first)  # so a constant column is exactly 0
+    offset = np.where(gaps, 0.0, offset - offset.sum(axis=0) / count)
+    spread = np.sqrt(np.einsum("ij,ij->j", offset, offset) / count)
+    return offset[:, spread > 0] / spread[spread > 0]
+
+
+def read_rows(X: Any, schema: Schema | dict[str, Any] | None) -> Rows:
+    """Read a table; one that has been read is taken as it is."""
+    if isinstance(X, Rows):
+        return X
+    reader = MixedReader(schema)
+    return _rows(reader, reader.fit(X, _Diagnostics()))
+
+
+def read_pair(first: Any, second: Any, schema: Schema | dict[str, Any] | None) -> tuple[Rows, Rows]:
+    """Read two tables with the same columns; kinds and levels are those of the first.
+
+    Levels that only the second has get codes behind those of the first. Rows of one reading are
+    taken as they are.
+    """
+    if isinstance(first, Rows) and isinstance(second, Rows):
+        return first, second
+    for frame, other, where in ((first, second, "second"), (second, first, "first")):
+        if is_frame(frame) and is_frame(other):
+            known = set(open_table(other).names)
+            absent = [name for name in open_table(frame).names if name not in known]
+            if absent:
+                raise DataError(
+                    f"column {absent[0]!r} is not in the {where} table: both need the same columns"
+                )
+    reader, owner = MixedReader(schema), _Diagnostics()
+    one = _rows(reader, reader.fit(first, owner))
+    return one, _rows(reader, reader.read(second, owner))
+
+
+def new_levels(first: Rows, second: Rows, X: Any) -> dict[str, list[str]]:
+    """Levels that only the second table has, by column; X is that table as it was given."""
+    sizes = np.array([len(levels) for levels in first.levels], np.int64)[:, None]
+    # not heard of when the first was read
+    unheard = np.asarray((second.codes > sizes).any(axis=1))
+    found: dict[str, list[str]] = {}
+    own: dict[int, dict[str, int]] = {}
+    if unheard.any():
+        reader = MixedReader(Schema(categorical=[int(f) for f in first.categorical[unheard]]))
+        reader.fit(X, _Diagnostics())
+        own = dict(zip(reader.categorical.tolist(), reader.levels, strict=True))
+    for k, column in enumerate(first.categorical.tolist()):
+        known = first.levels[k]
+        seen = [np.unique(rows.codes[k]) for rows in (first, second)]
+        fresh = set(np.setdiff1d(seen[1], seen[0]).tolist()) - {0}
+        levels = [level for level, code in known.items() if code in fresh]
+        if unheard[k]:
+            levels += [level for level in own[column] if level not in known]
+        if levels:
+            found[first.names[column]] = levels
+    return found
+
+
+def _rows(reader: MixedReader, mixed: Mixed) -> Rows:
+    names = [reader.name(column) for column in range(reader.n_features)]
+    parts = reader.numeric, reader.categorical, names, reader.levels
+    return Rows(mixed.numbers, mixed.codes, *parts)
+
+
+def stratified(y: IntArray, size: int, rng: np.random.Generator) -> IntArray:
+    """So many rows, each class in its share but at least two of each where there are two."""
+    if len(y) <= size:
+        return np.arange(len(y))
+    chosen = []
+    for label, count in enumerate(np.bincount(y).tolist()):
+        take = min(count, max(2, round(size * count / len(y))))
+        chosen.append(rng.choice(np.flatnonzero(y == label), take, replace=False))
+    return np.sort(np.concatenate(chosen))
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """A whole number from `least`, or ParameterError."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ParameterError(f"{name}={value!r}: give a whole number from {least}")
+    return int(value)

@@ -1,0 +1,280 @@
+r"""Rows that look wrong: far from everybody, or labelled unlike all that resemble them.
+
+.. math::
+
+    z_i = \frac{\log \bar d_i - Q_{50}}{\max\{(Q_{90} - Q_{50}) / 1.28,\ (Q_{75} - Q_{25}) / 1.35\}}
+
+with :math:`\bar d_i` the mean distance of row i to its k nearest rows and Q the quantiles of
+:math:`\log \bar d` over all rows: an outlier where :math:`z_i > 5`.
+
+Ramaswamy, S., Rastogi, R. and Shim, K. (2000), Efficient algorithms for mining outliers from large
+data sets, *SIGMOD* 2000, 427-438.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.complexity import SquaredDistances
+from featly.core.neighbours import poll
+from featly.core.parallel import n_threads, run_blocks, split
+from featly.diagnostics.linear import left_out_margins
+from featly.diagnostics.reading import Rows, check_count, read_rows, stratified
+from featly.frames import frame_of
+from featly.problem import read_target
+from featly.schema import Schema
+
+__all__ = ["SuspectRows", "suspect_rows"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+FAR = 5.0  # z above which a row is an outlier
+OWN_SHARE = 0.1  # of the neighbours, at most, in the own class of a row that is mislabelled
+FOLDS = 10
+LEAST_ROWS = 10  # below which nobody can be called odd
+BLOCK = 64
+
+
+@dataclass(frozen=True)
+class SuspectRows:
+    """What :func:`suspect_rows` found; rows are positions from 0.
+
+    Attributes
+    ----------
+    outliers : int array
+        Rows far from all others, farthest first.
+    outlier_columns : list of str
+        For each outlier the column of numbers in which it is farthest out; empty where it is none.
+    outlier_scores : float array
+        z of every row that was looked at.
+    mislabelled : int array
+        Rows that neighbours and a linear machine put into another class, clearest first.
+    label_scores : float array
+        Of every row that was looked at, from 0 to 1: how much speaks against its class, half of
+        it from the neighbours and half from the machine, who is asked only where neighbours are
+        of other classes. Empty without y.
+    suggested : list of str
+        The class that the neighbours of each mislabelled row have.
+    rows : int array
+        The rows that were looked at.
+    n_rows : int
+        Rows of the table.
+    """
+
+    outliers: IntArray
+    outlier_columns: list[str]
+    outlier_scores: FloatArray
+    mislabelled: IntArray
+    label_scores: FloatArray
+    suggested: list[str]
+    rows: IntArray
+    n_rows: int
+
+    def to_frame(self) -> Any:
+        """One row for every suspicion: row, suspicion, score, column, suggested class."""
+        place = {int(row): k for k, row in enumerate(self.rows)}
+        far, odd = self.outliers.tolist(), self.mislabelled.tolist()
+        return frame_of(
+            {
+                "row": [*far, *odd],
+                "suspicion": ["outlier"] * len(far) + ["mislabelled"] * len(odd),
+                "score": [float(self.outlier_scores[place[row]]) for row in far]
+                + [float(self.label_scores[place[row]]) for row in odd],
+                "column": self.outlier_columns + [""] * len(odd),
+                "suggested": [""] * len(far) + self.suggested,
+            },
+            None,
+        )
+
+    def text(self) -> str:
+        """In a line or two."""
+        lines = [f"{len(self.outliers)} suspected outliers"]
+        if len(self.label_scores):
+            lines.append(f"{len(self.mislabelled)} suspected mislabelled rows")
+        return "\n".join(lines)
+
+    __str__ = text
+
+
+def suspect_rows(
+    X: Any,
+    y: Any = None,
+    *,
+    n_neighbors: int = 10,
+    schema: Schema | dict[str, Any] | None = None,
+    max_rows: int = 20_000,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> SuspectRows:
+    r"""Find rows that are far from all others, and rows whose class looks wrong.
+
+    **Outliers.** Numbers are centred at their median and divided by their interquartile range (over
+    1.35; by their standard deviation where that is 0); different levels, and missing cells, are
+    :math:`\sqrt 2` apart, as far as two random rows in a column of numbers. A row is an outlier
+    where the logarithm of its mean distance to its nearest rows is more than 5 robust standard
+    deviations above the median. Of clean rows this flags about 1 in 10,000 where columns are
+    Gaussian (1 in 1,000 with a single column), and 1 in 1,000 to 7 in 1,000 where they have tails
+    as heavy as Student's t with 3 degrees of freedom. More than a tenth of all rows cannot be
+    outliers: then they are a group.
+
+    **Mislabelled rows.** Two witnesses have to agree. At most a tenth of the nearest rows, by
+    Euclidean-overlap distance and weighted so that all classes count alike, are of the row's own
+    class; and a linear machine trained on other rows (ten folds, classes cost alike) puts it on
+    the other side. Where classes overlap, rows in the wrong camp are flagged as well: those are
+    hard, not wrong. Look at them; do not remove them unseen, and never from test rows. With 5 % of
+    the labels of thirteen real tables flipped, 83 % of the flagged rows had been flipped (the
+    median; from 28 % up, and none of the few flagged in one table), and 28 % of the flipped rows
+    were flagged (the median, from 0 to 98 %): the easier the classes are to tell apart, the better.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix of shape (n_rows, n_features)
+    y : sequence of shape (n_rows,) or None
+        Without it, only outliers are looked for.
+    n_neighbors : int, default=10
+    schema : Schema, dict or None, default=None
+        The kinds of the columns, where dtypes do not tell.
+    max_rows : int, default=20000
+        Of a larger table, so many rows are drawn and looked at.
+    random_state : int, default=0
+        Draws those rows and the folds.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+
+    Returns
+    -------
+    SuspectRows
+
+    References
+    ----------
+    Ramaswamy, S., Rastogi, R. and Shim, K. (2000), Efficient algorithms for mining outliers from
+    large data sets, *SIGMOD* 2000, 427-438.
+
+    Brodley, C. E. and Friedl, M. A. (1999), Identifying mislabeled training data, *JAIR* 11,
+    131-167.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.diagnostics import suspect_rows
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(60, 4)), np.repeat(["well", "ill"], 30)
+    >>> X[:30, 0] += 6
+    >>> X[7, 1], y[12] = 20.0, "ill"
+    >>> found = suspect_rows(X, y)
+    >>> found.outliers.tolist(), found.mislabelled.tolist(), found.suggested
+    ([7], [12], ['well'])
+    """
+    check_count("n_neighbors", n_neighbors, 1)
+    check_count("max_rows", max_rows, LEAST_ROWS)
+    n_threads(n_jobs)
+    rows = read_rows(X, schema)
+    rng = np.random.default_rng(random_state)
+    codes, labels = np.zeros(rows.n_rows, np.int64), np.array([""])
+    if y is not None:
+        codes, labels = read_target(y, rows.n_rows, "suspect_rows", many_classes=True)
+    chosen = stratified(codes, max_rows, rng)
+    part, codes = rows.take(chosen), codes[chosen]
+    k = min(n_neighbors, len(chosen) - 1)
+    z, cells = np.zeros(len(chosen)), np.empty((0, 0))
+    if len(chosen) >= LEAST_ROWS:
+        cells = _robust(part)
+        z = _outlier_scores(cells, part.is_number, k, n_jobs)
+    far = np.flatnonzero(z > FAR)
+    far = far[np.argsort(-z[far], kind="stable")]
+    blamed = [_blamed(part, cells[:, row]) for row in far]
+    odd, against, other = far[:0], np.empty(0), np.empty(0, np.int64)
+    if y is not None and len(chosen) >= LEAST_ROWS:
+        against, odd, other = _mislabelled(part, codes, len(labels), k, rng, n_jobs)
+    named = [str(labels[c]) for c in other]
+    return SuspectRows(chosen[far], blamed, z, chosen[odd], against, named, chosen, rows.n_rows)
+
+
+# ---- outliers ------------------------------------------------------------------------------------
+def _outlier_scores(
+    cells: FloatArray, is_number: npt.NDArray[np.bool_], k: int, n_jobs: int | None
+) -> FloatArray:
+    n = cells.shape[1]
+    distances = SquaredDistances(cells, is_number, apart=2.0, n_jobs=n_jobs)
+    mean = np.empty(n)
+
+    def find(block: tuple[int, int]) -> None:
+        squared = distances.block(*block)
+        # the row itself is the nearest, at 0
+        mean[slice(*block)] = np.sqrt(np.partition(squared, k, axis=1)[:, : k + 1]).sum(axis=1) / k
+
+    run_blocks(find, split(n, BLOCK), n_jobs)
+    least = float(mean[mean > 0].min(initial=np.inf))
+    if not np.isfinite(least):
+        return np.zeros(n)
+    size = np.log(np.maximum(mean, least))  # copies of a row are as near as any
+    low, middle, high, top = np.quantile(size, [0.25, 0.5, 0.75, 0.9])
+    spread = max((top - middle) / 1.2816, (high - low) / 1.349)
+    if spread < 1e-9:  # most rows are alike
+        spread = max(float(size.std()), 1e-9)
+    return (size - middle) / spread
+
+
+def _blamed(rows: Rows, cells: FloatArray) -> str:
+    """The number that is farthest from its median."""
+    size = np.where(rows.is_number & ~np.isnan(cells), np.abs(cells), -1.0)
+    return rows.names[int(size.argmax())] if len(size) and size.max() >= 0 else ""
+
+
+def _robust(rows: Rows) -> FloatArray:
+    """Cells in robust units; a column without a spread is left as it is."""
+    numbers = rows.numbers
+    if numbers.shape[1] == 0:
+        return rows.cells(np.empty(0), np.empty(0))
+    low, middle, high = np.nanquantile(numbers, [0.25, 0.5, 0.75], axis=0)
+    spread = (high - low) / 1.349
+    spread = np.where(spread > 0, spread, np.nanstd(numbers, axis=0))
+    return rows.cells(middle, np.where(spread > 0, spread, 1.0))
+
+
+# ---- labels --------------------------------------------------------------------------------------
+def _mislabelled(
+    rows: Rows, y: IntArray, n_classes: int, k: int, rng: np.random.Generator, n_jobs: int | None
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """How much speaks against the class of every row, the suspects, and what they may be."""
+    shares = _neighbour_shares(rows, y, n_classes, k, n_jobs)
+    every = np.arange(len(y))
+    own = shares[every, y]
+    rivals = shares.copy()
+    rivals[every, y] = -1.0
+    fold = np.empty(len(y), np.int64)
+    for c in range(n_classes):  # each class spread over the folds
+        members = rng.permutation(np.flatnonzero(y == c))
+        fold[members] = np.arange(len(members)) % FOLDS
+    doubted = own <= OWN_SHARE
+    margin = left_out_margins(rows.encoded(), y, n_classes, fold, doubted, n_jobs)
+    disbelief = 1 / (1 + np.exp(np.clip(2 * margin, -50, 50)))
+    against = (1 - own + np.where(doubted, disbelief, 0.0)) / 2
+    odd = np.flatnonzero(doubted & (margin < 0))
+    odd = odd[np.argsort(-against[odd], kind="stable")]
+    return against, odd, rivals.argmax(axis=1)[odd]
+
+
+def _neighbour_shares(
+    rows: Rows, y: IntArray, n_classes: int, k: int, n_jobs: int | None
+) -> FloatArray:
+    """Share of each class among the nearest rows, as if all classes had as many rows."""
+    distances = SquaredDistances(rows.by_range(), rows.is_number, n_jobs=n_jobs)
+    shares = np.empty((len(y), n_classes))
+    wins = np.empty(shares.shape, np.bool_)
+
+    def find(block: tuple[int, int]) -> None:
+        squared = distances.block(*block).copy()
+        squared[np.arange(len(squared)), np.arange(*block)] = np.inf
+        farthest = np.partition(squared, k - 1, axis=1)[:, k - 1].copy()
+        poll(squared, farthest, y, k, shares[slice(*block)], wins[slice(*block)])
+
+    run_blocks(find, split(len(y), BLOCK), n_jobs)
+    counts = np.bincount(y, minlength=n_classes)
+    # a row cannot be its own neighbour
+    others = counts - (y[:, None] == np.arange(n_classes))
+    weighted = shares / np.maximum(others, 1)
+    return weighted / weighted.sum(axis=1, keepdims=True)

@@ -1,0 +1,301 @@
+r"""Whether two tables come from one distribution, column by column and as a whole.
+
+.. math::
+
+    E = \frac{2}{nm} \sum_{ij} d(x_i, x'_j) - \frac{1}{n^2} \sum_{ij} d(x_i, x_j)
+        - \frac{1}{m^2} \sum_{ij} d(x'_i, x'_j)
+
+Székely, G. J. and Rizzo, M. L. (2004), Testing for equal distributions in high dimension,
+*InterStat* 5.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.complexity import SquaredDistances
+from featly.core.complexity_shift import column_distances
+from featly.core.parallel import n_threads, run_blocks, single_threaded_blas, split
+from featly.diagnostics.reading import Rows, check_count, new_levels, read_pair
+from featly.errors import DataError
+from featly.frames import frame_of
+from featly.schema import Schema
+
+__all__ = ["Shift", "shift"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+BLOCK = 64  # columns that are sorted together
+ENERGY_ROWS = 1000  # of each table, for the statistic of all columns together
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What :func:`shift` found.
+
+    Attributes
+    ----------
+    names : list of str
+    numeric : bool array
+        Whether a column holds numbers.
+    distance : float array
+        Kolmogorov-Smirnov distance of numbers, total variation of levels, from 0 (equal) to 1
+        (nothing in common), of the values that are there.
+    missing_difference : float array
+        Missing share in the second table minus that in the first.
+    p_values, adjusted_p_values : float arrays
+        By permutation; adjusted over all columns.
+    energy, p_value : float
+        The energy distance of all columns together, and its p-value by permutation.
+    new_levels : dict
+        Levels that only the second table has, by column.
+    n_first, n_second, n_used : int
+        Rows of the tables, and how many of both the permutations dealt with.
+    """
+
+    names: list[str]
+    numeric: npt.NDArray[np.bool_]
+    distance: FloatArray
+    missing_difference: FloatArray
+    p_values: FloatArray
+    adjusted_p_values: FloatArray
+    energy: float
+    p_value: float
+    new_levels: dict[str, list[str]]
+    n_first: int
+    n_second: int
+    n_used: int
+
+    def shifted(self, level: float = 0.05) -> list[str]:
+        """Columns whose adjusted p-value is at most `level`, most different first."""
+        size = np.maximum(self.distance, np.abs(self.missing_difference))
+        order = np.lexsort((-size, self.adjusted_p_values))
+        return [self.names[f] for f in order if self.adjusted_p_values[f] <= level]
+
+    def to_frame(self) -> Any:
+        """One row a column."""
+        return frame_of(
+            {
+                "column": self.names,
+                "distance": self.distance,
+                "missing_difference": self.missing_difference,
+                "p_value": self.p_values,
+                "adjusted_p_value": self.adjusted_p_values,
+                "new_levels": [len(self.new_levels.get(name, ())) for name in self.names],
+            },
+            None,
+        )
+
+    def text(self) -> str:
+        """In a few lines."""
+        odd = self.shifted()
+        lines = [
+            f"all columns together: p = {self.p_value:.3g}",
+            f"{len(odd)} of {len(self.names)} columns differ (adjusted p <= 0.05)",
+        ]
+        place = {name: f for f, name in enumerate(self.names)}
+        for name in odd[:10]:
+            f = place[name]
+            lines.append(f"{name}: {self.distance[f]:.2f} (p = {self.adjusted_p_values[f]:.3g})")
+        for name, levels in list(self.new_levels.items())[:10]:
+            lines.append(f"{name}: new levels {', '.join(levels[:5])}")
+        return "\n".join(lines)
+
+    __str__ = text
+
+
+def shift(
+    train: Any,
+    test: Any,
+    *,
+    schema: Schema | dict[str, Any] | None = None,
+    n_permutations: int = 999,
+    max_rows: int = 10_000,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Shift:
+    r"""Compare two tables with the same columns.
+
+    The null hypothesis is that all rows are drawn independently from one distribution. Then the
+    rows may be dealt out to the two tables anew, at random, and what was observed is one of
+    ``n_permutations + 1`` draws that are equally likely: p-values are exact, whatever the columns
+    are and however they depend on each other. They say nothing where rows depend on each other,
+    such as several visits of a patient or rows sorted by date.
+
+    A column has two statistics: the distance of the values that are there, and the difference of
+    the missing shares. Each is standardised over all draws; the larger is the score of the column.
+    Adjusted p-values compare that to the largest score of any column in each draw (Westfall and
+    Young), so that the chance of a false alarm in the whole table is at most the level. None is
+    below ``1 / (n_permutations + 1)``.
+
+    The p-value of all columns together is that of the energy distance, on Euclidean-overlap
+    distances (:class:`featly.learners.HEOMNeighbors`) between up to 1,000 rows of each table. It
+    finds many small differences, and changes in how columns go together; a single column among
+    thousands is found by its own p-value.
+
+    Parameters
+    ----------
+    train, test : data frames, arrays or sparse matrices
+        With the same columns. Kinds of columns are those of the first.
+    schema : Schema, dict or None, default=None
+        The kinds of the columns, where dtypes do not tell.
+    n_permutations : int, default=999
+    max_rows : int, default=10000
+        Of a larger table, so many rows are drawn for the p-values of columns. Distances, missing
+        shares and new levels are always of all rows.
+    random_state : int, default=0
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+
+    Returns
+    -------
+    Shift
+
+    References
+    ----------
+    Székely, G. J. and Rizzo, M. L. (2004), Testing for equal distributions in high dimension,
+    *InterStat* 5.
+
+    Westfall, P. H. and Young, S. S. (1993), *Resampling-based multiple testing*, Wiley.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.diagnostics import shift
+    >>> rng = np.random.default_rng(0)
+    >>> train, test = rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
+    >>> test[:, 1] += 2
+    >>> found = shift(train, test)
+    >>> found.shifted(), found.p_value
+    (['x1'], 0.001)
+    """
+    check_count("n_permutations", n_permutations, 1)
+    check_count("max_rows", max_rows, 2)
+    n_threads(n_jobs)
+    first, second = read_pair(train, test, schema)
+    for rows, name in ((first, "train"), (second, "test")):
+        if rows.n_rows < 2:
+            raise DataError(f"{name} has {rows.n_rows} row: at least 2 are needed to compare")
+    rng = np.random.default_rng(random_state)
+    one, two = _drawn(first, max_rows, rng), _drawn(second, max_rows, rng)
+    labels = _labels(one.n_rows, two.n_rows, n_permutations, rng)
+    found = _columns(one, two, labels, n_jobs)
+    distance = found.distance
+    if one is not first or two is not second:
+        whole = _labels(first.n_rows, second.n_rows, 0, rng)
+        distance = _columns(first, second, whole, n_jobs).distance
+    ranked = np.sort(found.largest[1:])
+    larger = len(ranked) - np.searchsorted(ranked, found.score - 1e-9, side="left")
+    energy, p_value = _energy(first, second, n_permutations, rng, n_jobs)
+    return Shift(
+        first.names,
+        first.is_number,
+        distance,
+        _missing(second) - _missing(first),
+        found.p,
+        (1 + larger) / (n_permutations + 1),
+        energy,
+        p_value,
+        new_levels(first, second, test),
+        first.n_rows,
+        second.n_rows,
+        one.n_rows + two.n_rows,
+    )
+
+
+def _drawn(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
+    if rows.n_rows <= size:
+        return rows
+    return rows.take(np.sort(rng.choice(rows.n_rows, size, replace=False)))
+
+
+def _labels(n: int, m: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+    """Which rows are dealt to the first table: as observed, then at random."""
+    labels = np.zeros((n + m, count + 1), np.uint8)
+    labels[:n, 0] = 1
+    for b in range(1, count + 1):
+        labels[:, b] = rng.permutation(labels[:, 0])
+    return labels
+
+
+def _missing(rows: Rows) -> FloatArray:
+    shares = np.zeros(rows.n_columns)
+    shares[rows.numeric] = np.isnan(rows.numbers).mean(axis=0)
+    shares[rows.categorical] = (rows.codes == 0).mean(axis=1)
+    return shares
+
+
+# ---- columns -------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Found:
+    distance: FloatArray
+    score: FloatArray
+    p: FloatArray
+    largest: FloatArray
+
+
+def _columns(
+    first: Rows, second: Rows, labels: npt.NDArray[np.uint8], n_jobs: int | None
+) -> _Found:
+    """Distances of all columns, with scores and p-values over the lanes of `labels`."""
+    numeric, p = first.is_number, first.n_columns
+    place = np.empty(p, np.int64)
+    place[first.numeric] = np.arange(len(first.numeric))
+    place[first.categorical] = np.arange(len(first.categorical))
+    distance, gap, score, p_values = np.empty(p), np.empty(p), np.empty(p), np.empty(p)
+
+    def compare(block: tuple[int, int]) -> FloatArray:
+        columns = range(*block)
+        values = np.empty((len(columns), len(labels)))
+        for k, f in enumerate(columns):
+            j = int(place[f])
+            if numeric[f]:
+                values[k] = np.concatenate([first.numbers[:, j], second.numbers[:, j]])
+            else:
+                codes = np.concatenate([first.codes[j], second.codes[j]])
+                values[k] = np.where(codes == 0, np.nan, codes)
+        orders = np.argsort(values, axis=1)  # NaN last
+        ranked = np.take_along_axis(values, orders, axis=1)
+        ends = np.ones(ranked.shape, np.bool_)
+        ends[:, :-1] = ranked[:, 1:] != ranked[:, :-1]
+        present = (~np.isnan(values)).sum(axis=1)
+        largest = np.full(labels.shape[1], -np.inf)
+        own = slice(*block)
+        column_distances(
+            orders, ends, present, numeric[own], labels, distance[own], gap[own], score[own],
+            p_values[own], largest,
+        )  # fmt: skip
+        return largest
+
+    size = max(1, min(BLOCK, (1 << 22) // len(labels)))
+    found = run_blocks(compare, split(p, size), n_jobs)
+    return _Found(distance, score, p_values, np.max(found, axis=0))
+
+
+# ---- all columns together ------------------------------------------------------------------------
+def _energy(
+    first: Rows, second: Rows, count: int, rng: np.random.Generator, n_jobs: int | None
+) -> tuple[float, float]:
+    one, two = _drawn(first, ENERGY_ROWS, rng), _drawn(second, ENERGY_ROWS, rng)
+    both = Rows(
+        np.concatenate([one.numbers, two.numbers]),
+        np.concatenate([one.codes, two.codes], axis=1),
+        one.numeric,
+        one.categorical,
+        one.names,
+        one.levels,
+    )
+    squared = SquaredDistances(both.by_range(), both.is_number, n_jobs=n_jobs)
+    distances = np.sqrt(squared.block(0, both.n_rows))
+    labels = _labels(one.n_rows, two.n_rows, count, rng).astype(np.float64)
+    with single_threaded_blas():
+        within = np.einsum("ib,ib->b", labels, distances @ labels)
+        crossing = distances.sum(axis=1) @ labels - within
+    rest = float(distances.sum()) - within - 2 * crossing
+    n, m = one.n_rows, two.n_rows
+    energy = 2 * crossing / (n * m) - within / n**2 - rest / m**2
+    near = 1e-9 * float(np.abs(energy).max())
+    return float(energy[0]), float((energy >= energy[0] - near).mean())

@@ -1,0 +1,175 @@
+"""The measures of complexity, literally as they are defined, one cell at a time.
+
+A table is a list of rows; a cell is a number, a text, or None where missing. ``numeric`` says which
+columns hold numbers.
+"""
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+
+def heom(X, numeric):
+    """Distances between all rows."""
+    n, p = len(X), len(numeric)
+    spans = []
+    for f in range(p):
+        values = [row[f] for row in X if row[f] is not None]
+        spans.append((max(values) - min(values) or 1.0) if numeric[f] and values else 1.0)
+
+    def squared(a, b):
+        total = 0.0
+        for f in range(p):
+            if a[f] is None or b[f] is None:
+                total += 1.0
+            elif numeric[f]:
+                total += ((a[f] - b[f]) / spans[f]) ** 2
+            else:
+                total += float(a[f] != b[f])
+        return total
+
+    return [[0.0 if i == j else math.sqrt(squared(X[i], X[j])) for j in range(n)] for i in range(n)]
+
+
+def near(a, b):
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def n3(D, y):
+    wrong = 0.0
+    for i in range(len(y)):
+        least = min(D[i][j] for j in range(len(y)) if j != i)
+        level = [j for j in range(len(y)) if j != i and near(D[i][j], least)]
+        wrong += sum(y[j] != y[i] for j in level) / len(level)
+    return wrong / len(y)
+
+
+def n2(D, y):
+    """The raw ratio; None where no class has two rows."""
+    intra = extra = 0.0
+    paired = False
+    for i in range(len(y)):
+        own = [D[i][j] for j in range(len(y)) if j != i and y[j] == y[i]]
+        if own:
+            paired = True
+            intra += min(own)
+            extra += min(D[i][j] for j in range(len(y)) if y[j] != y[i])
+    if not paired:
+        return None
+    return intra / extra if extra else (math.inf if intra else 1.0)
+
+
+def boundary_edges(D, y):
+    """Edges between classes in the minimum spanning tree of Kruskal, own classes first."""
+    edges = sorted(
+        ((D[i][j], y[i] != y[j], i, j) for i, j in combinations(range(len(y)), 2)),
+        key=lambda e: (round(e[0], 9), e[1]),
+    )
+    group = list(range(len(y)))
+    found = []
+    for _, crosses, i, j in edges:
+        if group[i] != group[j]:
+            old, new = group[i], group[j]
+            group = [new if g == old else g for g in group]
+            if crosses:
+                found.append((i, j))
+    return found
+
+
+def spheres(D, y):
+    """How many spheres are left; for tables without ties."""
+    n = len(y)
+    enemies = [[j for j in range(n) if y[j] != y[i]] for i in range(n)]
+
+    def radius(i):
+        j = min(enemies[i], key=lambda k: D[i][k])
+        back = min(enemies[j], key=lambda k: D[j][k])
+        return D[i][j] / 2 if back == i else D[i][j] - radius(j)
+
+    radii = [radius(i) for i in range(n)]
+    left, kept = set(range(n)), 0
+    for i in sorted(range(n), key=lambda i: -radii[i]):
+        if i in left:
+            kept += 1
+            left -= {j for j in range(n) if y[j] == y[i] and D[i][j] < radii[i]} | {i}
+    return kept
+
+
+def fisher(X, y, numeric, f, a, b):
+    """Ho and Basu's ratio of one column and two classes."""
+
+    def vector(cell, levels):
+        return [cell] if numeric[f] else [float(cell == level) for level in levels]
+
+    levels = sorted({row[f] for row in X if row[f] is not None}) if not numeric[f] else []
+    means, variances = [], []
+    for c in (a, b):
+        cells = [r[f] for r, k in zip(X, y, strict=True) if k == c]
+        rows = [vector(cell, levels) for cell in cells if cell is not None]
+        if not rows:
+            return 0.0
+        mean = [sum(col) / len(rows) for col in zip(*rows, strict=True)]
+        squares = sum((v - m) ** 2 for r in rows for v, m in zip(r, mean, strict=True))
+        means.append(mean)
+        variances.append(squares / max(len(rows) - 1, 1))
+    between = sum((u - v) ** 2 for u, v in zip(*means, strict=True))
+    if between < 1e-18:
+        return 0.0
+    within = sum(variances)
+    return between / within if within > 1e-18 else math.inf
+
+
+def overlap(X, y, numeric, f, a, b):
+    """Share of the range that two classes share, and the rows that one column tells apart."""
+    one = [r[f] for r, k in zip(X, y, strict=True) if k == a and r[f] is not None]
+    two = [r[f] for r, k in zip(X, y, strict=True) if k == b and r[f] is not None]
+    n = sum(k in (a, b) for k in y)
+    if not one or not two:
+        return 1.0, 0.0
+    if numeric[f]:
+        begin, end = max(min(one), min(two)), min(max(one), max(two))
+        span = max(one + two) - min(one + two)
+        share = max(0.0, end - begin) / span if span else 1.0
+        return share, sum(not begin <= v <= end for v in one + two) / n
+    both = set(one) & set(two)
+    return len(both) / len(set(one) | set(two)), sum(v not in both for v in one + two) / n
+
+
+def direction(X, first):
+    """Fisher's ratio along the best direction, by the pseudo-inverse of the scatter."""
+    Z = np.asarray(X, float)
+    Z = (Z - Z.mean(0)) / np.where(Z.std(0) > 0, Z.std(0), 1)
+    parts = Z[first], Z[~first]
+    delta = parts[0].mean(0) - parts[1].mean(0)
+    W = sum(len(part) / len(Z) * np.cov(part.T, bias=True).reshape(Z.shape[1], -1)
+            for part in parts)  # fmt: skip
+    return float(delta @ np.linalg.pinv(W, hermitian=True, rcond=1e-10) @ delta)
+
+
+def kolmogorov_smirnov(one, two):
+    one, two = [v for v in one if v is not None], [v for v in two if v is not None]
+    if not one or not two:
+        return 0.0
+    return max(
+        abs(sum(v <= t for v in one) / len(one) - sum(v <= t for v in two) / len(two))
+        for t in one + two
+    )
+
+
+def total_variation(one, two):
+    one, two = [v for v in one if v is not None], [v for v in two if v is not None]
+    if not one or not two:
+        return 0.0
+    return sum(
+        abs(one.count(level) / len(one) - two.count(level) / len(two)) for level in {*one, *two}
+    ) / 2  # fmt: skip
+
+
+def energy(D, n):
+    """Energy distance of the first n rows and the others."""
+    m = len(D) - n
+    across = sum(D[i][j] for i in range(n) for j in range(n, n + m)) / (n * m)
+    one = sum(D[i][j] for i in range(n) for j in range(n)) / n**2
+    two = sum(D[i][j] for i in range(n, n + m) for j in range(n, n + m)) / m**2
+    return 2 * across - one - two

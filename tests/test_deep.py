@@ -1,0 +1,162 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from featly.errors import DataError
+from featly.present.deep import deep_description
+from featly.present.deep_words import THRESHOLDS
+from featly.present.job import Request, load
+from featly.present.printing import as_json
+
+
+def told(tmp_path, table, target="outcome", against=None, **options):
+    """Lines and document of a table that went through a file."""
+    place = tmp_path / "table.csv"
+    table.write_csv(place)
+    other = None
+    if against is not None:
+        against.write_csv(tmp_path / "other.csv")
+        other = load(Request(str(tmp_path / "other.csv"), target=target), need_target=False)
+    job = load(Request(str(place), target=target), need_target=False)
+    found = deep_description(job, against=other, **options)
+    return "\n".join(found.lines), json.loads(as_json(found.document))
+
+
+def table(n=80, p=4, gap=4.0, share=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    ill = np.arange(n) < n * share
+    X = rng.normal(size=(n, p))
+    X[:, :2] += gap * ill[:, None]
+    columns = {f"m{f}": X[:, f] for f in range(p)}
+    return pl.DataFrame(columns | {"outcome": np.where(ill, "ill", "well")})
+
+
+def test_easy_classes(tmp_path):
+    lines, document = told(tmp_path, table())
+    assert "the classes are balanced: ill 40 rows, well 40" in lines
+    assert "linear separation looks easy (a linear machine misses" in lines
+    assert "that is the training error, not a promise" in lines
+    assert "the classes form clear groups" in lines
+    assert document["complexity"]["values"]["L2"] <= THRESHOLDS["linear: easy"]
+    assert document["thresholds"] == THRESHOLDS
+    assert [f["text"] for f in document["findings"]] == lines.split("\n")
+
+
+def test_noise(tmp_path):
+    lines, _ = told(tmp_path, table(n=300, gap=0.0))
+    assert "nearest neighbours know next to nothing of the class" in lines
+    assert "is not enough" in lines or "next to nothing: a linear machine" in lines
+
+
+def test_a_small_class_comes_first(tmp_path):
+    lines, _ = told(tmp_path, table(share=0.1))
+    assert lines.startswith("the minority class (ill) has 8 rows, 1 for every 9.0 of well; fewer")
+
+
+def test_many_classes(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(list("abcd"), [40, 40, 40, 12])
+    X = rng.normal(size=(132, 3))
+    X[:, 0] += 6 * (y == "a")
+    frame = pl.DataFrame({"u": X[:, 0], "v": X[:, 1], "w": X[:, 2], "outcome": y})
+    lines, _ = told(tmp_path, frame)
+    assert "the smallest of 4 classes (d) has 12 rows, the largest (a) 40" in lines
+    assert "on average over pairs of classes" in lines
+
+
+def test_more_columns_than_rows(tmp_path):
+    lines, _ = told(tmp_path, table(n=40, p=60))
+    assert "60 columns for 40 rows: almost any labels could be separated here" in lines
+    assert "linear machine" not in lines
+
+
+def test_a_curved_boundary(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(400, 2))
+    y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    frame = pl.DataFrame({"u": X[:, 0], "v": X[:, 1], "outcome": y})
+    assert "the boundary is curved" in told(tmp_path, frame)[0]
+
+
+def test_a_leak(tmp_path):
+    frame = table(gap=1.0).with_columns(pl.Series("died_on_day", [3.5] * 40 + [99.5] * 40))
+    lines, _ = told(tmp_path, frame)
+    assert "'died_on_day' alone tells all classes apart: a gift, or a leak" in lines
+
+
+def test_odd_columns(tmp_path):
+    frame = table().with_columns(
+        pl.col("m0").alias("again"),
+        (pl.col("m1") * 2.54).alias("inches"),
+        pl.lit(3).alias("site"),
+        pl.Series("rare", [1.5] * 2 + [0.0] * 78),
+    )
+    lines, document = told(tmp_path, frame)
+    assert "'m0' and 'again' are the same column" in lines
+    assert "'m1' and 'inches' are the same numbers in other units" in lines
+    assert "'site' is empty or constant" in lines
+    assert "'rare' is nearly constant" in lines
+    assert document["suspect_columns"]["identical"] == [["m0", "again"]]
+
+
+def test_odd_rows_are_counted_from_1_in_the_file(tmp_path):
+    frame = table(n=100, gap=6.0)
+    frame[4, "m3"] = 60.0
+    outcome = frame["outcome"].to_list()
+    outcome[30], outcome[0] = "well", None  # the first row stays out
+    lines, document = told(tmp_path, frame.with_columns(pl.Series("outcome", outcome)))
+    assert "row 5 ('m3') is far from all others" in lines
+    assert "1 row looks mislabelled: nearly all neighbours are of another class, row 31" in lines
+    assert document["suspect_rows"]["mislabelled"][0]["row"] == 31
+    assert document["suspect_rows"]["mislabelled"][0]["suggested"] == "ill"
+
+
+def test_a_split_column(tmp_path):
+    frame = table(n=120).with_columns(
+        pl.Series("part", ["test", "train", "train"] * 40),
+        pl.Series("ward", ["north", "south", "south"] * 40),
+    )
+    moved = frame.with_columns(pl.col("m2") + 5 * (pl.col("part") == "test"))
+    lines, document = told(tmp_path, moved, split="part")
+    assert lines.startswith("80 train and 40 test rows; what follows is of the train rows")
+    assert "2 of 5 columns differ between train and test (p = 0.001; " in lines
+    assert "ward has 1 level in test that train never had: 'north'" in lines
+    assert "class shares of train and test do not differ visibly" in lines
+    assert document["shift"]["split"]["new_levels"] == {"ward": ["north"]}
+    assert "part" not in [c["column"] for c in document["shift"]["split"]["columns"]]
+
+
+def test_against_another_table(tmp_path):
+    one, two = table(seed=1), table(seed=2)
+    lines, document = told(tmp_path, one, against=two.select(reversed(two.columns)))
+    assert "no sign that this table and the other differ" in lines
+    lines, document = told(tmp_path, one, against=table(seed=2, gap=9.0, share=0.2))
+    assert "columns differ between this table and the other" in lines
+    assert "class shares differ between this table and the other" in lines
+    assert document["shift"]["against"]["n_second"] == 80
+
+
+def test_without_a_target(tmp_path):
+    frame = table().drop("outcome").with_columns(pl.col("m0").alias("again"))
+    words = []
+    lines, document = told(tmp_path, frame, target=None, progress=words.append)
+    assert "'m0' and 'again' are the same column" in lines
+    assert "complexity" not in document
+    assert words == ["reading", "columns", "rows"]
+
+
+def test_equal_seeds_tell_the_same(tmp_path):
+    frame = table(gap=1.0)
+    assert told(tmp_path, frame, seed=3) == told(tmp_path, frame, seed=3)
+
+
+def test_wrong_options(tmp_path):
+    frame = table().with_columns(pl.Series("part", ["a", "b", "c", "d"] * 20))
+    with pytest.raises(DataError, match="--split-column 'fold' is no column of"):
+        told(tmp_path, frame, split="fold")
+    with pytest.raises(DataError, match="has to have two values; it has a, b, c, d"):
+        told(tmp_path, frame, split="part")
+    with pytest.raises(DataError, match="column 'm1' is not in"):
+        told(tmp_path, frame, against=frame.drop("m1"))
