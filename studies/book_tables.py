@@ -1,7 +1,7 @@
 """What tables 3.1 to 3.14 of Bolón-Canedo et al. (2015) print, as data.
 
 Of every table the index of success and the accuracies of naive Bayes, 1-NN and the linear SVM, in
-percent; those of C4.5 wait for that learner. Names of methods are those of the study.
+percent; those of C4.5 are in book_chapter_3_c45_tables. Names of methods are those of the study.
 """
 
 __all__ = [
