@@ -3,8 +3,11 @@
 import doctest
 import json
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 
+from intrusion_figures import draw_intrusion
+from microarray_figures import draw_microarray
 from multiclass_figures import draw_multiclass
 from prior_figures import draw_prior
 
@@ -43,7 +46,9 @@ def draw_all(root, folder):
         found["rows"] = _save(_growth(json.loads(rows.read_text("utf-8"))), folder, "clinical-rows")
     found["pairs"] = _save(_drawn(root, "multiclass"), folder, "pairs")
     found["tree"] = _save(_drawn(root, "learners"), folder, "tree")
-    return found | draw_prior(root, folder, _save) | draw_multiclass(root, folder, _save)
+    for draw in (draw_prior, draw_multiclass, draw_microarray, draw_intrusion):
+        found |= draw(root, folder, _save)
+    return found
 
 
 def _save(figure, folder, name):
@@ -63,7 +68,8 @@ def _drawn(root, name):
         if language == "pycon":
             parsed = doctest.DocTestParser().get_examples(code)
             code = "".join(example.source for example in parsed)
-        exec(compile(code, f"{name}.md", "exec"), names)
+        with redirect_stdout(None):  # what the page prints is in the page
+            exec(compile(code, f"{name}.md", "exec"), names)
         if language == "python":
             return names["axes"].figure
     raise ValueError(f"docs/guide/{name}.md draws nothing")

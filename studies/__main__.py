@@ -16,9 +16,17 @@ from featly.study import Results, Study
 FOLDER = Path(__file__).parent
 NAMES = (
     "book-chapter-3",
+    "book-chapter-3-c45",
     "book-chapter-3-wrapper",
+    "book-chapter-3-wrapper-c45",
     "heterogeneous",
     "heterogeneous-learners",
+    "intrusion",
+    "intrusion-five",
+    "microarray",
+    "microarray-bootstrap",
+    "microarray-dobscv",
+    "microarray-holdout",
     "multiclass",
     "multiclass-few-rows",
     "multiclass-ova",

@@ -1,0 +1,264 @@
+"""Discretise, filter, learn: the three steps of section 5.1 of the book, and what learners see.
+
+The book's order is: first a discretiser over the input data, "with the aim of solving problems of
+unbalanced values", then a filter, then a classifier. So learners see cut columns here: as levels
+where they take symbols (C4.5, naive Bayes), as numbers of intervals where they need numbers
+(one-layer network, PSVM, MLP). Only the symbolic columns that were chosen are converted by SSV, as
+in figure 5.1; everything is standardised then. Claims are judged by that. The other reading, the
+chosen columns as they were before they were cut, is run beside it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from featly import CFS, Consistency, Interact
+from featly.combine.decoding import DecodedClassifier, decode
+from featly.learners.c45 import C45
+from featly.learners.mixed_naive_bayes import MixedNaiveBayes
+from featly.learners.one_layer import OneLayerNetwork
+from featly.learners.proximal_svc import ProximalSVC
+from featly.preprocessing import MDLP, PKID, SSVEncoder
+from studies.intrusion_data import CLASSES, Data, FloatArray, IntArray, Outcome
+from studies.intrusion_run import Fitted, Task
+
+DISCRETISERS: dict[str, Any] = {"EMD": MDLP, "PKID": PKID}
+FILTERS: dict[str, Any] = {"CFS": CFS, "INT": Interact, "Cons": Consistency}
+CUT, WHOLE = "cut", "original"  # what a learner sees
+NOTHING = "none"
+SEED = 0
+SYMBOLS = {
+    "C4.5(0.25)": lambda: C45(confidence=0.25),
+    "C4.5(0.50)": lambda: C45(confidence=0.50),
+    "NB": MixedNaiveBayes,
+}
+NUMBERS = {
+    "One-layer": OneLayerNetwork,
+    "PSVM": ProximalSVC,
+    "MLP": lambda: MLPClassifier(
+        hidden_layer_sizes=(10,),
+        batch_size=1000,
+        early_stopping=True,
+        max_iter=100,
+        random_state=SEED,
+    ),
+}
+LEARNERS = (*SYMBOLS, *NUMBERS)
+RULES = ("hamming", "loss", "sum", "sum-threshold", "probability-sum")
+THRESHOLDS = (0.6, 0.7, 0.8, 0.9)
+LOSSES = ("exponential", "logistic")
+CODES = {"OvR": "ova", "OvO": "ovo"}
+INSIDE, CUT_ONCE, ONCE = "inside", "cut once", "once"  # which steps each problem does by itself
+
+
+class IntervalNumbers(TransformerMixin, BaseEstimator):
+    """Levels of cut columns (Enum) as their numbers; symbols (Categorical) stay."""
+
+    def fit(self, X: pl.DataFrame, y: Any = None) -> "IntervalNumbers":
+        """Nothing to learn."""
+        self.n_features_in_ = X.width
+        return self
+
+    def transform(self, X: pl.DataFrame) -> pl.DataFrame:
+        """The same columns."""
+        cut = [name for name, dtype in X.schema.items() if dtype == pl.Enum]
+        return X.with_columns(pl.col(cut).to_physical().cast(pl.Float64))
+
+
+def learner(name: str, n_jobs: int | None = None) -> Any:
+    """By the name that the book gives it."""
+    if name in SYMBOLS:
+        return SYMBOLS[name]()
+    return make_pipeline(
+        IntervalNumbers(), SSVEncoder(n_jobs=n_jobs), StandardScaler(), NUMBERS[name]()
+    )
+
+
+def pipeline(cut: str, chosen: str, learnt: str, sees: str = CUT, n_jobs: int | None = None) -> Any:
+    """All three steps as one classifier; what a user would write."""
+    discretiser, last = DISCRETISERS[cut](n_jobs=n_jobs), learner(learnt, n_jobs)
+    if sees == WHOLE:
+        return make_pipeline(FILTERS[chosen](discretizer=discretiser, n_jobs=n_jobs), last)
+    return make_pipeline(discretiser, FILTERS[chosen](discretizer=None, n_jobs=n_jobs), last)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Cut columns of both parts, and those that were chosen."""
+
+    columns: list[str]
+    train: pl.DataFrame
+    test: pl.DataFrame
+
+    def of(self, data: Data, sees: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The chosen columns of both parts as a learner sees them."""
+        parts = (self.train, self.test) if sees == CUT else (data.train, data.test)
+        return parts[0].select(self.columns), parts[1].select(self.columns)
+
+
+class Preparing:
+    """The last preparation is kept: all learners of a combination use the same."""
+
+    def __init__(self) -> None:
+        self._key: Any = None
+        self._found: Prepared | None = None
+
+    def __call__(
+        self, data: Data, cut: str, chosen: str, kind: str, n_jobs: int | None
+    ) -> Prepared:
+        """Discretised and filtered for classes of a `kind`."""
+        key = (data.digest, cut, chosen, kind)
+        if self._found is None or self._key != key:
+            y, _ = data.labels(kind)
+            parts = data.train, data.test
+            if cut != NOTHING:
+                discretiser = DISCRETISERS[cut](n_jobs=n_jobs).fit(data.train, y)
+                parts = discretiser.transform(data.train), discretiser.transform(data.test)
+            columns = list(data.train.columns)
+            if chosen != NOTHING:
+                selector = FILTERS[chosen](discretizer=None, n_jobs=n_jobs).fit(parts[0], y)
+                columns = selector.get_feature_names_out().tolist()
+            self._key, self._found = key, Prepared(columns, *parts)
+        return self._found
+
+
+_prepared = Preparing()
+
+
+# ---- one selection for all classes ---------------------------------------------------------------
+def fit_directly(
+    cut: str, chosen: str, learnt: str, sees: str, kind: str, data: Data, n_jobs: int | None
+) -> Fitted:
+    """Learn all classes at once."""
+    ready = _prepared(data, cut, chosen, kind, n_jobs)
+    train, test = ready.of(data, sees)
+    y, counts = data.labels(kind)
+    model = learner(learnt, n_jobs).fit(train, y)
+    outcome = Outcome.of(model.predict(test), counts)
+    return Fitted({"all": ready.columns}, {"": outcome}, _size(model))
+
+
+def fit_decoded(
+    cut: str,
+    chosen: str,
+    learnt: str,
+    sees: str,
+    code: str,
+    scope: str,
+    data: Data,
+    n_jobs: int | None,
+) -> Fitted:
+    """Learn problems of two classes once, and decode their answers by every rule.
+
+    By `scope` each problem has cuts and columns of its own ("inside"), or columns only ("cut once",
+    by the five classes), or neither ("once").
+    """
+    y, counts = data.labels("five")
+    train, test, ready = data.train, data.test, None
+    if scope == INSIDE:
+        steps = pipeline(cut, chosen, learnt, sees, n_jobs)
+    elif scope == CUT_ONCE:
+        train, test = _prepared(data, cut, NOTHING, "five", n_jobs).of(data, CUT)
+        selector = FILTERS[chosen](discretizer=None, n_jobs=n_jobs)
+        steps = make_pipeline(selector, learner(learnt, n_jobs))
+    else:
+        ready = _prepared(data, cut, chosen, "five", n_jobs)
+        train, test = ready.of(data, sees)
+        steps = learner(learnt, n_jobs)
+    model = DecodedClassifier(steps, code=CODES[code], n_jobs=n_jobs)
+    model.fit(train, np.array(CLASSES)[y])
+    p = np.column_stack([one.predict_proba(test)[:, 1] for one in model.estimators_])
+    place = np.array([CLASSES.index(name) for name in model.classes_])
+
+    def scores(rule: str, **parameters: Any) -> FloatArray:
+        answers = 2 * p - 1 if rule in ("hamming", "loss") else p
+        return decode(answers, model.code_, decoding=rule, **parameters)
+
+    def outcome(rule: str, **parameters: Any) -> Outcome:
+        return Outcome.of(place[scores(rule, **parameters).argmax(axis=1)], counts)
+
+    found = {rule: outcome(rule) for rule in RULES}
+    found |= {f"sum-threshold {t}": outcome("sum-threshold", threshold=t) for t in THRESHOLDS}
+    notes: dict[str, Any] = {}
+    if scope == CUT_ONCE:
+        found |= {f"loss {loss}": outcome("loss", loss=loss) for loss in LOSSES}
+        notes = {"ties": {rule: ties(scores(rule), place, counts) for rule in RULES}}
+    if ready is not None:
+        return Fitted({"all": ready.columns}, found)
+    names = [one[:-1].get_feature_names_out().tolist() for one in model.estimators_]
+    return Fitted(dict(zip(model.problems_, names, strict=True)), found, notes)
+
+
+def ties(scores: FloatArray, place: IntArray, counts: IntArray) -> dict[str, float]:
+    """Percentage of test rows with several best classes; costs by the best and worst order of them.
+
+    `place` tells the class of each column of the scores.
+    """
+    best = scores == scores.max(axis=1, keepdims=True)
+    n = counts.sum(axis=1)
+    tied = 100 * float(n[best.sum(axis=1) > 1].sum() / n.sum())
+    costs = []
+    for order in permutations(range(len(place))):
+        rank = np.argsort(order)
+        first = np.where(best, rank, len(place)).argmin(axis=1)
+        costs.append(Outcome.of(place[first], counts).figure("cost").value)
+        if not tied:
+            break
+    return {"tied": tied, "lowest": min(costs), "highest": max(costs)}
+
+
+def fit_without(
+    cut: str, chosen: str, learnt: str, left_out: str, data: Data, n_jobs: int | None
+) -> Fitted:
+    """Learn two classes from what was chosen, less a column."""
+    ready = _prepared(data, cut, chosen, "two", n_jobs)
+    y, counts = data.labels("two")
+    columns = [name for name in ready.columns if name != left_out]
+    model = learner(learnt, n_jobs).fit(ready.train.select(columns), y)
+    outcome = Outcome.of(model.predict(ready.test.select(columns)), counts)
+    return Fitted({"all": columns}, {"": outcome}, _size(model))
+
+
+def _size(model: Any) -> dict[str, Any]:
+    return {"leaves": int(model.n_leaves_)} if hasattr(model, "n_leaves_") else {}
+
+
+# ---- names of fits -------------------------------------------------------------------------------
+def named(cut: str, chosen: str, learnt: str, form: str = "", sees: str = CUT) -> str:
+    """Such as "EMD+INT+C4.5(0.25) OvO, original columns"."""
+    name = "+".join([cut, chosen, learnt]) + (f" {form}" if form else "")
+    return name if sees == CUT else f"{name}, original columns"
+
+
+def direct(cut: str, chosen: str, learnt: str, sees: str, kind: str) -> Task:
+    """A fit of all classes at once."""
+    form = "multi" if kind == "five" else ""
+    work: Callable[[Data, int | None], Fitted] = partial(
+        fit_directly, cut, chosen, learnt, sees, kind
+    )
+    return Task(named(cut, chosen, learnt, form, sees), f"{cut}+{chosen}", learnt, work)
+
+
+def decoded(cut: str, chosen: str, learnt: str, sees: str, code: str, scope: str) -> Task:
+    """A fit of problems of two classes."""
+    form = code if scope == INSIDE else f"{code} {scope}"
+    work: Callable[[Data, int | None], Fitted] = partial(
+        fit_decoded, cut, chosen, learnt, sees, code, scope
+    )
+    return Task(named(cut, chosen, learnt, form, sees), f"{cut}+{chosen}", learnt, work)
+
+
+def without(cut: str, chosen: str, learnt: str, left_out: str) -> Task:
+    """A fit of two classes with a column left out."""
+    work: Callable[[Data, int | None], Fitted] = partial(fit_without, cut, chosen, learnt, left_out)
+    name = named(cut, chosen, learnt, f"without {left_out}")
+    return Task(name, f"{cut}+{chosen}", learnt, work)
