@@ -1,5 +1,6 @@
 """How the documentation is built: ``make docs``."""
 
+import ast
 import json
 import re
 import sys
@@ -116,7 +117,7 @@ def write_names(app):
 
 
 def write_reproduced(app):
-    """Turn the committed results of studies into the page of verdicts."""
+    """Turn the committed results of studies into pages of verdicts, and a table of them."""
     folder = Path(app.srcdir) / "generated"
     folder.mkdir(exist_ok=True)
     root = Path(app.srcdir).parent
@@ -124,49 +125,77 @@ def write_reproduced(app):
     from figures import draw_all
 
     figures = draw_all(root, folder)
-    text = reproduced(root / "studies" / "results", figures)
+    pages = reproduced(root / "studies" / "results", figures, about=root / "studies")
+    for old in folder.glob("verdicts-*.md"):
+        old.unlink()
+    for name, text in pages.items():
+        (folder / f"verdicts-{name}.md").write_text(text, encoding="utf-8")
     plot = f"![](/generated/{figures['rows']})\n" if "rows" in figures else ""
     (folder / "clinical_rows.inc").write_text(plot, encoding="utf-8")
+    text = overview(root / "studies" / "results")
     (folder / "reproduced.inc").write_text(text, encoding="utf-8")
 
 
-def reproduced(folder, figures=()):
-    """All studies of a folder, as Markdown; `figures` are files by name."""
-    files = sorted(Path(folder).glob("*.json"))
-    if not files:
-        return "No study has been run yet.\n"
-    return "\n".join(
-        _study(path.stem, json.loads(path.read_text("utf-8")), figures) for path in files
-    )
+def reproduced(folder, figures=(), about=None):
+    """A page for each study of a folder, as Markdown; `figures` are files by name.
+
+    `about` is the folder of the studies, whose first words say how they were made.
+    """
+    pages = {}
+    for path in sorted(Path(folder).glob("*.json")):
+        words = _words(Path(about) / f"{path.stem.replace('-', '_')}.py") if about else ""
+        pages[path.stem] = _study(path.stem, json.loads(path.read_text("utf-8")), figures, words)
+    return pages
 
 
-def _study(name, found, figures):
+def overview(folder):
+    """One row a study: what it is, and how many of its claims hold."""
+    rows = []
+    for path in sorted(Path(folder).glob("*.json")):
+        found = json.loads(path.read_text("utf-8"))
+        counts = [f"{found['counts'][word]:,}" for word in COUNTED]
+        title = found["about"]["title"] or path.stem
+        biased = " (biased)" if found["biased"] else ""
+        rows.append((f"[{_safe(title)}](generated/verdicts-{path.stem}.md){biased}", *counts))
+    rows.sort(key=lambda row: row[0].lower())
+    return _table(("study", *COUNTED), rows) if rows else "No study has been run yet.\n"
+
+
+def _words(file):
+    """What the file of a study says about it, as Markdown."""
+    if not file.exists():
+        return ""
+    text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+    text = re.sub(r":mod:`(?:studies\.)?(\w+)`", lambda m: f"`{m[1].replace('_', '-')}`", text)
+    return text.replace("``", "`") + "\n"
+
+
+def _study(name, found, figures, words):
     """One study: protocol, data, verdicts, and what was found of the truth."""
     about = found["about"]
-    holds, fails, untestable = (
-        found["counts"][word] for word in ("holds", "does not hold", "cannot be tested")
-    )
-    words = f"{holds} hold, {fails} do not hold, {untestable} cannot be tested"
-    parts = [f"## {_safe(about['title'] or name)}\n"]
+    holds, fails, untestable = (found["counts"][word] for word in COUNTED)
+    told = f"{holds} hold, {fails} do not hold, {untestable} cannot be tested"
+    parts = [f"# {_safe(about['title'] or name)}\n"]
     if found["biased"]:
         parts.append(BIASED)
     parts += [
-        f"**{holds + fails + untestable} claims: {words}.**\n",
+        f"**{holds + fails + untestable} claims: {told}.**\n",
+        words,
         _table(("", ""), _protocol(name, found)),
     ]
     if found["failures"]:
         parts.append(_failures(found["failures"]))
-    parts += ["### Verdicts\n", _table(VERDICT_HEAD, map(_verdict, found["verdicts"]))]
+    parts += ["## Verdicts\n", _table(VERDICT_HEAD, map(_verdict, found["verdicts"]))]
     if "success" in found["summary"]:
-        parts += ["### Index of success\n", SUCCESS, _by_method(found["summary"]["success"])]
+        parts += ["## Index of success\n", SUCCESS, _by_method(found["summary"]["success"])]
     for table in found.get("tables", ()):
-        parts += [f"### {table['title']}\n", _table(table["head"], table["rows"])]
+        parts += [f"## {table['title']}\n", _table(table["head"], table["rows"])]
     if "curves" in found and figures:
-        parts += ["### Figures\n", FIGURES]
+        parts += ["## Figures\n", FIGURES]
         parts += [f"![](/generated/{figures[part]})\n" for part in ("ranks", *found["curves"])]
     if figures and name in figures:
-        parts += ["### Figures\n", *(f"![](/generated/{file})\n" for file in figures[name])]
-    parts += ["### Data\n", _data(about["datasets"])]
+        parts += ["## Figures\n", *(f"![](/generated/{file})\n" for file in figures[name])]
+    parts += ["## Data\n", _data(about["datasets"])]
     return "\n".join(parts)
 
 
@@ -181,6 +210,7 @@ as in figures 2 to 5: rate, stability and number of categorical columns by size.
 printed criterion; the dashed line is featly's. The dotted line is the size of figure 6.
 """
 SUCCESS = "Mean over the draws, with the standard deviation, and how many columns were taken.\n"
+COUNTED = ("holds", "does not hold", "cannot be tested")
 VERDICT_HEAD = ("claim", "what was published", "printed", "ours", "verdict", "why")
 
 

@@ -66,7 +66,7 @@ def tasks() -> list[Task]:
 def study() -> Plan:
     """The plan."""
     return Plan(
-        "Bolón-Canedo, Sánchez-Maroño and Alonso-Betanzos 2015, intrusion detection",
+        "book, chapter 5: intrusion detection",
         tasks(),
         binary_claims(),
         {"MLP": SEED},

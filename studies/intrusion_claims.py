@@ -142,7 +142,7 @@ def of_winner(name: str, what: str, figure: str, printed: float, where: str) -> 
         ours = winner("two" if figure in WINNERS else "five").figure(figure).value
         digits = 4 if figure == "cost" else 2
         right = rounds_to(ours, printed, digits)
-        why = f"{ours:.{digits + 1}f} from the confusion matrix that Elkan (2000) prints"
+        why = f"{ours:.{digits + 1}f} from its confusion matrix (Elkan, 1999)"
         return Finding(right, why, ours)
 
     return Claim(name, f"winner of the contest: {what}", check, printed, where)

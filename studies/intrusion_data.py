@@ -1,9 +1,10 @@
 """KDD Cup 99: the classes of its labels, the contest's winner, and figures with intervals.
 
 The contest groups 40 labels into five classes; the percentages of table 5.1 of the book pin the
-grouping down, with ``httptunnel`` under user to root. The winner's confusion matrix is the one that
-Elkan, C. (2000), Results of the KDD'99 classifier learning, *ACM SIGKDD Explorations* 1, 63-64,
-prints: its rows add up to the classes of the test part, so it checks the grouping as well.
+grouping down, with ``httptunnel`` under user to root. The winner's confusion matrix is that of the
+contest's report: Elkan, C. (1999), Results of the KDD'99 classifier learning contest,
+https://cseweb.ucsd.edu/~elkan/clresults.html. It is checked by what it has to give: rows that add
+up to the classes of the test part, the score 0.2331, and all printed rates of detection.
 """
 
 import hashlib

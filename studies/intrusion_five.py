@@ -86,7 +86,7 @@ def tasks() -> list[Task]:
 def study() -> Plan:
     """The plan."""
     return Plan(
-        "Bolón-Canedo, Sánchez-Maroño and Alonso-Betanzos 2015, five classes of traffic",
+        "book, chapter 5: five classes of traffic",
         tasks(),
         five_claims(),
         {"none": "nothing is drawn"},

@@ -36,12 +36,12 @@ FILTERS: dict[str, Any] = {"CFS": CFS, "INT": Interact, "Cons": Consistency}
 CUT, WHOLE = "cut", "original"  # what a learner sees
 NOTHING = "none"
 SEED = 0
-SYMBOLS = {
+SYMBOLS: dict[str, Callable[[], Any]] = {
     "C4.5(0.25)": lambda: C45(confidence=0.25),
     "C4.5(0.50)": lambda: C45(confidence=0.50),
     "NB": MixedNaiveBayes,
 }
-NUMBERS = {
+NUMBERS: dict[str, Callable[[], Any]] = {
     "One-layer": OneLayerNetwork,
     "PSVM": ProximalSVC,
     "MLP": lambda: MLPClassifier(

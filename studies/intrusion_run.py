@@ -166,7 +166,7 @@ def _record(task: Task, data: Data, folder: Path | None, n_jobs: int | None) -> 
     name = hashlib.sha256(task.name.encode()).hexdigest()[:16]
     file = None if folder is None else Path(folder) / f"{name}.json"
     if file is not None and file.exists():
-        return json.loads(file.read_text("utf-8"))  # type: ignore[no-any-return]
+        return json.loads(file.read_text("utf-8"))
     began = time.perf_counter()
     record: dict[str, Any] = {"task": task.name, "failure": None}
     try:

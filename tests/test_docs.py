@@ -1,5 +1,6 @@
 """Every example in the documentation runs and prints what it says."""
 
+import ast
 import doctest
 import json
 import re
@@ -89,8 +90,8 @@ def test_the_table_of_made_problems_is_true():
 
 
 # ---- published figures ---------------------------------------------------------------------------
-def page_of(folder, **studies):
-    """The page of verdicts, made from results in a folder."""
+def pages_of(folder, **studies):
+    """The pages of verdicts, made from results in a folder."""
     from studies.__main__ import _plain, document
 
     for name, study in studies.items():
@@ -113,8 +114,8 @@ def small_study(**options):
 
 def test_a_study_becomes_a_page_of_verdicts(tmp_path):
     study = small_study(title="CorrAL again", metrics=("success", "accuracy"))
-    found = page_of(tmp_path, corral=study)
-    assert "## CorrAL again\n" in found
+    found = pages_of(tmp_path, corral=study)["corral"]
+    assert found.startswith("# CorrAL again\n")
     assert "BIASED" not in found
     counts = study.results.verdicts().counts()
     assert f"3 claims: {counts['holds']} hold, {counts['does not hold']} do not hold, 1 ca" in found
@@ -135,7 +136,7 @@ def test_a_study_becomes_a_page_of_verdicts(tmp_path):
 def test_a_biased_study_says_so_before_anything_else(tmp_path):
     biased = small_study(title="theirs", selection="outside", metrics="accuracy")
     honest = small_study(title="ours", metrics="accuracy")
-    theirs, ours = sorted(page_of(tmp_path, a=honest, b=biased).split("\n## "), reverse=True)
+    ours, theirs = pages_of(tmp_path, a=honest, b=biased).values()
     assert theirs.index("**BIASED.**") < theirs.index("claims:")
     assert "| on all rows |" in theirs
     assert "BIASED" not in ours
@@ -143,11 +144,25 @@ def test_a_biased_study_says_so_before_anything_else(tmp_path):
     assert "Index of success" not in theirs + ours
 
 
-def test_without_studies_there_is_a_page_all_the_same(tmp_path):
-    assert page_of(tmp_path) == "No study has been run yet.\n"
+def test_the_overview_counts_verdicts_and_links_to_pages(tmp_path):
+    conf = runpy.run_path(str(ROOT / "docs" / "conf.py"))
+    assert conf["overview"](tmp_path) == "No study has been run yet.\n"
+    study = small_study(title="theirs", selection="outside", metrics="accuracy")
+    pages_of(tmp_path, corral=study)
+    counts = " | ".join(str(study.results.verdicts().counts()[word]) for word in conf["COUNTED"])
+    link = "[theirs](generated/verdicts-corral.md) (biased)"
+    assert conf["overview"](tmp_path).endswith(f"| {link} | {counts} |\n")
 
 
-def test_what_is_committed_becomes_a_page():
+def test_what_is_committed_becomes_pages():
     results = ROOT / "studies" / "results"
-    found = runpy.run_path(str(ROOT / "docs" / "conf.py"))["reproduced"](results)
-    assert found.count("\n### Verdicts\n") == len(list(results.glob("*.json")))
+    pages = runpy.run_path(str(ROOT / "docs" / "conf.py"))["reproduced"](
+        results, about=ROOT / "studies"
+    )
+    assert set(pages) == {path.stem for path in results.glob("*.json")}
+    for name, page in pages.items():
+        assert page.count("\n## Verdicts\n") == 1, name
+        assert ":mod:" not in page, name
+        file = ROOT / "studies" / f"{name.replace('-', '_')}.py"
+        told = ast.get_docstring(ast.parse(file.read_text("utf8"))).split()[:5]
+        assert page.partition(".**\n\n")[2].split()[:5] == told, name
