@@ -169,7 +169,7 @@ def weka() -> Iterator[Row]:
             "weka.classifiers.meta.FilteredClassifier", "-v", "-t", train, "-T", test,
             "-F", "weka.filters.supervised.attribute.Discretize -R first-last",
             "-W", "weka.classifiers.meta.AttributeSelectedClassifier", "--",
-            "-E", "weka.attributeSelection.CfsSubsetEval",
+            "-E", "weka.attributeSelection.CfsSubsetEval -L",
             "-S", "weka.attributeSelection.BestFirst",
             "-W", "weka.classifiers.trees.J48", "--", "-C", "0.25",
         ]  # fmt: skip

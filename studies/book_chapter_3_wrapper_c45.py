@@ -4,10 +4,10 @@ As Weka's WrapperSubsetEval: accuracy in five folds of the training rows, best-f
 with the parameters of J48; the protocol is that of the study of the whole chapter. Large problems
 are drawn few times: a step there grows thousands of trees.
 
-D21 asks whether the wrapper is worse than the subset filters: criterion, written down before the
-first run: the mean of our success index over the nine problems (means of the Led levels and of SD1
-to SD3, as table 3.12) is below that of CFS, Consistency, INTERACT and information gain in
-book-chapter-3; over those problems that were run.
+D21 asks whether the wrapper is worse than the subset filters. Its criterion was written down before
+the first run: the mean of our success index over the nine problems (means of the Led levels and of
+SD1 to SD3, as table 3.12) is below that of CFS, Consistency, INTERACT and information gain in
+book-chapter-3. That it is the mean over those problems that were run was added after it.
 """
 
 import json
@@ -28,7 +28,7 @@ from studies.book_tables import LEARNERS, PROBLEMS, SUBSETS, WHERE
 METHOD = "wrapper-c4.5"
 JUDGES = ("c4.5", *LEARNERS)
 DRAWS = {"corral": 19, "parity3+3": 19, "corral-100": 5, "xor-100": 5, "monk3": 5, "madelon": 0,
-         "sd1": 0, "sd2": 1, "sd3": 1}  # fmt: skip
+         "sd1": 1, "sd2": 1, "sd3": 1}  # fmt: skip
 LED_DRAWS = 3
 LONG = ("madelon", "sd1", "sd2", "sd3")
 NOT_RUN = "not run: a search there grows hundreds of thousands of trees"

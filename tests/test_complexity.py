@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 from featly.core import complexity as core
 from featly.core.complexity import SquaredDistances
 from featly.diagnostics import MEASURES, complexity
+from featly.diagnostics.reading import stratified
 from featly.errors import DataError, ParameterError
 from tests.reference import complexity as naive
 
@@ -63,7 +64,7 @@ def test_measures_are_their_definitions(table):
     best = [max(apart for _, apart in pair) for pair in shared]
     assert values["F3"] == pytest.approx(np.mean(best))
     every = [min(pair[f][1] for pair in shared) for f in columns]
-    alone = tuple(f"c{f}" for f in columns if every[f] == 1)
+    alone = tuple(f"c{f}" for f in columns if every[f] == 1)  # levels are too few to be names
     assert found.separating_columns == alone
     assert values["IR"] == max(map(y.count, set(y))) / min(map(y.count, set(y)))
     assert values["T2"] == len(y) / len(kinds)
@@ -113,7 +114,7 @@ def test_distances_kept_or_not_are_the_same(monkeypatch):
 def test_distances_agree_with_scipy():
     X = np.random.default_rng(1).normal(size=(200, 7))
     found = SquaredDistances(X.T, np.ones(7, bool)).block(0, 200)
-    np.testing.assert_allclose(found, cdist(X, X, "sqeuclidean"), rtol=1e-12)
+    np.testing.assert_allclose(found, cdist(X, X, "sqeuclidean"), rtol=2e-10)
 
 
 def test_direction_by_the_pseudo_inverse():
@@ -202,6 +203,16 @@ def test_order_of_rows_and_columns_and_threads_do_not_matter():
     assert complexity(X, y, random_state=4).values == complexity(X, y, random_state=4).values
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_units_and_order_of_columns_do_not_matter_where_distances_tie(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 8, size=(40, 4)) / 10, np.r_[0, 1, 2, rng.integers(0, 3, 37)]
+    names = [name for name in MEASURES if name not in ("L3", "N4")]  # those are drawn
+    other = (X * [2.54, 1.8, 1e3, 0.37] + [0, 32, 5, 1])[:, [2, 0, 3, 1]]
+    first = complexity(X, y, measures=names).values
+    assert complexity(other, y, measures=names).values == pytest.approx(first, rel=1e-6)
+
+
 def test_volumes_too_small_for_a_number():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 6000))
@@ -232,6 +243,58 @@ def test_imbalance_of_lorena():
     assert found.imbalance_ratio == 3
 
 
+def test_no_row_is_its_own_neighbour():
+    y = np.array([0, 1, 0, 1])
+    distances = SquaredDistances(np.array([[0.0, 1.0, 2.5, 4.5]]), np.array([True]))
+    assert distances.nearest(y).wrong.tolist() == [1, 1, 1, 1]
+    assert distances.nearest(np.array([0, 0, 1, 1])).wrong.tolist() == [0, 0, 1, 0]
+
+
+def test_names_of_rows_do_not_tell_classes_apart():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"id": [f"p{i}" for i in range(60)], "x": rng.normal(size=60)})
+    assert complexity(table, ["a", "b"] * 30).separating_columns == ()
+    ward = pl.DataFrame({"ward": ["n", "s", "e", "w"] * 15})
+    assert complexity(ward, ["a", "b"] * 30).separating_columns == ("ward",)
+
+
+def test_columns_tell_apart_in_the_table_and_not_in_the_sample_only():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = np.c_[y + rng.uniform(0, 0.5, 400), y + rng.uniform(0, 0.5, 400)]
+    used = set(complexity(X, y, max_rows=50).notes)
+    assert used == {"from 50 of 400 rows, each class in its share"}
+    assert complexity(X, y, max_rows=50).separating_columns == ("x0", "x1")
+    looked_at = stratified(y, 50, np.random.default_rng(0))
+    X[np.setdiff1d(np.flatnonzero(y == 0), looked_at)[:3], 0] = 1.2
+    assert complexity(X, y, max_rows=50).separating_columns == ("x1",)
+
+
+def test_classes_that_do_not_vary_have_an_infinite_ratio():
+    for X in ([[0.0], [0.0], [1.0], [1.0]], [[0.1, 5.0], [0.1, 7.0], [0.3, 5.5], [0.3, 6.0]]):
+        values = complexity(X, [0, 0, 1, 1], measures=["F1", "F1v"]).values
+        assert values["F1"] == np.inf
+        assert values["F1v"] == np.inf
+        bounded = complexity(X, [0, 0, 1, 1], measures=["F1v"], convention="lorena")
+        assert bounded.values["F1v"] == 0
+    table = pl.DataFrame({"g": list("abab") * 5, "h": ["x"] * 20, "i": list("abab") * 5})
+    assert complexity(table, [0, 1] * 10, measures=["F1v"]).values["F1v"] == np.inf
+    assert complexity(np.zeros((8, 2)), [0, 1] * 4, measures=["F1v"]).values["F1v"] == 0
+
+
+def test_one_certain_pair_does_not_make_the_best_column():
+    y = np.repeat([0, 1, 2], [40, 40, 2])
+    X = np.random.default_rng(0).normal(size=(82, 2))
+    X[:, 1] += 5 * (y == 1) - 5 * (y == 2)
+    X[:40, 0], X[80:, 0] = 0.0, 4.0  # a class of two rows that do not vary
+    assert complexity(X, y).best_column == "x1"
+
+
+def test_directions_count_levels():
+    table = pl.DataFrame({"g": ["a", "b", "c", None] * 5, "h": ["x"] * 20, "x": [1.0, 2.0] * 10})
+    assert complexity(table, [0, 1] * 10).n_directions == 3
+
+
 def test_frame_and_text():
     X, y = load_iris(return_X_y=True)
     found = complexity(X, y, measures=["N3", "F1"])
@@ -248,6 +311,8 @@ def test_frame_and_text():
         ({"measures": "F1"}, "give a list"),
         ({"max_rows": 2}, "max_rows=2"),
         ({"n_jobs": 0}, "n_jobs=0"),
+        ({"measures": 5}, "measures=5"),
+        ({"random_state": -1}, "random_state=-1"),
     ],
 )
 def test_wrong_parameters(options, message):
@@ -258,6 +323,10 @@ def test_wrong_parameters(options, message):
 def test_wrong_data():
     with pytest.raises(DataError, match="one class only"):
         complexity([[0.0], [1.0]], [0, 0])
+    with pytest.raises(DataError, match="X has no columns"):
+        complexity(np.empty((2, 0)), [0, 1])
+    with pytest.raises(DataError, match="X has no rows"):
+        complexity(np.empty((0, 2)), [])
     with pytest.raises(DataError, match="infinite"):
         complexity([[np.inf], [1.0]], [0, 1])
 

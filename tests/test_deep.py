@@ -1,12 +1,15 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from featly.diagnostics import complexity
 from featly.errors import DataError
+from featly.present.cli import app
 from featly.present.deep import deep_description
-from featly.present.deep_words import THRESHOLDS
+from featly.present.deep_words import THRESHOLDS, about_boundaries, about_classes
 from featly.present.job import Request, load
 from featly.present.printing import as_json
 
@@ -64,12 +67,114 @@ def test_many_classes(tmp_path):
     lines, _ = told(tmp_path, frame)
     assert "the smallest of 4 classes (d) has 12 rows, the largest (a) 40" in lines
     assert "on average over pairs of classes" in lines
+    wide = frame.with_columns(pl.Series(f"n{f}", rng.normal(size=132)) for f in range(60))
+    assert (
+        "63 columns for at most 66 rows in half of the pairs of classes: almost"
+        in told(tmp_path, wide)[0]
+    )
 
 
 def test_more_columns_than_rows(tmp_path):
     lines, _ = told(tmp_path, table(n=40, p=60))
     assert "60 columns for 40 rows: almost any labels could be separated here" in lines
     assert "linear machine" not in lines
+
+
+def test_half_as_many_columns_as_rows(tmp_path):
+    lines, _ = told(tmp_path, table(n=100, p=60, gap=0.0))
+    assert "60 columns for 100 rows: almost any labels could be separated here" in lines
+    assert "linear" not in lines
+    lines, _ = told(tmp_path, table(n=100, p=40, gap=3.0))
+    assert "not a promise: with a column for every 2.5 rows it flatters" in lines
+
+
+def test_levels_are_columns_to_a_linear_machine(tmp_path):
+    rng = np.random.default_rng(0)
+    place = [f"v{i}" for i in rng.integers(0, 28, 100)]
+    frame = pl.DataFrame({"a": place, "b": place[::-1], "c": place[50:] + place[:50]})
+    lines, _ = told(tmp_path, frame.with_columns(pl.Series("outcome", ["ill", "well"] * 50)))
+    assert "with one for each level of text) for 100 rows: almost any labels" in lines
+    assert "linear" not in lines
+
+
+def test_identifiers_are_no_leak(tmp_path):
+    frame = table(n=100, gap=0.0).with_columns(
+        pl.Series("patient", [f"P{i}" for i in range(100)]),
+        pl.Series("part", ["train", "train", "test", None] * 25),
+    )
+    lines, document = told(tmp_path, frame, split="part")
+    assert lines.startswith("50 train and 25 test rows (25 of neither stay out); what")
+    assert "'patient' differs in most rows, as identifiers do: left out" in lines
+    assert "leak" not in lines
+    assert "levels in test" not in lines
+    assert "patient" not in document["complexity"]["best_column"]
+    lines, document = told(tmp_path, frame.select("patient", "outcome"))
+    assert "complexity" not in document
+
+
+def test_few_rows_are_told_apart_by_chance(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 400))
+    X[:3, 7] += 9
+    names = {f"m{f}": X[:, f] for f in range(400)}
+    frame = pl.DataFrame(names | {"outcome": ["ill"] * 3 + ["well"] * 21})
+    lines, document = told(tmp_path, frame)
+    assert "m7" in document["complexity"]["separating_columns"]
+    assert "leak" not in lines
+
+
+def test_rare_classes_are_not_called_clear_groups_or_wrong(tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 2))
+    y = np.where(np.arange(400) < 6, "ill", "well")
+    frame = pl.DataFrame({"u": X[:, 0], "v": X[:, 1], "outcome": y})
+    lines, document = told(tmp_path, frame)
+    assert "clear groups" not in lines
+    assert document["suspect_rows"]["mislabelled"]
+    assert "much of 'ill', so rather hard than wrong" in lines
+
+
+def test_words_know_of_samples_and_of_chance():
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(300) < 3, "ill", "well")
+    found = complexity(rng.normal(size=(300, 4)), y)
+    wide = replace(found, n_rows=100_000, n_used=300, n_directions=100)
+    assert "almost any labels" in about_classes(wide)[-1].text
+    for share, word in ((0.013, "the classes overlap"), (0.004, "clear groups")):
+        lines = [
+            f.text for f in about_boundaries(replace(found, values=found.values | {"N3": share}))
+        ]
+        assert word in next(line for line in lines if "neighbours" in line)
+
+
+def test_a_measured_target(tmp_path):
+    frame = table().with_columns(pl.Series("score", np.random.default_rng(0).normal(size=80)))
+    other = frame.with_columns(pl.col("score") + 3)
+    lines, document = told(tmp_path, frame.drop("outcome"), "score", other.drop("outcome"))
+    assert "target 'score' looks measured: no classes to tell apart" in lines
+    assert "target 'score' differs between this table and the other (" in lines
+    assert "class shares" not in lines
+    assert "complexity" not in document
+
+
+def test_parts_that_are_numbered_and_have_one_class(tmp_path):
+    frame = table().with_columns(
+        pl.Series("fold", [1] * 40 + [2] * 40), (pl.col("m3") > 0).cast(pl.String).alias("high")
+    )
+    lines, document = told(tmp_path, frame, split="fold", against=frame.drop("fold"))
+    assert lines.startswith("40 fold 1 and 40 fold 2 rows; what follows is of the fold 1 rows")
+    assert "the fold 1 rows are all of class ill: nothing to tell apart" in lines
+    assert "a class is only in fold 2: 'well'" in lines
+    assert "no sign that this table and the other differ" in lines
+    assert "complexity" not in document
+
+
+def test_gaps_that_differ(tmp_path):
+    frame = table(gap=0.0)
+    other = frame.with_columns(pl.when(pl.int_range(80) % 2 == 0).then("m2").alias("m2"))
+    lines, _ = told(tmp_path, frame, against=other)
+    assert "1 of 4 columns differs between this table and the other (p = 0.001;" in lines
+    assert "m2 (missing +50%)" in lines
 
 
 def test_a_curved_boundary(tmp_path):
@@ -158,5 +263,21 @@ def test_wrong_options(tmp_path):
         told(tmp_path, frame, split="fold")
     with pytest.raises(DataError, match="has to have two values; it has a, b, c, d"):
         told(tmp_path, frame, split="part")
+    with pytest.raises(DataError, match=r"other\.csv' has 1 row: at least 2"):
+        told(tmp_path, frame, against=frame[:1])
+    lone = frame.with_columns(pl.Series("part", ["a"] * 79 + ["b"]))
+    with pytest.raises(DataError, match="part': part 'b' has 1 row: at least 2"):
+        told(tmp_path, lone, split="part")
+    with pytest.raises(DataError, match=r"--against .*other\.csv'?: column 'm1' .* 'high'"):
+        told(tmp_path, frame, against=frame.with_columns(pl.lit("high").alias("m1")))
     with pytest.raises(DataError, match="column 'm1' is not in"):
         told(tmp_path, frame, against=frame.drop("m1"))
+
+
+def test_the_other_table_may_come_without_the_target(tmp_path, capsys):
+    table().write_csv(tmp_path / "a.csv")
+    table(seed=1).drop("outcome").write_csv(tmp_path / "b.csv")
+    words = ["describe", str(tmp_path / "a.csv"), "--target", "outcome", "--deep", "--json"]
+    app([*words, "--against", str(tmp_path / "b.csv")], standalone_mode=False)
+    document = json.loads(capsys.readouterr().out)
+    assert list(document["deep"]["shift"]) == ["against"]

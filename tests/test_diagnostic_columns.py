@@ -60,6 +60,20 @@ def test_other_units_and_other_names():
     assert frame["like"].to_list() == ["x", "x", "g", "g"]
 
 
+def test_levels_are_compared_by_name():
+    odd = pl.Enum(["b", "unused", "a"])
+    table = pl.DataFrame(
+        {
+            "g": ["a", "b", "b", None] * 5,
+            "next": ["b", "c", "c", None] * 5,  # the same codes for other levels
+            "other order": pl.Series(["a", "b", "b", None] * 5, dtype=odd),
+        }
+    )
+    found = suspect_columns(table)
+    assert found.identical == [["g", "other order"]]
+    assert found.relabelled == [["g", "next"]]
+
+
 def test_zero_has_no_sign():
     X = np.array([[0.0, -0.0], [1.0, 1.0], [2.0, 2.0]])
     assert suspect_columns(X).identical == [["x0", "x1"]]

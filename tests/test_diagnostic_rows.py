@@ -33,7 +33,7 @@ def naive_scores(X, k):
 def test_scores_are_their_definition(k):
     X = np.random.default_rng(k).normal(size=(40, 3))
     found = suspect_rows(X, n_neighbors=k)
-    np.testing.assert_allclose(found.outlier_scores, naive_scores(X, k), rtol=1e-9)
+    np.testing.assert_allclose(found.outlier_scores, naive_scores(X, k), rtol=1e-7)
 
 
 def test_planted_outliers_are_found_with_their_column():
@@ -71,7 +71,50 @@ def test_flipped_labels_are_found():
 def test_classes_count_alike_however_many_rows_they_have():
     rows = read_rows(np.arange(30.0)[:, None], None)
     y = (np.arange(30) < 3).astype(np.int64)
-    assert _neighbour_shares(rows, y, 2, 29, None) == pytest.approx(0.5)  # all are neighbours
+    shares, weighted = _neighbour_shares(rows, y, 2, 29, None)  # all are neighbours
+    assert weighted == pytest.approx(0.5)
+    assert shares[0] == pytest.approx([27 / 29, 2 / 29])
+
+
+def test_a_class_of_one_row_claims_none_of_its_neighbours():
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    y = np.array(["rare"] + ["a"] * 60 + ["b"] * 59)
+    X[61:, 0] += 9
+    X[0] = X[1:61].mean(axis=0)
+    y[61:64] = "a"  # beside b, and one of them beside the only row of its kind
+    X[64], y[64] = X[61] + 0.01, "other"
+    found = suspect_rows(X, y)
+    named = dict(zip(found.mislabelled.tolist(), found.suggested, strict=True))
+    assert {61, 62, 63} <= set(named) <= {0, 61, 62, 63, 64}
+    assert {named[row] for row in (61, 62, 63)} == {"b"}
+
+
+def test_neighbours_of_a_tiny_class_are_judged_by_all_their_neighbours():
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(size=(120, 2)), np.array(["rare", *rng.choice(["a", "b"], 119)])
+    X[0] = 0.5
+    found = suspect_rows(X, y)
+    for row in found.mislabelled.tolist():
+        near = np.argsort(np.abs((X - X[row]) / np.ptp(X, axis=0)) ** 2 @ np.ones(2))[1:11]
+        assert (y[near] == y[row]).sum() <= 1
+
+
+def test_columns_without_any_value():
+    X, y = blobs()
+    X[:, 3] = np.nan
+    X[11, 2] = 25.0
+    found = suspect_rows(X, y)
+    assert found.outliers.tolist() == [11]
+    assert not len(suspect_rows(np.full((20, 2), np.nan), np.arange(20) % 2).outliers)
+
+
+def test_gaps_are_not_blamed_on_a_number():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[5] = 0.1, -0.2
+    words = {f"g{f}": ["a"] * 5 + [None if f % 2 else "z"] + ["a"] * 54 for f in range(12)}
+    found = suspect_rows(pl.DataFrame(X).with_columns(pl.DataFrame(words)))
+    assert found.outliers.tolist() == [5]
+    assert found.outlier_columns == [""]
 
 
 def test_machines_have_not_seen_the_rows_they_judge():
@@ -145,5 +188,7 @@ def test_large_tables_are_sampled():
 def test_wrong_parameters():
     with pytest.raises(ParameterError, match="n_neighbors=0"):
         suspect_rows([[0.0]], n_neighbors=0)
+    with pytest.raises(ParameterError, match="random_state=-1"):
+        suspect_rows([[0.0]], random_state=-1)
     with pytest.raises(ParameterError, match="max_rows=5"):
         suspect_rows([[0.0]], max_rows=5)

@@ -292,6 +292,33 @@ def test_batches_that_do_not_fit_leave_the_network_as_it_was(monkeypatch):
         OneLayerNetwork().partial_fit(X, y)
 
 
+def test_learning_that_fails_leaves_the_network_as_it_was():
+    X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), [0, 0, 1, 1]
+    network = OneLayerNetwork()
+    with pytest.raises(DataError, match="class 7"):
+        network.partial_fit(X, [0, 0, 1, 7], classes=[0, 1])
+    with pytest.raises(NotFittedError):
+        network.predict(X)
+    network.fit(X, y)
+    assert network.n_rows_seen_ == 4
+    with pytest.raises(DataError, match="one class"):
+        network.fit(X + 100, [0, 0, 0, 0])
+    assert network.predict(X).tolist() == y
+    assert network.fit(X[1:], y[1:]).n_rows_seen_ == 3
+    assert network.partial_fit(X, y).n_rows_seen_ == 7
+
+
+def test_the_more_probable_class_is_the_one_that_is_predicted():
+    rng = np.random.default_rng(0)
+    for n_classes in (2, 3):
+        y = np.arange(60) % n_classes
+        X = rng.normal(size=(60, 4)) + y[:, None]
+        for f in ("logistic", "tanh", "identity"):
+            network = OneLayerNetwork(activation=f).fit(X, y)
+            assert (network.predict_proba(X).argmax(axis=1) == network.predict(X)).all()
+            assert (network.predict(X) == y).mean() > 0.6
+
+
 def test_values_beyond_all_measure_of_the_first_batch():
     y = np.array([0, 1, 0, 1])
     net = OneLayerNetwork().partial_fit(1e-9 * y[:, None], y)

@@ -307,6 +307,34 @@ def test_columns_that_say_nothing_leave_the_larger_class():
         assert balanced.predict([[0.1], [7.0]]).tolist() == [0, 0]
 
 
+def test_a_fit_that_fails_leaves_the_machine_as_it_was():
+    X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), [0, 0, 1, 1]
+    machine = ProximalSVC()
+    with pytest.raises(DataError, match="one class"):
+        machine.fit(X, [0, 0, 0, 0])
+    with pytest.raises(NotFittedError):
+        machine.predict(X)
+    machine.fit(X, y)
+    with pytest.raises(DataError, match="one class"):
+        machine.fit(X + 100, [0, 0, 0, 0])
+    assert machine.predict(X).tolist() == y
+
+
+def test_nothing_of_another_kernel_is_left():
+    X, y = np.arange(12.0).reshape(6, 2) % 5, [0, 1] * 3
+    again = ProximalSVC(kernel="gaussian").fit(X, y).set_params(kernel="linear").fit(X, y)
+    assert set(vars(again)) == set(vars(ProximalSVC().fit(X, y)))
+
+
+@pytest.mark.parametrize("n_columns", [3, 40])
+def test_prices_beyond_all_measure(n_columns):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, n_columns)), np.arange(30) % 2
+    large, larger = (ProximalSVC(C=C).fit(X, y) for C in (1e15, 1e300))
+    assert larger.coef_ == pytest.approx(large.coef_, rel=1e-6)
+    assert larger.residual_.max() < 1e-9
+
+
 def test_a_small_price_still_tells_classes_apart():
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
@@ -336,6 +364,7 @@ def test_a_machine_that_is_not_solved_says_so(monkeypatch):
         ({"class_weight": "fair"}, "class_weight='fair'"),
         ({"class_weight": {0: 1.0, 9: 1.0}}, "class_weight"),
         ({"kernel": "rbf"}, "kernel='rbf'"),
+        ({"standardize": "no"}, "standardize='no'"),
         ({"width": 2.0}, "width=2.0 is of kernel='gaussian'"),
         ({"kernel": "gaussian", "width": 0}, "width=0"),
         ({"kernel": "gaussian", "width": True}, "width=True"),

@@ -123,6 +123,32 @@ def test_large_tables_are_sampled_for_the_test_only():
     assert found.distance == pytest.approx(peer)
 
 
+def test_gaps_alone_are_a_difference():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(80, 2))
+    X[40:60, 1] = np.nan
+    found = shift(X[:40], X[40:], n_permutations=199)
+    assert found.shifted() == ["x1"]
+    assert found.p_values[1] == 1 / 200
+    assert found.p_values[0] > 0.05
+    assert "x1: missing +50% (p = 0.005)" in str(found)
+    assert shift(X[40:], X[:40], n_permutations=199).missing_difference[1] == -0.5
+
+
+def test_few_rows_with_ties_give_no_false_alarms():
+    rng = np.random.default_rng(8)
+    for sizes in ((5, 5), (3, 30)):
+        least, overall = [], []
+        for seed in range(120):
+            X = rng.integers(0, 3, size=(sum(sizes), 6)).astype(float)
+            found = shift(X[: sizes[0]], X[sizes[0] :], n_permutations=19, random_state=seed)
+            assert found.p_values.min() >= 1 / 20
+            least.append(found.adjusted_p_values.min())
+            overall.append(found.p_value)
+        for p in (least, overall):
+            assert np.mean(np.array(p) <= 0.05) <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 120)
+
+
 def test_threads_do_not_matter():
     rng = np.random.default_rng(6)
     one, two = rng.normal(size=(30, 200)), rng.normal(size=(20, 200))
@@ -139,5 +165,9 @@ def test_wrong_tables():
         shift(two, one)
     with pytest.raises(DataError, match="test has 1 row"):
         shift(one, one[:1])
+    with pytest.raises(DataError, match="test has no rows"):
+        shift(one, one[:0])
+    with pytest.raises(ParameterError, match="random_state='a'"):
+        shift(one, one, random_state="a")
     with pytest.raises(ParameterError, match="n_permutations=0"):
         shift(one, one, n_permutations=0)

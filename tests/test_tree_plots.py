@@ -66,6 +66,27 @@ def test_texts_do_not_overlap():
             assert apart or box.y0 >= other.y1 - 4 or other.y0 >= box.y1 - 4
 
 
+def test_wide_letters_have_room():
+    """Letters are not equally wide: lines begin where a name ends, and nothing leaves the page."""
+    n = 60
+    x = np.arange(n) % 20
+    y = np.where(x < 7, "W" * 28, np.where(x < 13, "i", "M" * 28))
+    ax = plot_tree(C45().fit(pl.DataFrame({"WIDE GENE NAMES MMM": x}), y))
+    ax.figure.canvas.draw()
+    page = ax.figure.bbox
+    for text in ax.texts:
+        box = text.get_window_extent()
+        assert page.x0 <= box.x0 < box.x1 <= page.x1
+    names = [text for text in ax.texts if text.get_text().startswith("WIDE")]
+    assert len(names) == 2
+    starts = ax.transData.transform([line.get_xydata()[0] for line in ax.lines])
+    for name in names:
+        box = name.get_window_extent()
+        beside = [x for x, y in starts if box.y0 < y < box.y1 and x > box.x0]
+        assert len(beside) == 2
+        assert min(beside) >= box.x1 - 3
+
+
 def test_large_trees_are_cut_and_say_so():
     tree = fitted(1000, mdl_correction=False, collapse=False, min_rows=1)
     assert tree.n_leaves_ > tree_plots.MOST_ROWS

@@ -510,8 +510,9 @@ def test_another_decoding_is_checked_when_it_is_used():
     bare = DecodedClassifier(Bare()).fit(X, y).set_params(decoding="sum")
     with pytest.raises(ParameterError, match="Bare gives no probabilities"):
         bare.predict(X)
-    model = DecodedClassifier(GaussianNB(), code=[[1, 1, -1, -1], [1, -1, 1, -1]]).fit(X, y)
-    with pytest.raises(ParameterError, match="class 0 alone from others"):
+    model = DecodedClassifier(GaussianNB(), code=[[1, 1, -1, -1], [1, -1, 1, -1]])
+    model.fit(X, np.array(list("abcd"))[y])
+    with pytest.raises(ParameterError, match="class 'a' alone from others"):
         model.set_params(decoding="probability-sum").predict(X)
     with pytest.raises(ParameterError, match="loss='hinge' has no meaning with decoding='sum'"):
         model.set_params(decoding="sum", loss="hinge").predict(X)

@@ -204,7 +204,8 @@ def _pruned(
         np.empty(len(order), np.int32), spare, ends, bags,
     )  # fmt: skip
     new = tuple(np.empty_like(array[:n_nodes]) for array in tree[:3])
-    limits = (float(rules.confidence), float(ndtri(1.0 - rules.confidence)))
+    # 1 - CF would be 1, and its quantile infinite, for a small CF
+    limits = (float(rules.confidence), -float(ndtri(rules.confidence)))
     gaps = bool((rows.codes == 0).any())
     tree[3][0] = 0
     place = np.array([1])

@@ -1,7 +1,7 @@
 """Columns of numbers as codes: 0 is missing, 1, 2, ... are the distinct values in their order.
 
 Few distinct values, as counts and rates have, are found by a hash table without a sort of the
-column; a column of many is sorted.
+column; a column of many is sorted. A small table is sorted as a whole, which compiles nothing.
 """
 
 from typing import Any
@@ -17,6 +17,7 @@ __all__ = ["code_numbers"]
 
 # mypy: disable-error-code="no-untyped-def"
 
+SMALL_TABLE = 1 << 13  # cells
 CELLS = 1 << 21  # of a block of columns
 SHORT = 512  # rows up to which a column is sorted at once
 DISTINCT = 1 << 15  # values that the table may hold
@@ -52,6 +53,8 @@ def code_numbers(
         How many each column has.
     """
     n_rows, n_numeric = numbers.shape
+    if numbers.size <= SMALL_TABLE:
+        return _code_at_once(numbers, codes, columns)
 
     def one(block: tuple[int, int]) -> tuple[Any, Any]:
         low, high = block
@@ -72,6 +75,25 @@ def code_numbers(
     values = [np.empty(0), *(block[0] for block in found)]
     counts = [np.empty(0, np.int64), *(block[1] for block in found)]
     return np.concatenate(values), np.concatenate(counts)
+
+
+def _code_at_once(
+    numbers: npt.NDArray[np.float64],
+    codes: npt.NDArray[np.int32],
+    columns: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The same as :func:`code_numbers`, by a sort of all columns."""
+    by_column = numbers.T + 0.0  # -0 is 0
+    order = by_column.argsort(axis=1)
+    ordered = np.take_along_axis(by_column, order, axis=1)  # the missing are last
+    new = ~np.isnan(ordered)
+    known = new.copy()
+    new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    ranks = new.cumsum(axis=1, dtype=np.int32)
+    found = np.empty(by_column.shape, np.int32)
+    np.put_along_axis(found, order, np.where(known, ranks, 0), axis=1)
+    codes[columns] = found
+    return ordered[new], new.sum(axis=1, dtype=np.int64)
 
 
 @kernel

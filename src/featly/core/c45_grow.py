@@ -133,9 +133,8 @@ def _choose(found, gains, ratios, counted):
 def _threshold(low, high, values, start):
     """The largest code whose value is not above the middle of those of two codes."""
     below, above = values[start + low - 1], values[start + high - 1]
+    # a middle that is rounded to the upper value has no third value below it
     middle = (below + above) / 2.0
-    if middle == above:
-        middle = below
     while high - low > 1:
         between = (low + high) // 2
         if values[start + between - 1] <= middle:

@@ -132,7 +132,7 @@ class SquaredDistances:
 
     def errors(self, other: FloatArray, labels: IntArray, y: IntArray) -> FloatArray:
         """Share of wrong classes among the rows nearest to other cells of known class."""
-        wrong = np.empty(len(labels))
+        wrong, other = np.empty(len(labels)), np.ascontiguousarray(other)
 
         def find(block: tuple[int, int]) -> None:
             count_wrong(self.between(other, *block), y, labels[slice(*block)], wrong[slice(*block)])
@@ -184,7 +184,7 @@ def squares(rows, lo, hi, cells, begin, end, numeric, apart, total):
                     _add_column(column, rows[f, top + t], numeric[f], apart, scratch[t, :width])
             for t in range(height):
                 for j in range(width):
-                    total[top - lo + t, left - begin + j] = scratch[t, j]
+                    total[top - lo + t, left - begin + j] = _rounded(scratch[t, j])
 
 
 @kernel
@@ -199,6 +199,13 @@ def _add_column(column, value, number, apart, total):
 
 
 @kernel
+def _rounded(value):
+    """Ten digits: distances that are equal stay so in other units and orders of columns."""
+    wide = value * 1048577.0  # 2^20 + 1, Veltkamp's way to drop 20 bits
+    return wide - (wide - value)
+
+
+@kernel
 def _row(kept, cells, numeric, apart, i, total):
     """Squared distances of row `i` to all."""
     n = cells.shape[1]
@@ -210,6 +217,8 @@ def _row(kept, cells, numeric, apart, i, total):
         total[j] = 0.0
     for f in range(len(cells)):
         _add_column(cells[f], cells[f, i], numeric[f], apart, total)
+    for j in range(n):
+        total[j] = _rounded(total[j])
     total[i] = 0.0
 
 
@@ -253,9 +262,10 @@ def count_wrong(squared, y, labels, wrong):
 def grow_tree(kept, cells, numeric, apart, y, on):
     """Prim's tree from row 0; marks in `on` both ends of edges between classes."""
     n = len(y)
-    row, best = np.empty(n), np.full(n, np.inf)
-    parent, crosses = np.zeros(n, np.int64), np.ones(n, np.bool_)
-    within = np.zeros(n, np.bool_)
+    row, best, parent = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    crosses, within = np.empty(n, np.bool_), np.zeros(n, np.bool_)
+    for j in range(n):
+        best[j], parent[j], crosses[j] = np.inf, 0, True
     current = 0
     for _ in range(n - 1):
         within[current] = True
@@ -295,6 +305,6 @@ def cover(kept, cells, numeric, apart, y, radius, order):
         _row(kept, cells, numeric, apart, i, row)
         limit = radius[i] * radius[i]
         for j in range(n):
-            if y[j] == y[i] and row[j] < limit:
+            if y[j] == y[i] and row[j] < limit * (1 - NEAR):
                 taken[j] = True
     return count

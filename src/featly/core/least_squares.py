@@ -102,6 +102,10 @@ def solve(
     """
     counts = [table.n_columns] if counts is None else counts
     n = table.n_rows
+    if weight is not None and weight.max() > 1:
+        # whatever the weights are, their squares do not overflow; a power of 4 rounds nothing
+        unit = 4.0 ** (np.frexp(weight.max())[1] // 2)
+        weight, ridge = weight / unit, ridge / unit
     total = n if weight is None else float(weight.sum())
     bound = total / (total + ridge)  # the most that a bias alone can be
     most = min(n, LARGEST_SYSTEM)

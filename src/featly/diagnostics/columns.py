@@ -199,7 +199,7 @@ def _looked_at(rows: Rows, j: int, number: bool) -> _Column:
     there = values[present]
     if len(there) == 0:
         return _Column(0, 0.0, False)
-    _, at, inverse, counts = np.unique(
+    found, at, inverse, counts = np.unique(
         there, return_index=True, return_inverse=True, return_counts=True
     )
     most = int(counts.max())
@@ -207,16 +207,20 @@ def _looked_at(rows: Rows, j: int, number: bool) -> _Column:
         return _Column(1, 1.0, False)
     second = int(np.partition(counts, -2)[-2])
     near = most >= FREQUENT * second and len(counts) <= FEW_VALUES * len(there)
-    kind = b"n" if number else b"c"
-    exact = _hash(kind, np.where(present, values, np.nan if number else 0))
+    order = np.argsort(at)  # of values, by first appearance
+    rank = np.empty(len(at), np.int64)
+    rank[order] = np.arange(1, len(at) + 1)
+    codes = np.zeros(len(values), np.int64)
+    codes[present] = rank[inverse]
     scaled = partition = None
     if number:
+        exact = _hash(b"n", np.where(present, values, np.nan))
         scaled = _hash(b"s", _canonical(values, present))
+    else:  # codes of two columns may be equal and stand for other levels
+        levels = list(rows.levels[j])
+        named = [levels[code - 1] for code in found[order]]
+        exact = _hash(b"c", codes) + _hash(b"l", np.frombuffer(repr(named).encode(), np.uint8))
     if 2 * len(counts) <= len(there):
-        rank = np.empty(len(at), np.int64)
-        rank[np.argsort(at)] = np.arange(1, len(at) + 1)  # by first appearance
-        codes = np.zeros(len(values), np.int64)
-        codes[present] = rank[inverse]
         partition = _hash(b"p", codes)
     return _Column(len(counts), most / len(there), near, exact, scaled, partition)
 

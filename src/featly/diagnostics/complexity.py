@@ -12,7 +12,7 @@ Ho, T. K. and Basu, M. (2002), Complexity measures of supervised classification 
 Transactions on Pattern Analysis and Machine Intelligence* 24, 289-300.
 """  # noqa: E501
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from featly.core.complexity import SquaredDistances
 from featly.core.parallel import n_threads, run_blocks
 from featly.diagnostics.linear import Machine, pair_machine
-from featly.diagnostics.overlap import direction_ratio, fisher_ratios, overlaps
+from featly.diagnostics.overlap import Overlap, direction_ratio, fisher_ratios, overlaps
 from featly.diagnostics.reading import Rows, check_count, read_rows, stratified
 from featly.errors import ParameterError
 from featly.frames import frame_of
@@ -74,12 +74,17 @@ class Complexity:
     n_used : int
         Rows that the measures were computed on: all, or a sample.
     best_column : str
-        The column with the largest Fisher ratio, in "ho-basu" on average over pairs of classes.
+        The column with the largest Fisher ratio r, in "ho-basu" with the largest average of
+        r / (1 + r) over pairs of classes.
     separating_columns : tuple of str
-        Columns that alone tell all classes apart in every row.
+        Columns that alone tell all classes apart in every row of the table. Columns of levels in
+        which hardly two rows are alike do so for no reason, and are not among them.
     log10_overlap : float
         Decimal logarithm of the overlap volume F2, which is too small for a number in tables of
         many columns; -inf where one column does not overlap at all.
+    n_directions : int
+        Columns that a linear machine sees: numbers that vary, and for levels one less than there
+        are.
     notes : tuple of str
         What had to be left out or done otherwise.
     """
@@ -93,6 +98,7 @@ class Complexity:
     best_column: str = ""
     separating_columns: tuple[str, ...] = ()
     log10_overlap: float = np.nan
+    n_directions: int = 0
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -233,6 +239,7 @@ def complexity(
     ('x0',)
     """
     wanted = _checked(measures, convention, max_rows)
+    check_count("random_state", random_state, 0)
     n_threads(n_jobs)
     rows = read_rows(X, schema)
     codes, labels = read_target(y, rows.n_rows, "complexity", many_classes=True)
@@ -240,12 +247,15 @@ def complexity(
     rng = np.random.default_rng(random_state)
     chosen = stratified(codes, max_rows, rng)
     notes = []
-    part = rows
+    part, every = rows, codes
     if len(chosen) < rows.n_rows:
         part, codes = rows.take(chosen), codes[chosen]
         notes.append(f"from {len(chosen):,} of {rows.n_rows:,} rows, each class in its share")
     task = _Task(part, codes, len(labels), convention == "lorena", rng, n_jobs, progress, notes)
     values = task.measured(wanted)
+    separating = task.separating & rows.repeats
+    if len(chosen) < rows.n_rows and separating.any():
+        separating[separating] = _in_all(overlaps(rows.columns(separating), every, len(labels)))
     if "IR" in wanted:
         values["IR"] = _imbalance(counts, convention)
     if "T2" in wanted:
@@ -259,8 +269,9 @@ def complexity(
         rows.n_columns,
         len(chosen),
         task.best_column,
-        task.separating,
+        tuple(rows.names[f] for f in np.flatnonzero(separating)),
         task.log10_overlap,
+        part.n_directions,
         tuple(notes),
     )
 
@@ -271,7 +282,7 @@ def _checked(measures: Sequence[str] | None, convention: str, max_rows: int) -> 
     check_count("max_rows", max_rows, 10)
     if measures is None:
         return list(MEASURES)
-    if isinstance(measures, str):
+    if isinstance(measures, str) or not isinstance(measures, Iterable):
         raise ParameterError(f"measures={measures!r}: give a list of names")
     for name in measures:
         if name not in MEASURES:
@@ -285,6 +296,11 @@ def _imbalance(counts: IntArray, convention: str) -> float:
     k, n = len(counts), int(counts.sum())
     ratio = (k - 1) / k * float((counts / (n - counts)).sum())
     return 1 - 1 / ratio
+
+
+def _in_all(pairs: Sequence[Overlap]) -> npt.NDArray[np.bool_]:
+    """Columns that alone tell the classes of every pair apart."""
+    return np.asarray(np.min([pair.separated for pair in pairs], axis=0) == 1)
 
 
 class _Task:
@@ -305,7 +321,7 @@ class _Task:
         self.rng, self.n_jobs, self.notes = rng, n_jobs, notes
         self.say: Callable[[str], Any] = progress or (lambda word: None)
         self.best_column, self.log10_overlap = "", np.nan
-        self.separating: tuple[str, ...] = ()
+        self.separating = np.zeros(rows.n_columns, np.bool_)
         # the same points for L3 and N4
         self.pairs, self.weight = _between(y, n_classes, rng)
 
@@ -331,8 +347,9 @@ class _Task:
             f1 = 1 / (1 + float(ratios.max()))
         else:
             of_pairs = [self._of_pair(a, b) for a, b in combinations(range(k), 2)]
-            ratios = np.mean(of_pairs, axis=0)
             f1 = float(np.max(of_pairs, axis=1).mean())
+            # r / (1 + r): one pair that is told apart for certain does not outweigh all others
+            ratios = -np.mean([1 / (1 + ratio) for ratio in of_pairs], axis=0)
         self.best_column = rows.names[int(ratios.argmax())]
         pairs = overlaps(rows, y, k)
         volumes = np.array([pair.log_volume for pair in pairs])
@@ -341,8 +358,7 @@ class _Task:
         if largest > -np.inf:
             log_mean = largest + float(np.log(np.exp(volumes - largest).mean()))
         self.log10_overlap = log_mean / np.log(10)
-        apart = np.min([pair.separated for pair in pairs], axis=0) == 1
-        self.separating = tuple(rows.names[f] for f in np.flatnonzero(apart))
+        self.separating = _in_all(pairs)
         f3 = float(np.mean([pair.separated.max() for pair in pairs]))
         return {"F1": f1, "F2": float(np.exp(log_mean)), "F3": 1 - f3 if self.bounded else f3}
 

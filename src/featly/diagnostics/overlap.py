@@ -23,6 +23,8 @@ __all__ = ["Overlap", "direction_ratio", "fisher_ratios", "overlaps"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+ROUNDING = 1e-9  # a share of the whole below this is 0
+
 
 def fisher_ratios(rows: Rows, y: IntArray, n_classes: int, *, pairwise: bool) -> FloatArray:
     """Fisher's ratio of every column, 0 where it is constant, infinite where classes are.
@@ -87,17 +89,27 @@ def direction_ratio(Z: FloatArray, first: npt.NDArray[np.bool_]) -> float:
 
     :math:`\Delta` is the difference of the class means of the rows Z and :math:`W = p_1 \Sigma_1 +
     p_2 \Sigma_2`. The smaller of the two Gram matrices is decomposed, so thousands of columns are
-    no more than hundreds of rows.
+    no more than hundreds of rows. Where rows outnumber columns and the classes differ in a
+    direction in which neither varies, it is infinite.
     """
     means = np.stack([Z[first].mean(axis=0), Z[~first].mean(axis=0)])
     delta = means[0] - means[1]
     A = (Z - means[np.where(first, 0, 1)]) / np.sqrt(len(Z))
+    # what is left of a class without any variance is rounding
+    scale = float(np.einsum("ij,ij->", A, A) + delta @ delta)
     with single_threaded_blas():
         tall = A.shape[0] >= A.shape[1]
         values, vectors = np.linalg.eigh(A.T @ A if tall else A @ A.T)
-        kept = values > max(A.shape) * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)
+        largest = max(values.max(initial=0.0), 0.0)
+        if largest <= ROUNDING**2 * scale:
+            largest = np.inf
+        kept = values > max(A.shape) * np.finfo(float).eps * largest
         values, vectors = values[kept], vectors[:, kept]
         along = vectors.T @ (delta if tall else A @ delta)
+        if A.shape[0] - 2 >= A.shape[1]:  # else there are such directions whatever the labels
+            free = float(delta @ delta - along @ along)
+            if free > ROUNDING * scale:
+                return np.inf
         return float(np.sum(along**2 / (values if tall else values**2)))
 
 

@@ -18,6 +18,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
+FEW_LEVELS = 20  # half as many levels are never called identifiers
+
+
 class _Diagnostics(BaseEstimator):
     """Whom the reader's errors speak of."""
 
@@ -68,6 +71,35 @@ class Rows:
         parts = self.numeric, self.categorical, self.names, self.levels
         return type(self)(self.numbers[rows], self.codes[:, rows], *parts)
 
+    def columns(self, kept: npt.NDArray[np.bool_]) -> Self:
+        """Some of the columns."""
+        place = np.cumsum(kept) - 1
+        numbers, codes = kept[self.numeric], kept[self.categorical]
+        return type(self)(
+            self.numbers[:, numbers],
+            self.codes[codes],
+            place[self.numeric[numbers]],
+            place[self.categorical[codes]],
+            [name for name, yes in zip(self.names, kept, strict=True) if yes],
+            [levels for levels, yes in zip(self.levels, codes, strict=True) if yes],
+        )
+
+    @property
+    def repeats(self) -> npt.NDArray[np.bool_]:
+        """False for columns of levels in which hardly two rows are alike, such as identifiers."""
+        found = np.ones(self.n_columns, np.bool_)
+        for column, codes in zip(self.categorical, self.codes, strict=True):
+            present = int((codes > 0).sum())
+            found[column] = 2 * len(np.unique(codes[codes > 0])) <= max(present, FEW_LEVELS)
+        return found
+
+    @property
+    def n_directions(self) -> int:
+        """Columns of numbers that vary, and for levels one less than there are."""
+        spread = np.fmax.reduce(self.numbers, axis=0) > np.fmin.reduce(self.numbers, axis=0)
+        levels = [len(np.unique(codes[codes > 0])) for codes in self.codes]
+        return int(spread.sum()) + sum(max(count - 1, 0) for count in levels)
+
     def cells(self, center: FloatArray, scale: FloatArray) -> FloatArray:
         """Columns x rows, numbers centred and divided, missing as NaN, codes as they are."""
         cells = np.empty((self.n_columns, self.n_rows))
@@ -111,8 +143,16 @@ def read_rows(X: Any, schema: Schema | dict[str, Any] | None) -> Rows:
     """Read a table; one that has been read is taken as it is."""
     if isinstance(X, Rows):
         return X
+    _refuse_empty(X, "X")
     reader = MixedReader(schema)
     return _rows(reader, reader.fit(X, _Diagnostics()))
+
+
+def _refuse_empty(X: Any, name: str) -> None:
+    shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+    for count, word in zip(shape[:2], ("rows", "columns"), strict=False):
+        if count == 0:
+            raise DataError(f"{name} has no {word}: there is nothing to look at")
 
 
 def read_pair(first: Any, second: Any, schema: Schema | dict[str, Any] | None) -> tuple[Rows, Rows]:
@@ -131,6 +171,8 @@ def read_pair(first: Any, second: Any, schema: Schema | dict[str, Any] | None) -
                 raise DataError(
                     f"column {absent[0]!r} is not in the {where} table: both need the same columns"
                 )
+    for table, name in ((first, "train"), (second, "test")):
+        _refuse_empty(table, name)
     reader, owner = MixedReader(schema), _Diagnostics()
     one = _rows(reader, reader.fit(first, owner))
     return one, _rows(reader, reader.read(second, owner))

@@ -99,7 +99,11 @@ class Shift:
         place = {name: f for f, name in enumerate(self.names)}
         for name in odd[:10]:
             f = place[name]
-            lines.append(f"{name}: {self.distance[f]:.2f} (p = {self.adjusted_p_values[f]:.3g})")
+            gap = self.missing_difference[f]
+            what = f"{self.distance[f]:.2f}"
+            if abs(gap) > self.distance[f]:
+                what = f"missing {gap:+.0%}"
+            lines.append(f"{name}: {what} (p = {self.adjusted_p_values[f]:.3g})")
         for name, levels in list(self.new_levels.items())[:10]:
             lines.append(f"{name}: new levels {', '.join(levels[:5])}")
         return "\n".join(lines)
@@ -174,6 +178,7 @@ def shift(
     """
     check_count("n_permutations", n_permutations, 1)
     check_count("max_rows", max_rows, 2)
+    check_count("random_state", random_state, 0)
     n_threads(n_jobs)
     first, second = read_pair(train, test, schema)
     for rows, name in ((first, "train"), (second, "test")):

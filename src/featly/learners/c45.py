@@ -11,13 +11,14 @@ least the average.
 Quinlan, J. R. (1993), *C4.5: Programs for Machine Learning*, Morgan Kaufmann.
 """
 
+import warnings
 from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from featly.core.c45 import (
     CodedRows,
@@ -38,6 +39,7 @@ __all__ = ["C45"]
 FloatArray = npt.NDArray[np.float64]
 
 TIE = 1e-9  # probabilities that differ by less are equal
+LARGEST_WEIGHT = 1e150  # of a row; far from what overflows, however many rows there are
 
 
 class C45(MixedColumns, ClassifierMixin, BaseEstimator):
@@ -172,7 +174,9 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         X : data frame, array or sparse matrix of shape (n_rows, n_features)
         y : sequence of shape (n_rows,)
         sample_weight : sequence of shape (n_rows,) or None, default=None
-            A row of weight 2 counts as two rows, one of weight 0 as none.
+            A row of weight 2 counts as two rows, one of weight 0 as none. Weights that sum to 1,
+            as some ensembles pass them, are less than `min_rows`: nothing would be split, and a
+            warning says so.
 
         Returns
         -------
@@ -182,10 +186,18 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         X, y, weight = _weighed(X, y, sample_weight)
         reader = MixedReader(self.schema)
         mixed = reader.fit(X, self)
-        labels, self.classes_ = read_target(y, mixed.n_rows, type(self).__name__, many_classes=True)
+        labels, classes = read_target(y, mixed.n_rows, type(self).__name__, many_classes=True)
         if weight is None:
             weight = np.ones(mixed.n_rows)
-        rows = self._coded(reader, mixed, labels, weight)
+        elif weight.sum() < 1 + TIE and mixed.n_rows >= 4 * self.min_rows:
+            warnings.warn(
+                f"sample_weight sums to {weight.sum():.3g}, less than the two branches of "
+                f"min_rows={self.min_rows} that a split needs, so the tree is a single leaf: "
+                "multiply the weights, so that they count rows",
+                UserWarning,
+                stacklevel=2,
+            )
+        rows = self._coded(reader, mixed, labels, len(classes), weight)
         rules = TreeRules(
             self.confidence,
             self.min_rows,
@@ -195,7 +207,8 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
             self.mdl_correction,
             self.binary_splits,
         )
-        self._tree, self._reader = grow_tree(rows, rules, self.n_jobs), reader
+        self._tree = grow_tree(rows, rules, self.n_jobs)
+        self._reader, self.classes_ = reader, classes
         return self
 
     def predict(self, X: Any) -> Any:
@@ -225,7 +238,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         probabilities : float array of shape (n_rows, n_classes)
             Rows sum to 1.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "_tree")
         mixed = self._reader.read(X, self)
         tree = self._tree
         result = np.zeros((mixed.n_rows, len(self.classes_)))
@@ -293,23 +306,27 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         text : str
         """
-        check_is_fitted(self)
-        if max_depth is not None and (not isinstance(max_depth, int) or max_depth < 1):
-            raise ParameterError(f"max_depth={max_depth!r}: give a whole number from 1, or None")
+        check_is_fitted(self, "_tree")
+        if max_depth is not None:
+            whole = isinstance(max_depth, int | np.integer) and not isinstance(max_depth, bool)
+            if not whole or max_depth < 1:
+                raise ParameterError(
+                    f"max_depth={max_depth!r}: give a whole number from 1, or None"
+                )
         return tree_text(self._tree, self._words(), max_depth)
 
     def rules(self) -> list[Rule]:
         """The tree as rules, one for each leaf.
 
         Exactly one rule holds for a row without missing values, and it names the class that
-        ``predict`` does.
+        ``predict`` does. A level that the training rows do not have is as good as missing.
 
         Returns
         -------
         rules : list of Rule
             With ``conditions``, ``label``, ``rows``, ``errors`` and ``probability``; printable.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "_tree")
         return tree_rules(self._tree, self._words())
 
     # ---- parts ------------------------------------------------------------------------------
@@ -346,7 +363,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         )
 
     def _coded(
-        self, reader: MixedReader, mixed: Mixed, labels: Any, weight: FloatArray
+        self, reader: MixedReader, mixed: Mixed, labels: Any, n_classes: int, weight: FloatArray
     ) -> CodedRows:
         n_features, n_rows = reader.n_features, mixed.n_rows
         codes = np.empty((n_features, n_rows), np.int32)
@@ -366,7 +383,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
             values,
             starts,
             labels.astype(np.int32),
-            len(self.classes_),
+            n_classes,
             weight,
         )
 
@@ -385,10 +402,16 @@ def _places(reader: MixedReader) -> npt.NDArray[np.int64]:
 
 def _weighed(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
     """Rows with a weight above 0, and their weights; DataError for weights that cannot be."""
-    if sample_weight is None:
+    if sample_weight is None or y is None:  # without y nothing can be learnt anyway
         return X, y, None
-    weight = np.require(sample_weight, np.float64, ["C", "W"])
-    n_rows = len(y) if hasattr(y, "__len__") else len(np.asarray(y))
+    try:
+        weight = np.asarray(sample_weight)
+        if weight.dtype.kind == "c":
+            raise TypeError("these are complex ones")
+        weight = np.require(weight, np.float64, ["C", "W"])
+    except (TypeError, ValueError) as problem:
+        raise DataError(f"sample_weight is not a list of numbers: {problem}") from None
+    n_rows = _num_samples(y)
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
@@ -396,10 +419,17 @@ def _weighed(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray |
             f"sample_weight has shape {weight.shape}: give one number for each of {n_rows} rows"
         )
     if not np.isfinite(weight).all() or (weight < 0).any():
-        raise DataError("sample_weight has a negative or infinite entry: give numbers from 0")
+        raise DataError(
+            "sample_weight has a missing, negative or infinite entry: give numbers from 0"
+        )
+    if weight.max() > LARGEST_WEIGHT:
+        raise DataError(
+            f"sample_weight has an entry of {weight.max():.3g}, too large to be summed: divide "
+            "the weights by a large number"
+        )
     if not weight.any():
         raise DataError("sample_weight is zero everywhere: no row is left to learn from")
-    if (weight > 0).all():
+    if (weight > 0).all() or _num_samples(X) != n_rows:  # the reading of y says what is wrong
         return X, y, weight
     kept = np.flatnonzero(weight > 0)
     return _safe_indexing(X, kept), _safe_indexing(y, kept), weight[kept]

@@ -143,11 +143,11 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         self
         """
         height, ridge = self._checked()
-        self._rows = EncodedRows(True, self.schema, growing=True)
-        table = self._rows.fit(X, self)
-        codes, self.classes_ = self._target(y, table.n_rows)
-        self._sums = _Sums.of(table, codes, len(self.classes_))
-        self.n_rows_seen_ = table.n_rows
+        rows = EncodedRows(True, self.schema, growing=True)
+        table = rows.fit(X, self)
+        codes, classes = self._target(y, table.n_rows)
+        self._sums = _Sums.of(table, codes, len(classes))
+        self._rows, self.classes_, self.n_rows_seen_ = rows, classes, table.n_rows
         if self._sums is not None:
             self._learn(height, ridge)
         else:
@@ -188,8 +188,9 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
                     f"X has {width} encoded columns: partial_fit keeps a sum for every pair of "
                     f"them, and takes up to {LARGEST_SYSTEM - 1}. Use fit, or select columns first"
                 )
-            self._rows, self.classes_ = rows, known
-            self._sums, self.n_rows_seen_ = _Sums(width, len(known)), 0
+            sums = _Sums(width, len(known))
+            sums.add(table, codes)
+            self._rows, self.classes_, self._sums, self.n_rows_seen_ = rows, known, sums, 0
         else:
             if self._sums is None:
                 raise DataError(
@@ -203,7 +204,7 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
                 )
             table = self._rows.read(X, self)
             codes = self._codes(y, table.n_rows, self.classes_)
-        self._sums.add(table, codes)
+            self._sums.add(table, codes)
         self.n_rows_seen_ += table.n_rows
         self._learn(height, ridge)
         self._warn_of_residuals(self.residual_)
@@ -221,7 +222,7 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         values : float array of shape (n_rows,) or (n_rows, n_classes)
             For two classes one value, positive for the second one.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         table = self._rows.read(X, self)
         return settled(table.times(np.vstack([self.intercept_, self.coef_.T])), self._least)
 

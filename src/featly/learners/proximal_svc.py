@@ -144,11 +144,12 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        self._rows = EncodedRows(self.standardize, self.schema)
-        table = self._rows.fit(X, self)
-        codes, self.classes_ = self._target(y, table.n_rows)
-        prices = row_prices(self.C, self.class_weight, codes, self.classes_)
-        for name in ("coef_", "dual_coef_", "width_"):  # of an earlier fit with another kernel
+        rows = EncodedRows(self.standardize, self.schema)
+        table = rows.fit(X, self)
+        codes, classes = self._target(y, table.n_rows)
+        prices = row_prices(self.C, self.class_weight, codes, classes)
+        self._rows, self.classes_ = rows, classes
+        for name in ("coef_", "dual_coef_", "width_", "_training"):  # of another kernel
             if hasattr(self, name):
                 delattr(self, name)
         if self.kernel == "linear":
@@ -179,7 +180,7 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
             For two classes one value, positive for the second one; 1 and -1 are the planes. For
             more, one for each class against the rest.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "intercept_")
         table = self._rows.read(X, self)
         if hasattr(self, "dual_coef_"):
             table = _kernel_table(table.whole(), self._training, self.width_)
@@ -272,6 +273,8 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.kernel not in ("linear", "gaussian"):
             raise ParameterError(f"kernel={self.kernel!r}: give 'linear' or 'gaussian'")
+        if not isinstance(self.standardize, bool | np.bool_):
+            raise ParameterError(f"standardize={self.standardize!r}: give True or False")
         width = self.width
         if width is None:
             return

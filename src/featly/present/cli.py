@@ -403,8 +403,7 @@ def _looked_into(found: Any, options: dict[str, Any]) -> Any:
     with ExitStack() as opened:
         other = None
         if options["against"] is not None:
-            second = options | {"file": options["against"]}
-            other = opened.enter_context(loaded(second, need_target=False))
+            other = opened.enter_context(_other(options))
         return deep_description(
             found,
             against=other,
@@ -413,6 +412,19 @@ def _looked_into(found: Any, options: dict[str, Any]) -> Any:
             n_jobs=options["jobs"],
             progress=told if loud else None,
         )
+
+
+def _other(options: dict[str, Any]) -> Any:
+    """The table of ``--against``, which may come without the target: it is to be predicted."""
+    from featly.errors import DataError
+
+    second = options | {"file": options["against"]}
+    try:
+        return loaded(second, need_target=False)
+    except DataError as problem:
+        if options["target"] is None or not str(problem).startswith("target "):
+            raise
+        return loaded(second | {"target": None}, need_target=False)
 
 
 @app.command()

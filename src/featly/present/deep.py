@@ -3,12 +3,13 @@
 The sentences are in :mod:`featly.present.deep_words`; the figures behind them are in the document.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from featly.diagnostics import (
     Shift,
@@ -27,10 +28,12 @@ from featly.present.deep_words import (
     about_boundaries,
     about_classes,
     about_columns,
+    about_identifiers,
     about_rows,
     about_shift,
 )
 from featly.present.job import Job
+from featly.schema import Schema
 
 __all__ = ["Deep", "deep_description"]
 
@@ -78,20 +81,37 @@ def deep_description(
     target = None if job.y is None else np.asarray(job.y)
     y = None if target is None else target[parts[0]]
     whole, first = rows, rows.take(parts[0]) if split is not None else rows
+    telling = first.repeats
+    unlike = [name for name, yes in zip(first.names, telling, strict=True) if not yes]
+    first = first.columns(telling)
     most = _most_rows(first)
     findings: list[Finding] = []
     document: dict[str, Any] = {"thresholds": THRESHOLDS, "seed": seed}
     if split is not None:
+        left = rows.n_rows - sum(map(len, parts))
+        neither = f" ({left:,} of neither stay out)" if left else ""
         sizes = [f"{len(part):,} {name}" for part, name in zip(parts, names, strict=True)]
         findings.append(
             Finding(
                 "split-column",
-                f"{' and '.join(sizes)} rows; what follows is of the {names[0]} rows",
+                f"{' and '.join(sizes)} rows{neither}; what follows is of the {names[0]} rows",
             )
         )
-    if y is not None and len(np.unique(y)) > 1:
+    if unlike:
+        findings.append(about_identifiers(unlike))
+    classes = set() if y is None else {str(label) for label in y.tolist()}
+    measured = target is not None and _is_measurement(target)
+    labels = y if len(classes) > 1 and not measured else None
+    if measured:
+        findings.append(
+            Finding("classes", f"target {job.target!r} looks measured: no classes to tell apart")
+        )
+    elif split is not None and len(classes) == 1:
+        only = f"the {names[0]} rows are all of class {classes.pop()}: nothing to tell apart"
+        findings.append(Finding("classes", only, serious=True))
+    if labels is not None and first.n_columns:
         found = complexity(
-            first, y, max_rows=most, random_state=seed, n_jobs=n_jobs, progress=progress
+            first, labels, max_rows=most, random_state=seed, n_jobs=n_jobs, progress=progress
         )
         findings += about_classes(found) + about_boundaries(found)
         document["complexity"] = asdict(found) | {"imbalance_ratio": found.imbalance_ratio}
@@ -100,16 +120,17 @@ def deep_description(
     findings += about_columns(columns)
     document["suspect_columns"] = asdict(columns)
     say("rows")
-    labels = y if y is not None and len(np.unique(y)) > 1 else None
-    odd = suspect_rows(first, labels, max_rows=most, random_state=seed, n_jobs=n_jobs)
-    places = np.arange(rows.n_rows) if job.rows is None else job.rows
-    findings += about_rows(odd, places[parts[0]] + 1)
-    document["suspect_rows"] = _row_document(odd, places[parts[0]] + 1)
-    moved = _shifts(job, rows, parts, names, against, target, seed, n_jobs, say)
+    if first.n_columns:
+        odd = suspect_rows(first, labels, max_rows=most, random_state=seed, n_jobs=n_jobs)
+        places = np.arange(rows.n_rows) if job.rows is None else job.rows
+        findings += about_rows(odd, places[parts[0]] + 1, labels)
+        document["suspect_rows"] = _row_document(odd, places[parts[0]] + 1)
+    moved = _shifts(job, split, rows, parts, names, against, target, seed, n_jobs, say)
     for about, result, words in moved:
-        findings += about_shift(about, result, words)
+        findings += about_shift(about, result, words, unlike)
         document.setdefault("shift", {})[about] = _shift_document(result)
-    findings.sort(key=lambda finding: (finding.about != "split-column", not finding.serious))
+    first_of_all = ("split-column", "identifiers")
+    findings.sort(key=lambda finding: (finding.about not in first_of_all, not finding.serious))
     document["findings"] = [asdict(finding) for finding in findings]
     return Deep([finding.text for finding in findings], document)
 
@@ -126,20 +147,45 @@ def _parts(
     if not is_frame(job.X) or split not in known:
         shown = ", ".join(known[:5])
         raise DataError(f"--split-column {split!r} is no column of {job.table.source} ({shown})")
-    labels = job.X[:, known.index(split)].to_list()
-    values = sorted({str(label) for label in labels if label is not None})
+    texts = np.array([_part_name(split, label) for label in job.X[:, known.index(split)].to_list()])
+    values = sorted(set(texts.tolist()) - {""})
     if len(values) != 2:
-        shown = ", ".join(values[:5])
+        shown = ", ".join(values[:5]) or "none"
         raise DataError(f"--split-column {split!r} has to have two values; it has {shown}")
-    texts = np.array([str(label) for label in labels])
     # the one that is called train, else the larger
     values.sort(key=lambda value: (not value.lower().startswith("train"), -(texts == value).sum()))
     kept = [j for j, name in enumerate(known) if name != split]
-    schema = job.schema
-    if any(name == split for name in schema.categorical):
-        schema = replace(schema, categorical=[n for n in schema.categorical if n != split])
-    rows = read_rows(job.X[:, kept], schema)
+    if not kept:
+        raise DataError(f"{job.table.source} has no column but {split!r}: nothing to look at")
+    rows = read_rows(job.X[:, kept], _schema_without(job, split))
     return rows, tuple(np.flatnonzero(texts == value) for value in values), tuple(values)
+
+
+def _part_name(split: str, label: Any) -> str:
+    """What rows with this value are called; nothing where it is missing."""
+    if label is None or label != label:
+        return ""
+    number = isinstance(label, int | float)
+    return f"{split} {label:g}" if number else str(label)
+
+
+def _schema_without(job: Job, split: str | None) -> Schema:
+    """What is said of the kinds of the columns, but for the one that splits them."""
+    said = job.schema
+    ordinal: Any = [name for name in said.ordinal if name != split]
+    if isinstance(said.ordinal, Mapping):
+        ordinal = {name: said.ordinal[name] for name in ordinal}
+    categorical, continuous = (
+        [name for name in names if name != split] for names in (said.categorical, said.continuous)
+    )
+    return Schema(categorical=categorical, ordinal=ordinal, continuous=continuous)
+
+
+def _is_measurement(y: npt.NDArray[Any]) -> bool:
+    """Whether a target has too many values for classes, or values that are no whole numbers."""
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        return True
+    return len({str(label) for label in y.tolist()}) > max(20, len(y) // 10)
 
 
 def _most_rows(rows: Rows) -> int:
@@ -148,6 +194,7 @@ def _most_rows(rows: Rows) -> int:
 
 def _shifts(
     job: Job,
+    split: str | None,
     rows: Rows,
     parts: Sequence[npt.NDArray[np.int64]],
     names: Sequence[str],
@@ -162,6 +209,8 @@ def _shifts(
     if len(parts) == 2:
         say("shift")
         words = (names[0], names[1])
+        for part, name in zip(parts, names, strict=True):
+            _enough(len(part), f"--split-column {split!r}: part {name!r}")
         one, two = (rows.take(part) for part in parts)
         found.append(("split", shift(one, two, random_state=seed, n_jobs=n_jobs), words))
         if target is not None:
@@ -170,9 +219,16 @@ def _shifts(
     if against is not None:
         say("shift")
         words = ("this table", "the other")
-        other = _same_columns(job, against)
-        result = shift(job.X, other, schema=job.schema, random_state=seed, n_jobs=n_jobs)
-        result = replace(result, names=[str(name) for name in job.names])
+        _enough(rows.n_rows, str(job.table.source))
+        _enough(against.X.shape[0], str(against.table.source))
+        here = [j for j, name in enumerate(job.names) if split is None or str(name) != split]
+        own, other = _same_columns(job, here, against)
+        schema = _schema_without(job, split)
+        try:
+            result = shift(own, other, schema=schema, random_state=seed, n_jobs=n_jobs)
+        except DataError as problem:
+            raise DataError(f"--against {against.table.source}: {problem}") from None
+        result = replace(result, names=[str(job.names[j]) for j in here])
         found.append(("against", result, words))
         if target is not None and against.y is not None:
             labels = [target, np.asarray(against.y)]
@@ -180,25 +236,40 @@ def _shifts(
     return found
 
 
-def _same_columns(job: Job, other: Job) -> Any:
-    """The other table with the columns of this one, in their order."""
+def _enough(n_rows: int, who: str) -> None:
+    if n_rows < 2:
+        raise DataError(f"{who} has {n_rows} row: at least 2 are needed to compare")
+
+
+def _same_columns(job: Job, here: list[int], other: Job) -> tuple[Any, Any]:
+    """Columns `here` of this table, and the same of the other."""
     known = {str(name): j for j, name in enumerate(other.names)}
-    absent = [str(name) for name in job.names if str(name) not in known]
+    names = [str(job.names[j]) for j in here]
+    absent = [name for name in names if name not in known]
     if absent:
-        raise DataError(
-            f"column {absent[0]!r} is not in {other.table.source}: --against needs the columns of "
-            f"{job.table.source}"
-        )
-    order = [known[str(name)] for name in job.names]
-    return other.X if order == list(range(len(known))) else other.X[:, order]
+        remedy = f"--against needs the columns of {job.table.source}"
+        if scipy.sparse.issparse(other.X):
+            remedy = f"say --n-features {len(job.names)} if the others are 0 there"
+        raise DataError(f"column {absent[0]!r} is not in {other.table.source}: {remedy}")
+    order = [known[name] for name in names]
+    own = job.X if len(here) == len(job.names) else job.X[:, here]
+    return own, other.X if order == list(range(len(known))) else other.X[:, order]
 
 
 def _of_classes(job: Job, labels: Sequence[Any], seed: int) -> Shift:
     """The classes of two parts as a column."""
+    none, only = np.empty(0, np.int64), np.zeros(1, np.int64)
+    if _is_measurement(np.concatenate(labels)) and all(part.dtype.kind in "iuf" for part in labels):
+        numbers = [np.asarray(part, np.float64)[:, None] for part in labels]
+        empty = [np.empty((0, len(part)), np.int64) for part in labels]
+        named: list[str] = [str(job.target)]
+        pair = [
+            Rows(x, codes, only, none, named, []) for x, codes in zip(numbers, empty, strict=True)
+        ]
+        return shift(*pair, random_state=seed)
     texts = [np.array([str(label) for label in part]) for part in labels]
     values = np.unique(np.concatenate(texts))
     levels = {str(value): code for code, value in enumerate(values, 1)}
-    none, only = np.empty(0, np.int64), np.zeros(1, np.int64)
     tables = [
         Rows(
             np.empty((len(part), 0)),

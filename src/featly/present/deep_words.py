@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import exp, lgamma
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ __all__ = [
     "about_boundaries",
     "about_classes",
     "about_columns",
+    "about_identifiers",
     "about_rows",
     "about_shift",
 ]
@@ -23,16 +26,20 @@ __all__ = [
 THRESHOLDS = {
     "unbalanced": 1.5,  # rows of the largest class over those of the smallest, from here on
     "small class": 10,  # rows, below which a class is too small for ten folds
+    "wide": 0.55,  # columns over rows, from where on almost any labels can be separated (Cover)
+    "flattering": 0.2,  # columns over rows, from where on a training error says little
     "linear: easy": 0.05,  # training error of a linear machine up to here ...
     "linear: fair": 0.2,  # ... or here
     "linear: useless": 0.9,  # of the error of always naming the larger class, from here on
     "neighbours: clear": 0.05,  # rows whose nearest row is of another class, up to here ...
     "neighbours: mixed": 0.2,  # ... or here
+    "neighbours: better": 0.5,  # of what it would be by chance, up to here for both
     "neighbours: useless": 0.8,  # of what it would be by chance, from here on
     "curved": 0.05,  # by how much neighbours have to beat a line
-    "leak": 20,  # rows from which on a column that tells all apart is suspicious
+    "leak": 0.01,  # columns that would tell all classes apart by chance, up to here
     "shift": 0.05,  # adjusted p-value up to which a column differs
-    "many suspects": 0.03,  # share of rows from which on mislabelled ones are rather hard
+    "many suspects": 0.03,  # share of rows from which on mislabelled ones are rather hard ...
+    "much of a class": 0.3,  # ... or of the rows of a class
 }
 SHOWN = 5  # names in a sentence
 
@@ -74,13 +81,19 @@ def about_classes(found: Complexity) -> list[Finding]:
         text += f"; fewer than {THRESHOLDS['small class']} are too few for ten folds"
     out = [Finding("classes", text, serious=uneven or bool(few))]
     if _is_wide(found):
-        rows = int(_rows_of_pairs(found))
-        where = f"{rows:,} rows" if len(counts) == 2 else f"the {rows:,} rows of a pair of classes"
+        rows = round(_rows_of_pairs(found))
+        where = f"{rows:,} rows"
+        if len(counts) > 2:
+            where = f"at most {rows:,} rows in half of the pairs of classes"
+        levels = ""
+        if found.n_directions > found.n_columns:
+            levels = f" ({found.n_directions:,} with one for each level of text)"
         out.append(
             Finding(
                 "size",
-                f"{found.n_columns:,} columns for {where}: almost any labels could be separated "
-                "here, so what fits these rows proves nothing; judge on rows left out",
+                f"{_counted(found.n_columns, 'column')}{levels} for {where}: almost any labels "
+                "could be separated here, so what fits these rows proves nothing; judge on rows "
+                "left out",
                 serious=True,
             )
         )
@@ -88,13 +101,25 @@ def about_classes(found: Complexity) -> list[Finding]:
 
 
 def _rows_of_pairs(found: Complexity) -> float:
-    """Rows of two classes, in the middle of all pairs."""
-    return float(np.median([a + b for a, b in combinations(found.classes.values(), 2)]))
+    """Rows of two classes that were looked at, in the middle of all pairs."""
+    rows = np.median([a + b for a, b in combinations(found.classes.values(), 2)])
+    return float(rows) * found.n_used / found.n_rows
 
 
 def _is_wide(found: Complexity) -> bool:
-    """Whether a linear machine has as many columns as rows, and so fits anything."""
-    return found.n_columns >= _rows_of_pairs(found)
+    """Whether a linear machine has about half as many columns as rows, and so fits anything.
+
+    Of all ways to label n rows in general position, half can be separated by n / 2 columns, and
+    with a few more nearly all (Cover 1965).
+    """
+    return found.n_directions >= THRESHOLDS["wide"] * _rows_of_pairs(found)
+
+
+def _by_chance(found: Complexity) -> float:
+    """How many columns without ties would tell all classes apart if labels were dealt anew."""
+    counts = list(found.classes.values())
+    orders = lgamma(len(counts) + 1) + sum(lgamma(count + 1) for count in counts)
+    return found.n_columns * exp(orders - lgamma(sum(counts) + 1))
 
 
 def about_boundaries(found: Complexity) -> list[Finding]:
@@ -106,7 +131,7 @@ def about_boundaries(found: Complexity) -> list[Finding]:
     idle = float(np.mean([min(a, b) / (a + b) for a, b in combinations(counts, 2)]))
     chance = float((share * (1 - share)).sum())
     pairs = "" if len(counts) == 2 else ", on average over pairs of classes,"
-    if found.separating_columns and found.n_rows >= THRESHOLDS["leak"]:
+    if found.separating_columns and _by_chance(found) <= THRESHOLDS["leak"]:
         who = _listed(found.separating_columns)
         verb = "tells" if len(found.separating_columns) == 1 else "each tell"
         out.append(
@@ -119,12 +144,15 @@ def about_boundaries(found: Complexity) -> list[Finding]:
         )
     if not _is_wide(found):
         misses = f"a linear machine{pairs} misses {_share(linear)} of these rows"
+        wide = found.n_directions / _rows_of_pairs(found)
+        doubt = "a promise"
+        if wide >= THRESHOLDS["flattering"]:
+            doubt = f"a promise: with a column for every {1 / wide:.1f} rows it flatters"
         if linear >= THRESHOLDS["linear: useless"] * idle:
             text = f"a straight boundary finds next to nothing: {misses}, always naming the larger class {_share(idle)}"  # noqa: E501
         elif linear <= THRESHOLDS["linear: easy"] and linear <= idle / 2:
             text = (
-                f"linear separation looks easy ({misses}; that is the training error, not a "
-                "promise)"
+                f"linear separation looks easy ({misses}; that is the training error, not {doubt})"
             )
         elif linear <= THRESHOLDS["linear: fair"]:
             text = (
@@ -140,6 +168,8 @@ def about_boundaries(found: Complexity) -> list[Finding]:
     by_chance = f"{_share(near)} of rows ({_share(chance)} by chance)"
     if near >= THRESHOLDS["neighbours: useless"] * chance:
         text = f"nearest neighbours know next to nothing of the class: they disagree in {by_chance}"
+    elif near > THRESHOLDS["neighbours: better"] * chance:
+        text = f"nearest neighbours disagree in {by_chance}: the classes overlap"
     elif near <= THRESHOLDS["neighbours: clear"]:
         text = f"the classes form clear groups: nearest neighbours disagree in {by_chance}"
     elif near <= THRESHOLDS["neighbours: mixed"]:
@@ -201,18 +231,28 @@ def about_columns(found: SuspectColumns) -> list[Finding]:
     return out
 
 
-def about_rows(found: SuspectRows, numbers: npt.NDArray[np.int64]) -> list[Finding]:
-    """Rows to look at; `numbers` are those in the file."""
+def about_identifiers(names: Sequence[str]) -> Finding:
+    """Columns that were not used to judge classes and rows."""
+    verb = "differs" if len(names) == 1 else "differ"
+    text = f"{_listed(names)} {verb} in most rows, as identifiers do: left out of all that follows"
+    return Finding("identifiers", f"{text} on classes and rows")
+
+
+def about_rows(
+    found: SuspectRows, numbers: npt.NDArray[np.int64], y: npt.NDArray[Any] | None = None
+) -> list[Finding]:
+    """Rows to look at; `numbers` are those in the file, `y` the classes."""
     out = []
     of = "" if len(found.rows) == found.n_rows else f" of {len(found.rows):,} looked at"
     odd = numbers[found.mislabelled]
     if len(odd):
         many = len(odd) > max(1, THRESHOLDS["many suspects"] * len(found.rows))
+        few = _much_of_a_class(found, y)
         first = ", ".join(
             f"row {row} ({label}?)" for row, label in zip(odd[:3], found.suggested, strict=False)
         )
         verb = "looks" if len(odd) == 1 else "look"
-        also = "; so many are rather hard than wrong" if many else ""
+        also = "; so many are rather hard than wrong" if many else few
         more = ", ..." if len(odd) > 3 else ""
         text = (
             f"{_counted(len(odd), 'row')}{of} {verb} mislabelled: nearly all neighbours are of "
@@ -226,7 +266,8 @@ def about_rows(found: SuspectRows, numbers: npt.NDArray[np.int64]) -> list[Findi
             for row, column in zip(far[:3], found.outlier_columns, strict=False)
         ]
         if len(far) == 1:
-            text = f"{told[0]}{of} is far from all others: a mistake in a cell?"
+            text = f"{told[0]}{of} is far from all others"
+            text += ": a mistake in a cell?" if found.outlier_columns[0] else ""
         else:
             text = f"{len(far):,} rows{of} are far from all others: {', '.join(told)}"
             text += ", ..." if len(far) > 3 else ""
@@ -234,8 +275,24 @@ def about_rows(found: SuspectRows, numbers: npt.NDArray[np.int64]) -> list[Findi
     return out
 
 
-def about_shift(about: str, found: Shift, words: tuple[str, str]) -> list[Finding]:
-    """Whether two parts differ, and in what."""
+def _much_of_a_class(found: SuspectRows, y: npt.NDArray[Any] | None) -> str:
+    """A caution where the suspects are much of a class: such a class is rare, or hard."""
+    if y is None or len(found.mislabelled) == 0:
+        return ""
+    looked = {str(k): n for k, n in zip(*np.unique(y[found.rows], return_counts=True), strict=True)}
+    blamed, counts = np.unique([str(label) for label in y[found.mislabelled]], return_counts=True)
+    much = [
+        label
+        for label, count in zip(blamed.tolist(), counts.tolist(), strict=True)
+        if count >= THRESHOLDS["much of a class"] * looked[label]
+    ]
+    return f"; much of {_listed(much)}, so rather hard than wrong" if much else ""
+
+
+def about_shift(
+    about: str, found: Shift, words: tuple[str, str], without: Sequence[str] = ()
+) -> list[Finding]:
+    """Whether two parts differ, and in what; new levels of columns `without` are no news."""
     level = THRESHOLDS["shift"]
     odd = found.shifted(level)
     place = {name: f for f, name in enumerate(found.names)}
@@ -245,23 +302,29 @@ def about_shift(about: str, found: Shift, words: tuple[str, str]) -> list[Findin
     )
     if about.startswith("classes"):
         p = found.adjusted_p_values[0]
+        if found.numeric[0]:
+            name, far = found.names[0], f"{found.distance[0]:.2f}, p = {p:.2g}"
+            verb = "differs" if p <= level else "does not differ visibly"
+            text = f"target {name!r} {verb} between {both} ({far})"
+            return [Finding(about, text, serious=p <= level)]
         if p > level:
             return [Finding(about, f"class shares of {both} do not differ visibly (p = {p:.2g})")]
         text = f"class shares differ between {both} (by {_share(found.distance[0])}, p = {p:.2g})"
         fresh = found.new_levels.get(found.names[0], [])
         if fresh:
-            text += f"; {len(fresh)} of the classes are only in {words[1]}: {_listed(fresh)}"
+            many = "a class is" if len(fresh) == 1 else f"{len(fresh)} classes are"
+            text += f"; {many} only in {words[1]}: {_listed(fresh)}"
         return [Finding(about, text, serious=True)]
     out = []
     if odd:
-        size = np.maximum(found.distance, np.abs(found.missing_difference))
-        shown = ", ".join(f"{name} ({size[place[name]]:.2f})" for name in odd[:SHOWN])
+        shown = ", ".join(f"{name} ({_moved(found, place[name])})" for name in odd[:SHOWN])
         more = ", ..." if len(odd) > SHOWN else ""
+        verb = "differs" if len(odd) == 1 else "differ"
         least = float(found.adjusted_p_values.min())
         out.append(
             Finding(
                 about,
-                f"{len(odd):,} of {len(found.names):,} columns differ between {both} "
+                f"{len(odd):,} of {_counted(len(found.names), 'column')} {verb} between {both} "
                 f"(p = {least:.2g}{sampled}; 0 is equal, 1 nothing in common): {shown}{more}",
                 serious=True,
             )
@@ -277,7 +340,8 @@ def about_shift(about: str, found: Shift, words: tuple[str, str]) -> list[Findin
         )
     else:
         out.append(Finding(about, f"no sign that {both} differ (p = {found.p_value:.2g}{sampled})"))
-    for name, levels in list(found.new_levels.items())[:SHOWN]:
+    unheard = {name: new for name, new in found.new_levels.items() if name not in without}
+    for name, levels in list(unheard.items())[:SHOWN]:
         out.append(
             Finding(
                 about,
@@ -287,6 +351,12 @@ def about_shift(about: str, found: Shift, words: tuple[str, str]) -> list[Findin
             )
         )
     return out
+
+
+def _moved(found: Shift, column: int) -> str:
+    """How much a column differs: in its values, or in how many are missing."""
+    distance, gap = float(found.distance[column]), float(found.missing_difference[column])
+    return f"missing {gap:+.0%}" if abs(gap) > distance else f"{distance:.2f}"
 
 
 def _counted(count: int, word: str) -> str:

@@ -21,7 +21,7 @@ MOST_ROWS = 100  # what a page can still show
 MOST_DEPTH = 12  # that is followed unasked
 LONGEST = 28  # letters of a name
 ROW = 0.235  # height of a row; inches, as all lengths here
-LETTER = 0.068  # width of one, in print of the size PRINT
+SPACE = 0.068  # after a text
 BEND = 0.16  # length of a line beside its text
 MARGIN = 0.1
 PRINT, SMALLEST = 8.0, 2.0  # points
@@ -75,6 +75,7 @@ def plot_tree(tree: C45, ax: Any = None, max_depth: int | None = None) -> Any:
     check_is_fitted(tree)
     picture = _picture(tree._tree, tree._words(), max_depth)
     colours = _matplotlib()
+    _measure(picture)
     lefts, width = _columns(picture)
     height = (max(item.row for item in picture) + 1) * ROW
     if ax is None:
@@ -103,6 +104,8 @@ class _Item:
     purity: float
     above: "_Item | None"
     row: float = 0.0
+    test_width: float = 0.0
+    width: float = 0.0
     below: list["_Item"] = field(default_factory=list)
 
 
@@ -203,15 +206,15 @@ def _placed(items: list[_Item]) -> list[_Item]:
 def _columns(items: list[_Item]) -> tuple[list[float], float]:
     """Where the texts of each depth begin, and the width of all."""
     depths = 1 + max(item.depth for item in items)
-    test, text = [0] * depths, [0] * depths
+    test, text = [0.0] * depths, [0.0] * depths
     for item in items:
-        test[item.depth] = max(test[item.depth], len(item.test))
-        text[item.depth] = max(text[item.depth], len(item.text))
+        test[item.depth] = max(test[item.depth], item.test_width)
+        text[item.depth] = max(text[item.depth], item.width)
     lefts, left = [], 0.0
     for depth in range(depths):
-        left += test[depth] * LETTER + (2 * BEND if depth else 0.0)
+        left += test[depth] + (2 * BEND if depth else 0.0)
         lefts.append(left)
-        left += (text[depth] + 1) * LETTER
+        left += text[depth] + SPACE
     return lefts, left
 
 
@@ -235,21 +238,36 @@ def _matplotlib() -> Any:
     return matplotlib.colormaps["tab10"]
 
 
+def _measure(items: list[_Item]) -> None:
+    """Widths of the texts: letters are not equally wide."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    paths = TextToPath()
+    plain, bold = FontProperties(size=PRINT), FontProperties(size=PRINT, weight="bold")
+
+    def width(text: str, font: Any) -> float:
+        return float(paths.get_text_width_height_descent(text, font, False)[0]) / POINTS
+
+    for item in items:
+        item.test_width = width(item.test, plain)
+        item.width = width(item.text, bold if item.below else plain)
+
+
 def _draw(ax: Any, items: list[_Item], lefts: list[float], size: float, colours: Any) -> None:
     line = {"color": "0.6", "linewidth": 0.7 * size / PRINT, "zorder": 1}
     words = {"va": "center", "fontsize": size, "zorder": 3, "parse_math": False}
     bends = list(lefts)  # lines of one depth bend where its longest name ends
     for item in items:
         if item.below:
-            end = lefts[item.depth] + (len(item.text) + 1) * LETTER
+            end = lefts[item.depth] + item.width + SPACE
             bends[item.depth] = max(bends[item.depth], end)
     for item in items:
         left, height = lefts[item.depth], (item.row + 0.5) * ROW
         if item.above is not None:
-            before = lefts[item.above.depth]
             bend = bends[item.above.depth]
             above = (item.above.row + 0.5) * ROW
-            end = before + len(item.above.text) * LETTER
+            end = lefts[item.above.depth] + item.above.width
             ax.plot([end, bend, bend, left - 0.03], [above, above, height, height], **line)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
             middle = (bend + left) / 2.0
