@@ -14,7 +14,11 @@ from featly.present import cli, printing
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "guide"
-COMMANDS = {"command_line.md": 20, "diagnostics.md": 1, "studies.md": 1}  # pages, and the fewest commands of each
+COMMANDS = {
+    "command_line.md": 20,
+    "diagnostics.md": 1,
+    "studies.md": 1,
+}  # pages, and the fewest commands of each
 
 
 @pytest.fixture(scope="module")
