@@ -225,7 +225,7 @@ def read_target(
         example = y[np.flatnonzero(y != np.floor(y))[0]]
         raise DataError(
             f"y holds real numbers such as {example!s} (Unknown label type: continuous): "
-            f"{method} ranks columns for classes; cut y into classes first"
+            f"{method} is for classes; cut y into classes first"
         )
     try:
         classes, labels = np.unique(y, return_inverse=True)
