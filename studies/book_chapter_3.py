@@ -132,6 +132,19 @@ def datasets(
 
 
 # ---- what is asked of the results ----------------------------------------------------------------
+FAMILIES = {
+    "CorrAL": ["corral"],
+    "CorrAL-100": ["corral-100"],
+    "XOR-100": ["xor-100"],
+    "Parity3+3": ["parity3+3"],
+    "Led-25": [f"led-25 {n}%" for n in NOISE],
+    "Led-100": [f"led-100 {n}%" for n in NOISE],
+    "Monk3": ["monk3"],
+    "SD": ["sd1", "sd2", "sd3"],
+    "Madelon": ["madelon"],
+}  # of table 3.12
+
+
 def means(results: Results, metric: str, learner: str | None = None) -> dict[tuple[str, str], Any]:
     """Family and method -> the mean over draws, at the largest size looked at."""
     rows = results.families(metric)
@@ -144,21 +157,10 @@ def means(results: Results, metric: str, learner: str | None = None) -> dict[tup
 def table_3_12(results: Results, learner: str | None = None) -> dict[str, dict[str, float]]:
     """Our index of success: method -> problem -> mean."""
     found = means(results, "success", learner)
-    families = {
-        "CorrAL": ["corral"],
-        "CorrAL-100": ["corral-100"],
-        "XOR-100": ["xor-100"],
-        "Parity3+3": ["parity3+3"],
-        "Led-25": [f"led-25 {n}%" for n in NOISE],
-        "Led-100": [f"led-100 {n}%" for n in NOISE],
-        "Monk3": ["monk3"],
-        "SD": ["sd1", "sd2", "sd3"],
-        "Madelon": ["madelon"],
-    }
     return {
         method: {
             problem: float(np.mean([found[name, method] for name in names]))
-            for problem, names in families.items()
+            for problem, names in FAMILIES.items()
             if all((name, method) in found for name in names)
         }
         for method in methods()

@@ -20,7 +20,7 @@ from featly import Wrapper
 from featly.learners.c45 import C45
 from featly.study import Claim, Dataset, Finding, KFold, Results, Study
 from studies import book_chapter_3
-from studies.book_chapter_3 import NOISE, means
+from studies.book_chapter_3 import FAMILIES, NOISE, means
 from studies.book_chapter_3_c45 import TENTH
 from studies.book_chapter_3_c45_tables import LED_WRAPPER, WRAPPER
 from studies.book_tables import LEARNERS, PROBLEMS, SUBSETS, WHERE
@@ -33,17 +33,6 @@ LED_DRAWS = 3
 LONG = ("madelon", "sd1", "sd2", "sd3")
 NOT_RUN = "not run: a search there grows hundreds of thousands of trees"
 CHAPTER = Path(__file__).parent / "results" / "book-chapter-3.json"
-FAMILIES = {
-    "CorrAL": ["corral"],
-    "CorrAL-100": ["corral-100"],
-    "XOR-100": ["xor-100"],
-    "Parity3+3": ["parity3+3"],
-    "Led-25": [f"led-25 {n}%" for n in NOISE],
-    "Led-100": [f"led-100 {n}%" for n in NOISE],
-    "Monk3": ["monk3"],
-    "SD": ["sd1", "sd2", "sd3"],
-    "Madelon": ["madelon"],
-}
 
 
 def datasets() -> dict[str, Dataset]:
