@@ -11,7 +11,11 @@ __all__ = ["cost", "network", "outputs", "units"]
 def activation(name):
     """The function, its inverse, its slope, and the ends of its range."""
     if name == "logistic":
-        f = lambda z: 1 / (1 + math.exp(-z))  # noqa: E731
+
+        def f(z):
+            grown = math.exp(-abs(z))  # the other way round it might overflow
+            return 1 / (1 + grown) if z >= 0 else grown / (1 + grown)
+
         return f, lambda d: math.log(d / (1 - d)), lambda z: f(z) * (1 - f(z)), (0.0, 1.0)
     if name == "tanh":
         return math.tanh, math.atanh, lambda z: 1 - math.tanh(z) ** 2, (-1.0, 1.0)
