@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from featly.core import least_squares, least_squares_tables
@@ -38,6 +38,14 @@ def by_definition(Z, T, weight, ridge):
     return np.linalg.lstsq(tall, wanted, rcond=1e-6)[0]
 
 
+def determined(Z, weight, ridge):
+    """Whether rows determine every direction clearly or not at all, so that rounding is small."""
+    A = np.column_stack([np.ones(len(Z)), Z])
+    values = np.linalg.svd(A * (1 if weight is None else np.sqrt(weight)[:, None]))[1]
+    share = values / values[0]
+    return ridge > 0 or not ((share > 1e-9) & (share < 1e-3)).any()
+
+
 def tables(M, shift):
     yield BlockTable.of(M - shift)
     yield SparseTable(scipy.sparse.csr_array(M), shift)
@@ -46,6 +54,7 @@ def tables(M, shift):
 @given(systems(), st.sampled_from([0.0, 1e-3, 1.0, 100.0]))
 def test_every_way_to_the_same_weights(system, ridge):
     M, shift, codes, n_classes, weight = system
+    assume(determined(M - shift, weight, ridge))
     expected = by_definition(M - shift, signs(codes, n_classes), weight, ridge)
     for table in tables(M, shift):
         found = next(solve(table, codes, n_classes, ridge, weight))
@@ -69,6 +78,7 @@ def test_gradients_come_to_the_same_weights(system, ridge):
 def test_the_first_columns_are_tables_of_their_own(system, ridge, by_gradients):
     M, shift, codes, n_classes, weight = system
     counts = sorted({1, (M.shape[1] + 1) // 2, M.shape[1]})
+    assume(all(determined((M - shift)[:, :count], weight, ridge) for count in counts))
     with pytest.MonkeyPatch.context() as patch:
         if by_gradients and ridge:
             patch.setattr(least_squares, "LARGEST_SYSTEM", 3)
