@@ -106,7 +106,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    featly.present.tree_plots.plot_tree : The tree as a picture.
+    featly.plot_tree : The tree as a picture.
     MixedNaiveBayes : Another classifier for mixed columns.
 
     References
@@ -116,7 +116,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import polars as pl
-    >>> from featly.learners.c45 import C45
+    >>> from featly.learners import C45
     >>> weather = pl.DataFrame(
     ...     {
     ...         "outlook": ["sunny"] * 5 + ["overcast"] * 4 + ["rain"] * 5,
