@@ -1,3 +1,5 @@
+"""What ``featly describe --deep`` says of tables of which one knows what it should say."""
+
 import json
 from dataclasses import replace
 
@@ -5,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from featly.diagnostics import complexity
+from featly.diagnostics import MEASURES, Complexity, complexity
 from featly.errors import DataError
 from featly.present.cli import app
 from featly.present.deep import deep_description
@@ -74,6 +76,17 @@ def test_many_classes(tmp_path):
     )
 
 
+@pytest.mark.parametrize("n_used", [3000, 60])
+def test_a_sample_is_not_the_table(n_used):
+    """Few rows that were looked at do not make a long table wide; of a line nothing is said."""
+    values = dict.fromkeys(MEASURES, 0.1)
+    found = Complexity(values, "ho-basu", dict.fromkeys("abc", 1000), 3000, 41, n_used, "x",
+                       n_directions=41)  # fmt: skip
+    assert [finding.about for finding in about_classes(found)] == ["classes"]
+    told = [finding.about for finding in about_boundaries(found)]
+    assert ("linear" in told) == (n_used == 3000)
+
+
 def test_more_columns_than_rows(tmp_path):
     lines, _ = told(tmp_path, table(n=40, p=60))
     assert "60 columns for 40 rows: almost any labels could be separated here" in lines
@@ -134,12 +147,11 @@ def test_rare_classes_are_not_called_clear_groups_or_wrong(tmp_path):
     assert "much of 'ill', so rather hard than wrong" in lines
 
 
-def test_words_know_of_samples_and_of_chance():
+def test_words_know_of_width_and_of_chance():
     rng = np.random.default_rng(0)
     y = np.where(np.arange(300) < 3, "ill", "well")
     found = complexity(rng.normal(size=(300, 4)), y)
-    wide = replace(found, n_rows=100_000, n_used=300, n_directions=100)
-    assert "almost any labels" in about_classes(wide)[-1].text
+    assert "almost any labels" in about_classes(replace(found, n_directions=170))[-1].text
     for share, word in ((0.013, "the classes overlap"), (0.004, "clear groups")):
         lines = [
             f.text for f in about_boundaries(replace(found, values=found.values | {"N3": share}))

@@ -80,7 +80,7 @@ def about_classes(found: Complexity) -> list[Finding]:
     elif few:
         text += f"; fewer than {THRESHOLDS['small class']} are too few for ten folds"
     out = [Finding("classes", text, serious=uneven or bool(few))]
-    if _is_wide(found):
+    if _is_wide(found, _rows_of_pairs(found)):
         rows = round(_rows_of_pairs(found))
         where = f"{rows:,} rows"
         if len(counts) > 2:
@@ -101,18 +101,17 @@ def about_classes(found: Complexity) -> list[Finding]:
 
 
 def _rows_of_pairs(found: Complexity) -> float:
-    """Rows of two classes that were looked at, in the middle of all pairs."""
-    rows = np.median([a + b for a, b in combinations(found.classes.values(), 2)])
-    return float(rows) * found.n_used / found.n_rows
+    """Rows of two classes, in the middle of all pairs."""
+    return float(np.median([a + b for a, b in combinations(found.classes.values(), 2)]))
 
 
-def _is_wide(found: Complexity) -> bool:
+def _is_wide(found: Complexity, rows: float) -> bool:
     """Whether a linear machine has about half as many columns as rows, and so fits anything.
 
     Of all ways to label n rows in general position, half can be separated by n / 2 columns, and
     with a few more nearly all (Cover 1965).
     """
-    return found.n_directions >= THRESHOLDS["wide"] * _rows_of_pairs(found)
+    return found.n_directions >= THRESHOLDS["wide"] * rows
 
 
 def _by_chance(found: Complexity) -> float:
@@ -142,9 +141,10 @@ def about_boundaries(found: Complexity) -> list[Finding]:
                 serious=True,
             )
         )
-    if not _is_wide(found):
+    looked_at = _rows_of_pairs(found) * found.n_used / found.n_rows
+    if not _is_wide(found, looked_at):
         misses = f"a linear machine{pairs} misses {_share(linear)} of these rows"
-        wide = found.n_directions / _rows_of_pairs(found)
+        wide = found.n_directions / looked_at
         doubt = "a promise"
         if wide >= THRESHOLDS["flattering"]:
             doubt = f"a promise: with a column for every {1 / wide:.1f} rows it flatters"
@@ -177,7 +177,7 @@ def about_boundaries(found: Complexity) -> list[Finding]:
     else:
         text = f"nearest neighbours disagree in {by_chance}: the classes overlap"
     out.append(Finding("neighbours", text, serious="nothing" in text))
-    if not _is_wide(found) and near < linear - THRESHOLDS["curved"]:
+    if not _is_wide(found, looked_at) and near < linear - THRESHOLDS["curved"]:
         out.append(
             Finding(
                 "curved",
