@@ -12,17 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 from sklearn.tree import DecisionTreeClassifier
+from studies.intrusion_data import CLASSES, classes_of
 
 from benchmarks.harness import Row, best_of, peak_over
 from featly.learners.c45 import C45
 
-GROUPS = {
-    "dos": "back land neptune pod smurf teardrop",
-    "r2l": "ftp_write guess_passwd imap multihop phf spy warezclient warezmaster",
-    "u2r": "buffer_overflow loadmodule perl rootkit",
-    "probe": "ipsweep nmap portsweep satan",
-    "normal": "normal",
-}
 REAL = ("arrhythmia", "bands", "heart_cleveland", "hepatitis", "libras", "madelon", "mfeat")
 
 
@@ -84,10 +78,9 @@ def intrusion() -> Iterator[Row]:
     frame = pl.read_parquet(folder / "kddcup99.parquet")
     frame = frame.filter(pl.col("split").cast(pl.String) == "train").drop("split")
     X, labels = frame.drop("class"), frame["class"].cast(pl.String).to_numpy()
-    group = {label: name for name, labels in GROUPS.items() for label in labels.split()}
     targets = {
         "2": np.where(labels == "normal", "normal", "attack"),
-        "5": np.array([group[label] for label in labels]),
+        "5": np.array(CLASSES)[classes_of(frame["class"])],
         "23": labels,
     }
     C45().fit(X[:1000], labels[:1000])

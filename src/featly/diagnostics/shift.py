@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.core.complexity import SquaredDistances
-from featly.core.complexity_shift import column_distances
 from featly.core.parallel import n_threads, run_blocks, single_threaded_blas, split
+from featly.core.shift import column_distances
 from featly.diagnostics.reading import Rows, check_count, new_levels, read_pair
 from featly.errors import DataError
 from featly.frames import frame_of
