@@ -87,6 +87,17 @@ def test_a_sample_is_not_the_table(n_used):
     assert ("linear" in told) == (n_used == 3000)
 
 
+def test_small_classes_are_counted():
+    values = dict.fromkeys(MEASURES, 0.1)
+    found = Complexity(values, "ho-basu", {"a": 3, "b": 1000, "c": 9}, 1012, 2, 1012, "x")
+    (finding,) = about_classes(found)
+    assert finding.serious
+    assert finding.text == (
+        "the smallest of 3 classes (a) has 3 rows, the largest (b) 1,000; 2 classes have fewer than "
+        "10 rows"
+    )
+
+
 def test_more_columns_than_rows(tmp_path):
     lines, _ = told(tmp_path, table(n=40, p=60))
     assert "60 columns for 40 rows: almost any labels could be separated here" in lines
