@@ -93,8 +93,8 @@ def test_small_classes_are_counted():
     (finding,) = about_classes(found)
     assert finding.serious
     assert finding.text == (
-        "the smallest of 3 classes (a) has 3 rows, the largest (b) 1,000; 2 classes have fewer than "
-        "10 rows"
+        "the smallest of 3 classes (a) has 3 rows, the largest (b) 1,000; 2 classes have fewer "
+        "than 10 rows"
     )
 
 
