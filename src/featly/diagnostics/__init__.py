@@ -1,5 +1,6 @@
 """What is hard or wrong about a table: classes that overlap, shift, odd rows and columns."""
 
+from featly.diagnostics.association import associations
 from featly.diagnostics.columns import SuspectColumns, suspect_columns
 from featly.diagnostics.complexity import CONVENTIONS, MEASURES, Complexity, complexity
 from featly.diagnostics.rows import SuspectRows, suspect_rows
@@ -12,6 +13,7 @@ __all__ = [
     "Shift",
     "SuspectColumns",
     "SuspectRows",
+    "associations",
     "complexity",
     "shift",
     "suspect_columns",

@@ -1,0 +1,241 @@
+r"""How much one column tells of another, whatever their kinds.
+
+.. math::
+
+    V^2(a, b) = \frac{1}{d} \operatorname{tr}
+        \bigl(S_{aa}^{-1} S_{ab} S_{bb}^{-1} S_{ba}\bigr),
+    \qquad d = \min(\text{levels}_a, \text{levels}_b) - 1 \text{ or } 1,
+
+with S the covariances of the two columns, numbers as ranks, categories as indicators of their
+levels. For two columns of numbers V is Spearman's correlation without its sign, for two of
+categories Cramér's V, for one of each the correlation ratio of the ranks.
+
+Cramér, H. (1946), *Mathematical Methods of Statistics*, Princeton University Press, chapter 21.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from featly.diagnostics.reading import Rows, read_rows
+from featly.errors import DataError
+from featly.schema import Schema
+
+__all__ = ["associations"]
+
+FloatArray = npt.NDArray[np.float64]
+
+BLOCK_CELLS = 4_000_000  # of ranks or indicators that are held at a time
+FEW_LEVELS = 32  # columns with more are counted pair by pair
+ROUNDING = 1e-9  # a variance below this share of the column's own is none
+
+
+def associations(
+    X: Any,
+    columns: Sequence[int | str] | None = None,
+    *,
+    schema: Schema | dict[str, Any] | None = None,
+) -> FloatArray:
+    r"""How much some columns tell of every column of a table, from 0 to 1.
+
+    Spearman's correlation without its sign for two columns of numbers, Cramér's V for two of
+    categories, the correlation ratio of the ranks for one of each. Each pair goes by the rows in
+    which neither is missing; ranks are those among all values of a column. A column that is
+    constant in those rows tells nothing: 0.
+
+    Cramér's V of columns with many rare levels is large by chance alone. It is taken as it is, so
+    that 1 means that one column tells the other.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix of shape (n_rows, n_features)
+    columns : sequence of names or positions, or None
+        None is all of them; then nothing larger than the result is held, which has p x p cells.
+    schema : Schema, dict or None, default=None
+        The kinds of the columns, where dtypes do not tell.
+
+    Returns
+    -------
+    array of shape (len(columns), n_features)
+
+    See Also
+    --------
+    suspect_columns : Columns that are exactly the same, or multiples of each other.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly.diagnostics import associations
+    >>> table = pl.DataFrame({
+    ...     "dose": [1.0, 2.0, 3.0, 4.0], "level": [2.0, 9.0, 11.0, 90.0],
+    ...     "ward": ["a", "a", "b", "b"], "sex": ["f", "m", "f", "m"]})
+    >>> associations(table, ["dose", "ward"]).round(2).tolist()
+    [[1.0, 1.0, 0.89, 0.45], [0.89, 0.89, 1.0, 0.0]]
+    """
+    rows = read_rows(X, schema)
+    wanted = _positions(rows, columns)
+    number = rows.is_number
+    place = np.empty(rows.n_columns, np.int64)
+    place[rows.numeric] = np.arange(len(rows.numeric))
+    place[rows.categorical] = np.arange(len(rows.categorical))
+    found = np.zeros((len(wanted), rows.n_columns))
+    ours = np.flatnonzero(number[wanted]), np.flatnonzero(~number[wanted])
+    ranks, present = _ranks(rows.numbers[:, place[wanted[ours[0]]]])
+    for lo, hi in _blocks(len(rows.numeric), rows.n_rows):
+        theirs, there = _ranks(rows.numbers[:, lo:hi])
+        at = rows.numeric[lo:hi]
+        if len(ours[0]):
+            found[np.ix_(ours[0], at)] = _between_numbers(ranks, present, theirs, there)
+        for k in ours[1]:
+            found[k, at] = _ratios(rows.codes[place[wanted[k]]], theirs, there)
+    if len(ours[0]):
+        for f, codes in zip(rows.categorical.tolist(), rows.codes, strict=True):
+            found[ours[0], f] = _ratios(codes, ranks, present)
+    if len(ours[1]):
+        found[np.ix_(ours[1], rows.categorical)] = _between_codes(
+            rows.codes[place[wanted[ours[1]]]], rows.codes
+        )
+    return found
+
+
+def _positions(rows: Rows, columns: Sequence[int | str] | None) -> npt.NDArray[np.int64]:
+    if columns is None:
+        return np.arange(rows.n_columns)
+    place = {name: f for f, name in enumerate(rows.names)}
+    found = []
+    for column in columns:
+        if isinstance(column, str):
+            if column not in place:
+                raise DataError(f"there is no column {column!r} in the table")
+            found.append(place[column])
+            continue
+        if not -1 < column < rows.n_columns:
+            raise DataError(
+                f"there is no column {column}: positions go from 0 to {rows.n_columns - 1}"
+            )
+        found.append(int(column))
+    return np.array(found, np.int64)
+
+
+def _blocks(n_columns: int, n_rows: int) -> Iterator[tuple[int, int]]:
+    size = max(1, BLOCK_CELLS // max(n_rows, 1))
+    return ((lo, min(lo + size, n_columns)) for lo in range(0, n_columns, size))
+
+
+def _ranks(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ranks of every column around 0, and 1 where there is a value; 0 in gaps of both."""
+    present = ~np.isnan(numbers)
+    if not numbers.size:
+        return numbers.copy(), present.astype(np.float64)
+    ranks = np.asarray(stats.rankdata(np.where(present, numbers, np.inf), axis=0))
+    count = present.sum(axis=0)
+    return np.where(present, ranks - (count + 1) / 2, 0.0), present.astype(np.float64)
+
+
+def _between_numbers(a: FloatArray, has_a: FloatArray, b: FloatArray, has_b: FloatArray) -> Any:
+    """Correlations without signs, each over the rows that both columns have."""
+    if has_a.all() and has_b.all():
+        n: Any = float(len(a))
+        sum_a, sum_b = a.sum(axis=0)[:, None], b.sum(axis=0)[None]
+        square_a, square_b = (a**2).sum(axis=0)[:, None], (b**2).sum(axis=0)[None]
+    else:
+        n = np.maximum(has_a.T @ has_b, 1.0)
+        sum_a, sum_b = a.T @ has_b, has_a.T @ b
+        square_a, square_b = (a**2).T @ has_b, has_a.T @ b**2
+    covariance = a.T @ b - sum_a * sum_b / n
+    return _root(
+        covariance**2, (square_a - sum_a**2 / n, square_a), (square_b - sum_b**2 / n, square_b)
+    )
+
+
+def _ratios(codes: npt.NDArray[np.int64], ranks: FloatArray, present: FloatArray) -> FloatArray:
+    """The share of the spread of ranks that lies between levels, as a root."""
+    level = codes[codes > 0]
+    if not len(level) or not ranks.shape[1]:
+        return np.zeros(ranks.shape[1])
+    known, code = np.unique(level, return_inverse=True)
+    hot = np.zeros((len(known), len(level)))
+    hot[code, np.arange(len(level))] = 1.0
+    here, there = ranks[codes > 0], present[codes > 0]
+    count, total = hot @ there, hot @ here
+    n = np.maximum(count.sum(axis=0), 1.0)
+    within = total**2 / np.maximum(count, 1.0)
+    mean = total.sum(axis=0) ** 2 / n
+    square = (here**2).sum(axis=0)
+    between = within.sum(axis=0) - mean
+    several = (count > 0).sum(axis=0) > 1
+    return np.where(several, _root(between, (square - mean, square), (1.0, 1.0)), 0.0)
+
+
+def _between_codes(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> FloatArray:
+    """Cramér's V of every pair; columns of few levels by one product of indicators."""
+    found = np.empty((len(ours), len(theirs)))
+    few_ours, few_theirs = (codes.max(axis=1, initial=0) <= FEW_LEVELS for codes in (ours, theirs))
+    found[np.ix_(few_ours, few_theirs)] = _by_indicators(ours[few_ours], theirs[few_theirs])
+    for j in range(len(ours)):
+        for f in np.flatnonzero(~few_theirs) if few_ours[j] else range(len(theirs)):
+            found[j, f] = _cramer(ours[j], theirs[f])
+    return found
+
+
+def _by_indicators(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> FloatArray:
+    if not len(ours) or not len(theirs):
+        return np.zeros((len(ours), len(theirs)))
+    left, begins = _indicators(ours)
+    parts = []
+    for lo, hi in _blocks(len(theirs), max(len(left), ours.shape[1]) * FEW_LEVELS):
+        right, starts = _indicators(theirs[lo:hi])
+        counts = (left @ right.T).astype(np.float64)
+        rows = np.add.reduceat(counts, starts, axis=1)
+        columns = np.add.reduceat(counts, begins, axis=0)
+        sizes = np.diff([*starts, len(right)]), np.diff([*begins, len(left)])
+        expected = np.repeat(rows, sizes[0], axis=1) * np.repeat(columns, sizes[1], axis=0)
+        share = counts**2 / np.maximum(expected, 1.0)
+        share = np.add.reduceat(np.add.reduceat(share, starts, axis=1), begins, axis=0)
+        levels = np.minimum(
+            np.add.reduceat(rows > 0, begins, axis=0, dtype=np.int64),
+            np.add.reduceat(columns > 0, starts, axis=1, dtype=np.int64),
+        )
+        square = (share - 1) / np.maximum(levels - 1, 1)
+        parts.append(np.where(levels > 1, np.sqrt(np.clip(square, 0.0, 1.0)), 0.0))
+    return np.concatenate(parts, axis=1)
+
+
+def _indicators(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float32], list[int]]:
+    """Levels x rows of all columns below one another, and where each column begins."""
+    sizes = np.maximum(codes.max(axis=1), 1)
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    hot = np.zeros((int(begins[-1]), codes.shape[1]), np.float32)
+    column, row = np.nonzero(codes)
+    hot[begins[column] + codes[column, row] - 1, row] = 1.0
+    return hot, begins[:-1].tolist()
+
+
+def _cramer(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> float:
+    both = (a > 0) & (b > 0)
+    if not both.any():
+        return 0.0
+    _, one = np.unique(a[both], return_inverse=True)
+    _, other = np.unique(b[both], return_inverse=True)
+    shape = one.max() + 1, other.max() + 1
+    if min(shape) < 2:
+        return 0.0
+    # only pairs of levels that occur: two columns of identifiers would fill the memory
+    pairs, counts = np.unique(one * shape[1] + other, return_counts=True)
+    rows, columns = np.bincount(one), np.bincount(other)
+    share = counts**2 / (rows[pairs // shape[1]] * columns[pairs % shape[1]])
+    return float(np.sqrt(np.clip((share.sum() - 1) / (min(shape) - 1), 0.0, 1.0)))
+
+
+def _root(top: Any, *spreads: tuple[Any, Any]) -> Any:
+    """The root of top over the product of spreads, 0 where one of these is rounding."""
+    below, alive = 1.0, True
+    for spread, whole in spreads:
+        alive = alive & (spread > ROUNDING * np.maximum(whole, 1.0))
+        below = below * spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.sqrt(np.clip(np.where(alive, top, 0.0) / np.where(alive, below, 1.0), 0.0, 1.0))
+    return found
