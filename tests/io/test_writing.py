@@ -12,6 +12,7 @@ import pytest
 
 from featly import DataError
 from featly.io import whole_file, write_frame, writing
+from featly.io.knowledge import read_ranking
 from featly.io.writing import check_ending, check_place, separator_for
 
 FRAME = pl.DataFrame({"feature": ["age", 'a "b", c'], "score": [1.5, None], "rank": [1, 2]})
@@ -255,3 +256,30 @@ def test_an_unknown_ending_writes_nothing(tmp_path):
     with pytest.raises(DataError, match="the ending says how to write the file"):
         write_frame(FRAME, tmp_path / "a.xlsx")
     assert not list(tmp_path.iterdir())
+
+
+# ---- formulas ------------------------------------------------------------------------------------
+NAMES = ["=cmd()", "+1+1", "-1", "-x", "@SUM(A1)", "\t=1", "'=x", "''-y", "age", "-1e3", "a=b", "'", ""]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+def test_no_spreadsheet_runs_a_name(tmp_path, ending):
+    path = tmp_path / f"ranking{ending}"
+    names = [name for name in NAMES if name]
+    frame = pl.DataFrame({"feature": names, "rank": range(1, len(names) + 1), "=1+1": names})
+    write_frame(frame, path, inert=True)
+    separator = separator_for(path)
+    cells = pl.read_csv(path, separator=separator, infer_schema=False)
+    assert cells.columns == ["feature", "rank", "'=1+1"]
+    for cell in [*cells.columns, *cells["feature"]]:
+        assert not cell.startswith(("=", "+", "@", "\t", "\r")) or cell == "-1"
+        assert not cell.startswith("-") or float(cell) is not None
+    assert read_ranking(path)["feature"].to_list() == names
+
+
+def test_what_users_own_is_written_as_it_is(tmp_path):
+    path = tmp_path / "table.csv"
+    write_frame(pl.DataFrame({"=a": ["=1"]}), path)
+    assert path.read_text() == "=a\n=1\n"
+    write_frame(pl.DataFrame({"=a": ["=1"]}), tmp_path / "table.parquet", inert=True)
+    assert pl.read_parquet(tmp_path / "table.parquet").rows() == [("=1",)]

@@ -4,6 +4,7 @@ import csv
 import difflib
 import json
 import os
+import re
 import tomllib
 from typing import Any
 
@@ -129,6 +130,8 @@ def read_ranking(path: str | os.PathLike[str]) -> Any:
         lines = [row for row in csv.reader(text.split("\n"), delimiter=separator) if row]
     except csv.Error as problem:
         raise SchemaError(f"{name} cannot be read ({problem})") from None
+    # a quote before what a spreadsheet would run: see `write_frame`
+    lines = [[re.sub(r"^'(?='*[=+\-@\t\r])", "", cell) for cell in row] for row in lines]
     head = lines[0] if lines else []
     return _ranking([dict(zip(head, row, strict=False)) for row in lines[1:]], head, name)
 

@@ -5,6 +5,7 @@ import errno
 import gzip
 import io
 import os
+import re
 import secrets
 import stat
 import sys
@@ -112,8 +113,12 @@ def _said_aloud(given: str, path: Path) -> Iterator[None]:
         raise type(problem)(f"{given!r} was not written: {reason}") from None
 
 
-def write_frame(frame: Any, path: str | os.PathLike[str]) -> None:
+def write_frame(frame: Any, path: str | os.PathLike[str], *, inert: bool = False) -> None:
     """Write a polars frame as CSV, TSV, JSON or parquet, by the ending of the name.
+
+    A spreadsheet runs a cell of CSV that begins like a formula. With `inert`, such texts get a
+    quote before them, which :func:`featly.io.knowledge.read_ranking` takes off again: for tables
+    of featly's, in which names of columns are cells. A user's own table is written as it is.
 
     Examples
     --------
@@ -127,6 +132,7 @@ def write_frame(frame: Any, path: str | os.PathLike[str]) -> None:
     # by way of memory: polars' own words for a full disk or a closed pipe are no help
     written = io.BytesIO()
     if ending in _SEPARATORS:
+        frame = _inert(frame) if inert else frame
         frame.write_csv(written, separator=_SEPARATORS[ending])
     elif ending == ".json":
         frame.write_json(written)
@@ -134,6 +140,26 @@ def write_frame(frame: Any, path: str | os.PathLike[str]) -> None:
         frame.write_parquet(written)
     with whole_file(path) as out:
         out.write(written.getbuffer())
+
+
+# quotes before it are counted in, so that taking one off is always right
+_FORMULA = r"^'*[=+\-@\t\r]"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def _inert(frame: Any) -> Any:
+    """Texts and names that no spreadsheet takes for a formula."""
+    import polars as pl
+
+    found = []
+    for name, column in zip(frame.columns, frame.get_columns(), strict=True):
+        if column.dtype == pl.String:
+            runs = column.str.contains(_FORMULA) & ~column.str.contains(_NUMBER)
+            quoted = pl.concat_str([pl.lit("'"), column])
+            column = pl.select(pl.when(runs).then(quoted).otherwise(column)).to_series()
+        runs_too = re.match(_FORMULA, name) and not re.match(_NUMBER, name)
+        found.append(column.alias(f"'{name}" if runs_too else name))
+    return pl.DataFrame(found)
 
 
 def check_ending(path: str | os.PathLike[str], *, json: bool = True) -> str:

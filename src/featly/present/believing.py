@@ -83,7 +83,7 @@ def prior_changes(
             with whole_file(output) as out:
                 out.write(as_json(document).encode())
         else:
-            write_frame(beliefs.table(report), output)
+            write_frame(beliefs.table(report), output, inert=True)
         if output == "-":
             return
         if not quiet:

@@ -130,7 +130,7 @@ def combine(
         else:
             import polars as pl
 
-            write_frame(pl.DataFrame(columns), output)
+            write_frame(pl.DataFrame(columns), output, inert=True)
         if output == "-":
             return
         if not quiet:

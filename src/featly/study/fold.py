@@ -22,7 +22,7 @@ from featly.study.dataset import Dataset, take_rows
 from featly.study.splits import Split
 from featly.study.store import Fit, Outcome
 
-__all__ = ["Protocol", "evaluate", "sizes_for"]
+__all__ = ["Protocol", "evaluate", "fit_to_all", "sizes_for"]
 
 Sizes = str | int | Sequence[int] | Callable[[int], Sequence[int]]
 LARGEST_POWER = 512
@@ -204,13 +204,7 @@ def _ranked(
     """Columns best first, and whether the method itself said how many."""
     if method is None:
         return np.arange(dataset.n_features), True
-    method = _fresh(method, protocol)
-    parameters = method.get_params(deep=False)
-    if dataset.schema is not None and "schema" in parameters and parameters["schema"] is None:
-        method.set_params(schema=dataset.schema)
-    if protocol.one_thread and "n_jobs" in parameters and parameters["n_jobs"] is None:
-        method.set_params(n_jobs=1)
-    method.fit(parts.X, parts.y)
+    method = _fitted(method, parts.X, parts.y, dataset, protocol)
     p = dataset.n_features
     if hasattr(method, "order_"):
         order = _checked(method.order_, p, method)
@@ -223,6 +217,30 @@ def _ranked(
         f"{type(method).__name__} leaves neither order_ nor ranking_ nor get_support(): it does "
         "not select columns"
     )
+
+
+def _fitted(
+    method: Any, X: Any, y: npt.NDArray[Any], dataset: Dataset, protocol: Protocol
+) -> Any:
+    """A fresh copy of a method, told what is known of the columns, and fitted."""
+    method = _fresh(method, protocol)
+    parameters = method.get_params(deep=False)
+    if dataset.schema is not None and "schema" in parameters and parameters["schema"] is None:
+        method.set_params(schema=dataset.schema)
+    if protocol.one_thread and "n_jobs" in parameters and parameters["n_jobs"] is None:
+        method.set_params(n_jobs=1)
+    method.fit(X, y)
+    return method
+
+
+def fit_to_all(dataset: Dataset, method: Any, protocol: Protocol) -> Any:
+    """The method fitted to all rows, as at every split: gaps filled and rows resampled if asked.
+
+    A study tells how well such a fit does; this is the one that is put to use.
+    """
+    everything = np.arange(dataset.n_rows)
+    parts = _Parts.of(dataset, Split(0, everything, everything[:0]), protocol)
+    return _fitted(method, parts.X, parts.y, dataset, protocol)
 
 
 def _checked(order: Any, n_features: int, method: Any) -> npt.NDArray[Any]:

@@ -1,0 +1,278 @@
+"""From a table to a report: the study, the fit that is put to use, and the facts about both."""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from featly.errors import ConvergenceWarning, DataError, LeakWarning, ParameterError, SchemaWarning
+from featly.frames import is_frame, open_table, take_columns
+from featly.present.report.facts import Evidence, gather
+from featly.present.report.report import Report
+from featly.schema import Schema
+from featly.study import Dataset, Results, Study
+from featly.study.fold import fit_to_all
+from featly.study.splits import Subsampling, as_splitter
+
+__all__ = ["report"]
+
+SPLITS = 50
+SHOWN = 100
+MOST_SHOWN = 1000
+TOLD = (ConvergenceWarning, LeakWarning, SchemaWarning)
+
+
+def report(
+    X: Any,
+    y: Any = None,
+    *,
+    methods: Any = None,
+    schema: Schema | Mapping[str, Any] | None = None,
+    splits: Any = None,
+    sizes: Any = "powers",
+    learner: str | None = None,
+    metric: str = "bcr",
+    rule: str | int | None = None,
+    fill: bool | None = None,
+    resample: Any = None,
+    null: int = 0,
+    row_groups: Any = None,
+    official: Any = None,
+    individuals: bool = True,
+    n_shown: int = SHOWN,
+    title: str | None = None,
+    names: Sequence[str] | None = None,
+    directory: str | Path | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool | Callable[..., Any] = False,
+) -> Report:
+    """Evaluate, select, and write it all down for people who were not there.
+
+    The first of the methods makes the signature. It is judged on rows that its selection never
+    saw, beside the others and beside no selection at all; then it is fitted to all rows, and its
+    best columns, as many as the rule says, are the signature. Which method comes first must be
+    settled before the results are seen: to take the one that turns out best would make its figure
+    too good.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix; object with X and y
+    y : sequence or str, optional
+        The class of every row, or the name of its column.
+    methods : names, estimators, dict of those, or None
+        The one that makes the signature first, others to compare with after it. None asks
+        :func:`featly.advise`. No selection at all, "none", is always compared with.
+    schema : Schema, dict or None, default=None
+    splits : int, splitter or None, default=None
+        A number is that many random splits of 90% to train and 10% to test; None is what is
+        advised, 50 splits at the most.
+    learner : str or None, default=None
+        What is trained on the selected columns; None is what is advised, or "linear-svm".
+    metric : str, default="bcr"
+        "bcr", "accuracy", "error", "sensitivity" or "specificity".
+    rule : str, int or None, default=None
+        How the number of columns is chosen, see :data:`featly.measures.sizes.SIZE_RULES`; None is
+        what is advised, or "within-interval".
+    sizes, resample, null, random_state
+        As in :class:`featly.Study`.
+    fill : bool or None, default=None
+        Whether gaps are filled, from the training rows alone; None fills them where the first
+        method does not take them.
+    row_groups, official : sequence or str, optional
+        As in :meth:`featly.study.Dataset.of`.
+    individuals : bool, default=True
+        Pictures show the values of single rows, such as patients. False replaces them by
+        summaries of at least five rows.
+    n_shown : int, default=100
+        Columns of the ranking to show; those of the signature are always shown.
+    title : str or None, default=None
+    names : sequence of str or None, default=None
+        What to call the columns of a table without names.
+    directory : path or None, default=None
+        Where the fits are kept, so that a report that was stopped goes on where it was.
+    n_jobs : int or None, default=None
+    verbose : bool or callable, default=False
+        As in :meth:`featly.Study.run`.
+
+    Returns
+    -------
+    Report
+        ``report.save("report.html")`` writes the page; ``.md`` and ``.pdf`` work, too.
+
+    See Also
+    --------
+    featly.advise : Which method suits a table, and why.
+    featly.Study : The evaluation alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import featly
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(60, 12)), np.repeat(["ill", "well"], 30)
+    >>> X[:, 4] += 2 * (y == "ill")
+    >>> report = featly.report(X, y, methods=["f-test"], splits=10)
+    >>> report.signature
+    ['x4']
+    >>> report.save("report.html")  # doctest: +SKIP
+    """
+    began = time.perf_counter()
+    _check(n_shown, metric, names)
+    if y is None and not is_frame(X) and hasattr(X, "X") and hasattr(X, "y"):
+        schema = getattr(X, "schema", None) if schema is None else schema
+        X, y = X.X, X.y
+    schema = Schema.of(schema)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = Dataset.of(
+            X, y, schema=schema, row_groups=row_groups, official=official, name=title or "data"
+        )
+        table = _features(X, data)
+        plan, advice = _plan(table, data, schema, methods, splits, fill, random_state)
+        if advice is not None:
+            learner = learner or advice.learner
+            rule = advice.size_rule if rule is None else rule
+        rule = "within-interval" if rule is None else rule
+        study = Study(
+            plan.methods,
+            data,
+            plan.splits,
+            sizes=sizes,
+            learner=learner or "linear-svm",
+            metrics=tuple(dict.fromkeys([metric, "bcr", "accuracy"])),
+            fill=plan.fill,
+            resample=resample,
+            null=null,
+            random_state=random_state,
+            title=title or "",
+        )
+        results = study.run(directory, n_jobs=n_jobs, verbose=verbose)
+        main = next(iter(study.methods))
+        _refuse_failure(results, main)
+        protocol = study.protocol()
+        fitted = {
+            name: fit_to_all(data, method, protocol)
+            for name, method in study.methods.items()
+            if method is not None and _worked(results, name)
+        }
+    evidence = Evidence(
+        table=table,
+        data=data,
+        schema=schema,
+        names=_names(data, names),
+        study=study,
+        results=results,
+        fitted=fitted,
+        main=main,
+        metric=metric,
+        rule=rule,
+        advice=advice,
+        individuals=individuals,
+        n_shown=n_shown,
+        told=list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, TOLD))),
+        seed=random_state,
+        n_jobs=n_jobs,
+    )
+    facts = gather(evidence)
+    facts["title"] = title or f"What tells {' from '.join(facts['data']['classes'])}"
+    facts["seconds"] = time.perf_counter() - began
+    return Report(facts, evidence)
+
+
+def _check(n_shown: Any, metric: str, names: Any) -> None:
+    whole = isinstance(n_shown, int | np.integer) and not isinstance(n_shown, bool)
+    if not whole or not 1 <= n_shown <= MOST_SHOWN:
+        raise ParameterError(f"n_shown={n_shown!r}: give a whole number from 1 to {MOST_SHOWN}")
+    from featly.measures.classification import METRICS
+
+    if metric not in METRICS:
+        raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(METRICS)}")
+    if isinstance(names, str):
+        raise ParameterError(f"names={names!r}: give one for each column of the table")
+
+
+def _features(X: Any, data: Dataset) -> Any:
+    """The columns to select from as the user has them, levels and all."""
+    if not is_frame(X):
+        return X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+    place = {name: k for k, name in enumerate(open_table(X).names)}
+    wanted = [place[str(name)] for name in data.names[:]]
+    return X if len(wanted) == len(place) else take_columns(X, wanted)
+
+
+def _names(data: Dataset, names: Sequence[str] | None) -> list[str]:
+    if names is None:
+        return [str(name) for name in data.names[:]]
+    if len(names) != data.n_features:
+        raise ParameterError(f"names: give {data.n_features} of them, one for each column")
+    return [str(name) for name in names]
+
+
+class _Plan:
+    """What is compared, on which splits, and whether gaps are filled."""
+
+    def __init__(self, methods: dict[str, Any], splits: Any, fill: bool) -> None:
+        self.methods, self.splits, self.fill = methods, splits, fill
+
+
+def _plan(
+    table: Any,
+    data: Dataset,
+    schema: Schema,
+    methods: Any,
+    splits: Any,
+    fill: bool | None,
+    random_state: int,
+) -> tuple[_Plan, Any]:
+    advice = None
+    if methods is None:
+        from featly.study.advise import advise
+
+        advice = advise(
+            table,
+            data.y,
+            schema=schema,
+            row_groups=data.row_groups,
+            random_state=random_state,
+        )
+        methods = advice.methods()
+        if splits is None:
+            splits = advice.splits
+            if isinstance(splits, Subsampling):  # more would cost more than they tell here
+                splits = replace(splits, n_splits=min(SPLITS, splits.n_splits))
+        fill = advice.fill if fill is None else fill
+    named = Study(methods, data).methods  # its errors, and names for estimators
+    if next(iter(named.values())) is None:
+        raise ParameterError("the first method makes the signature, and 'none' selects nothing")
+    if None not in named.values():
+        named |= {"none": None}
+    if fill is None:
+        takes = getattr(next(iter(named.values())), "_missing", False)
+        fill = bool(data.gappy) and not takes
+    if splits is None:
+        splits = SPLITS
+    whole = isinstance(splits, int | np.integer) and not isinstance(splits, bool)
+    if whole:
+        splits = Subsampling(int(splits), test_size=0.1, random_state=random_state)
+    return _Plan(named, as_splitter(splits), fill), advice
+
+
+def _refuse_failure(results: Results, main: str) -> None:
+    """No page without a signature: say why there is none."""
+    if not _worked(results, main):
+        import polars as pl
+
+        failed = results.failures.filter(pl.col("method") == main)["failure"].to_list()
+        raise DataError(f"{main} failed on every split: {failed[0] if failed else 'no reason'}")
+
+
+def _worked(results: Results, name: str) -> bool:
+    import polars as pl
+
+    curves = results.curves(results.about["metrics"][0])
+    return not curves.filter((pl.col("method") == name) & pl.col("mean").is_not_null()).is_empty()

@@ -1,0 +1,295 @@
+"""The facts of a report in sentences that somebody who was not there understands."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from featly.diagnostics import SuspectColumns
+
+__all__ = [
+    "METRICS_IN_WORDS",
+    "about_classes",
+    "about_columns",
+    "answers",
+    "counted",
+    "done",
+    "rate",
+    "summary",
+]
+
+METRICS_IN_WORDS = {
+    "bcr": "balanced rate",
+    "accuracy": "accuracy",
+    "error": "error rate",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+}
+EXPLAINED = {
+    "bcr": "the mean over the classes of the share of their rows that are predicted right",
+    "accuracy": "the share of rows that are predicted right",
+    "error": "the share of rows that are predicted wrong",
+    "sensitivity": "the share of rows of the second class that are found",
+    "specificity": "the share of rows of the first class that are found",
+}
+RULES_IN_WORDS = {
+    "within-interval": "the smallest number of columns whose mean lies in the confidence interval "
+    "of the best",
+    "within-corrected-interval": "the smallest number of columns whose mean lies in the corrected "
+    "interval of the best",
+    "one-standard-error": "the smallest number of columns within one standard error of the best",
+    "best": "the number of columns of best mean performance",
+    "knee": "the number of columns at the knee of the curve",
+    "rule-of-thumb": "a fixed share of the columns, by how many there are",
+}
+# Nogueira, Sechidis and Brown (2018), after Fleiss: below 0.4 poor, above 0.75 excellent
+POOR, EXCELLENT = 0.4, 0.75
+FEW_IN_CLASS = 30
+
+
+# ---- answers -------------------------------------------------------------------------------------
+def answers(facts: dict[str, Any]) -> list[dict[str, str]]:
+    """The questions that a reader has, each with an answer, how good that is, and why.
+
+    `level` is "good", "fair" or "poor", for a mark beside the words.
+    """
+    found = [_predicts(facts["headline"]), _stable(facts["headline"])]
+    compared = _against_all(facts)
+    if compared is not None:
+        found.append(compared)
+    for row in facts.get("null", ()):
+        if row["method"] == facts["method"]["name"]:
+            found.append(_beyond_shuffles(row))
+            break
+    return found
+
+
+def _predicts(headline: dict[str, Any]) -> dict[str, str]:
+    question = "Does it predict rows that it has not seen?"
+    value, lower, upper = headline["value"], headline["lower"], headline["upper"]
+    name = METRICS_IN_WORDS[headline["metric"]]
+    if lower is None:
+        text = f"The {name} is {rate(value)} on a single test part, too little for an interval."
+        return _answer(question, "Cannot be told", "fair", text)
+    text = f"The {name} is {rate(value)}, with a 95% interval from {rate(lower)} to {rate(upper)}."
+    chance = headline["chance"]
+    if chance is None:
+        return _answer(question, f"{name.capitalize()} {rate(value)}", "fair", text)
+    text += f" Guessing would give {rate(chance)}."
+    better = headline["greater_is_better"]
+    beyond = lower > chance if better else upper < chance
+    if not beyond:
+        text += " The interval contains that: the columns may tell nothing."
+        return _answer(question, "Not shown", "poor", text)
+    ends = (1 - chance) if better else chance
+    gain = abs(value - chance) / ends if ends else 0.0
+    if gain >= 0.6:
+        return _answer(question, "Yes, well", "good", text)
+    return _answer(question, "Yes, with many errors" if gain < 0.3 else "Yes", "fair", text)
+
+
+def _stable(headline: dict[str, Any]) -> dict[str, str]:
+    question = "Would other rows have given the same columns?"
+    value, lower, upper = (headline[f"stability{end}"] for end in ("", "_lower", "_upper"))
+    if value is None:
+        text = "A single split, or a method that takes all columns, says nothing about stability."
+        return _answer(question, "Cannot be told", "fair", text)
+    text = f"The stability over {headline['n_splits']} splits is {value:.2f}"
+    if lower is not None:
+        text += f" (95% interval {lower:.2f} to {upper:.2f})"
+    text += "; 1 is the same choice every time, 0 what chance would give."
+    if value >= EXCELLENT:
+        return _answer(question, "Mostly", "good", text)
+    if value >= POOR:
+        return _answer(question, "In part", "fair", text)
+    text += " Other columns would have served as well: do not read much into single ones."
+    return _answer(question, "Hardly", "poor", text)
+
+
+def _against_all(facts: dict[str, Any]) -> dict[str, str] | None:
+    """Whether the selection does better than all columns together."""
+    question = "Is it better than using all columns?"
+    main, learner = facts["method"]["name"], facts["protocol"]["learner"]
+    nothing = [name for name in facts["protocol"]["methods"] if name == "none"]
+    pair = next(
+        (
+            row
+            for row in facts["comparison"]["pairs"]
+            if {row["method_a"], row["method_b"]} == {main, *nothing} and row["learner"] == learner
+        ),
+        None,
+    )
+    if pair is None or not nothing:
+        return None
+    sign = 1.0 if pair["method_a"] == main else -1.0
+    difference = sign * pair["difference"]
+    ends = sorted((sign * pair["lower"], sign * pair["upper"]))
+    name = METRICS_IN_WORDS[facts["headline"]["metric"]]
+    text = (
+        f"The {name} differs by {difference:+.3f} from that of all {facts['data']['columns']:,} "
+        f"columns (95% interval {ends[0]:+.3f} to {ends[1]:+.3f}, p = {pair['p_adjusted']:.2g}"
+        f"{', adjusted' if len(facts['comparison']['pairs']) > 1 else ''})."
+    )
+    good = difference if facts["headline"]["greater_is_better"] else -difference
+    if pair["p_adjusted"] < 0.05:
+        level = "good" if good > 0 else "poor"
+        return _answer(question, "Yes" if good > 0 else "No, worse", level, text)
+    text += (
+        f" {counted(facts['headline']['size'], 'column')} instead of all, at no loss that shows."
+    )
+    return _answer(question, "No difference that is more than chance", "fair", text)
+
+
+def _beyond_shuffles(row: dict[str, Any]) -> dict[str, str]:
+    question = "Could it be chance?"
+    text = (
+        f"The whole of it was done again with shuffled labels, {row['n_null']} times: on average "
+        f"{rate(row['null_mean'])}, at best {rate(row['null_best'])}, against "
+        f"{rate(row['observed'])} at the best size. p = {row['p_value']:.2g}."
+    )
+    if row["p_value"] <= 0.05:
+        return _answer(question, "Unlikely", "good", text)
+    return _answer(question, "Yes", "poor", text)
+
+
+def _answer(question: str, answer: str, level: str, text: str) -> dict[str, str]:
+    return {"question": question, "answer": answer, "level": level, "text": text}
+
+
+# ---- the whole in a paragraph --------------------------------------------------------------------
+def summary(facts: dict[str, Any]) -> str:
+    """The first paragraph of the page."""
+    headline, data = facts["headline"], facts["data"]
+    size = len(facts["signature"])
+    few = f"{counted(size, 'column')} of {data['columns']:,}"
+    name = METRICS_IN_WORDS[headline["metric"]]
+    interval = ""
+    if headline["lower"] is not None:
+        interval = f" (95% interval {rate(headline['lower'])} to {rate(headline['upper'])})"
+    chance = "" if headline["chance"] is None else f"; guessing gives {rate(headline['chance'])}"
+    return (
+        f"From {data['rows']:,} rows, {facts['method']['name']} selects {few}. On rows that the "
+        f"selection never saw, they reach a {name} of {rate(headline['value'])}{interval}{chance}."
+    )
+
+
+def done(facts: dict[str, Any]) -> list[str]:
+    """What was done, in plain words, a paragraph each."""
+    protocol, method, data = facts["protocol"], facts["method"], facts["data"]
+    why = (
+        "It was advised by featly from what the table looks like, before any result was seen."
+        if method["advised"]
+        else "It was named by the user, before any result was seen."
+    )
+    about = f", {method['summary']}" if method["summary"] else ""
+    paragraphs = [
+        f"The method that makes the signature is {method['name']} ({method['class']}){about}. {why}"
+    ]
+    paragraphs.append(_splits(protocol, data))
+    others = [name for name in protocol["methods"] if name != method["name"]]
+    told = [name if name != "none" else "no selection at all" for name in others]
+    sizes = protocol["sizes"]
+    judged = [
+        f"At every split the columns are ranked on the training rows alone, {protocol['learner']} "
+        f"is trained on the best {_listed(sizes)} of them, and predicts the test rows."
+    ]
+    if protocol["fill"]:
+        judged.append("Gaps are filled with what the training rows say (medians, a level of their "
+                      "own).")  # fmt: skip
+    if protocol["resample"] != "none":
+        judged.append(f"The training rows are balanced by {protocol['resample']}.")
+    if told:
+        judged.append(f"The same was done for {_listed(told)}, to compare with.")
+    paragraphs.append(" ".join(judged))
+    rule = protocol["rule"]
+    chosen = RULES_IN_WORDS.get(str(rule), f"the size {rule}, which was asked for")
+    nested = facts["headline"]["nested"]
+    optimism = ""
+    if nested is not None:
+        optimism = (
+            f" The size was chosen on the splits that judge it, which flatters it a little: with "
+            f"the size for each split chosen on the others, the figure is {rate(nested)}."
+        )
+    paragraphs.append(
+        f"How many columns: {chosen}.{optimism} The signature is then made from all rows."
+    )
+    return paragraphs
+
+
+def _splits(protocol: dict[str, Any], data: dict[str, Any]) -> str:
+    n, train, test = protocol["n_splits"], protocol["n_train"], protocol["n_test"]
+    sizes = f"{train:,.0f} rows to train and {test:,.0f} to test"
+    kinds = {
+        "Subsampling": f"{counted(n, 'random split')} of the rows, {sizes}, classes in proportion",
+        "KFold": f"cross-validation, {counted(n, 'fold')}, {sizes}",
+        "DistributionBalancedKFold": f"cross-validation with folds of alike rows, "
+        f"{counted(n, 'fold')}, {sizes}",
+        "LeaveOneOut": "every row (or group of rows) left out once, predicted from all others",
+        "Holdout": f"one test part that is never trained on: {sizes}",
+        "Bootstrap": f"{counted(n, 'bootstrap sample')}, tested on the rows that each leaves out",
+    }
+    text = kinds.get(protocol["splitter"], f"{counted(n, 'split')}, {sizes}")
+    groups = ""
+    if data["row_groups"]:
+        groups = f" Rows of the same group ({data['row_groups']:,} groups) never straddle a split."
+    return f"Judged by {text}.{groups} Seed {protocol['seed']}."
+
+
+# ---- warnings ------------------------------------------------------------------------------------
+def about_classes(classes: Sequence[str], counts: Sequence[int], splits: Any) -> list[str]:
+    """What few rows of a class mean for what can be said."""
+    found = []
+    smallest = min(range(len(counts)), key=counts.__getitem__)
+    if counts[smallest] < FEW_IN_CLASS:
+        found.append(
+            f"class {classes[smallest]!r} has {counted(counts[smallest], 'row')} only: intervals "
+            "are wide, and small effects cannot be seen"
+        )
+    if max(counts) >= 10 * max(1, counts[smallest]):
+        found.append(
+            f"classes are uneven ({max(counts):,} to {counts[smallest]:,} rows): accuracy says "
+            "little here, the balanced rate more"
+        )
+    return found
+
+
+def about_columns(suspect: SuspectColumns) -> list[str]:
+    """Columns that repeat others or hardly vary, counted."""
+    found = []
+    same = sum(len(group) - 1 for group in suspect.identical)
+    if same:
+        first = suspect.identical[0]
+        found.append(
+            f"{counted(same, 'column')} repeat{'s' * (same == 1)} another cell by cell, such as "
+            f"{first[1]} ({first[0]})"
+        )
+    for groups, word in ((suspect.rescaled, "in other units"), (suspect.relabelled, "renamed")):
+        again = sum(len(group) - 1 for group in groups)
+        if again:
+            first = groups[0]
+            found.append(
+                f"{counted(again, 'column')} {'is' if again == 1 else 'are'} another {word}, such "
+                f"as {first[1]} ({first[0]})"
+            )
+    if suspect.near_constant:
+        name = next(iter(suspect.near_constant))
+        n = len(suspect.near_constant)
+        found.append(f"{counted(n, 'column')} hardly var{'ies' if n == 1 else 'y'}, such as {name}")
+    return found
+
+
+# ---- figures -------------------------------------------------------------------------------------
+def rate(value: float | None) -> str:
+    """A rate with as many digits as it deserves."""
+    return "–" if value is None else f"{value:.2f}"
+
+
+def counted(count: int, word: str) -> str:
+    """A count with its word."""
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def _listed(values: Sequence[Any]) -> str:
+    texts = [f"{value:,}" if isinstance(value, int) else str(value) for value in values]
+    if len(texts) > 12:
+        texts = [*texts[:5], "...", texts[-1]]
+        return ", ".join(texts)
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
