@@ -17,7 +17,7 @@ from featly.schema import Schema
 
 __all__ = ["Figure", "figures", "inline_svg"]
 
-MOST_IN_MAP = 500
+MOST_IN_MAP = 60
 LEAST_IN_MAP = 3
 LISTED = 30
 LARGE, LEAST = 1.65, 1.3  # pixels for a point, with room and without
@@ -178,10 +178,12 @@ def _of_signature(
                 *_part(evidence, chosen[:2]), individuals=evidence.individuals
             ),
         )
-    if LEAST_IN_MAP <= len(chosen) <= MOST_IN_MAP:
+    if len(chosen) >= LEAST_IN_MAP:
+        which = "selected columns" if len(chosen) <= MOST_IN_MAP else f"{MOST_IN_MAP} best columns"
+        chosen = chosen[:MOST_IN_MAP]
         yield (
             "redundancy",
-            "What the selected columns have in common",
+            f"What the {which} have in common",
             "0: two columns tell nothing of each other. 1: either tells the other. Columns that "
             "are alike stand together.",
             "signature",

@@ -23,6 +23,8 @@ __all__ = ["report"]
 SPLITS = 50
 SHOWN = 100
 MOST_SHOWN = 1000
+SLOW = ("forest", "wrapper", "hybrid-forward", "multiclass-svm-rfe", "perceptron")
+MOST_FOR_SLOW = 50_000  # cells of a table on which these are compared with unasked
 TOLD = (ConvergenceWarning, LeakWarning, SchemaWarning)
 
 
@@ -66,7 +68,8 @@ def report(
         The class of every row, or the name of its column.
     methods : names, estimators, dict of those, or None
         The one that makes the signature first, others to compare with after it. None asks
-        :func:`featly.advise`. No selection at all, "none", is always compared with.
+        :func:`featly.advise`; alternatives that take minutes are then left out. No selection at
+        all, "none", is always compared with.
     schema : Schema, dict or None, default=None
     splits : int, splitter or None, default=None
         A number is that many random splits of 90% to train and 10% to test; None is what is
@@ -240,7 +243,11 @@ def _plan(
             row_groups=data.row_groups,
             random_state=random_state,
         )
-        methods = advice.methods()
+        methods = {
+            name: method
+            for name, method in advice.methods().items()
+            if name == advice.method or not _takes_long(name, data)
+        }
         if splits is None:
             splits = advice.splits
             if isinstance(splits, Subsampling):  # more would cost more than they tell here
@@ -260,6 +267,11 @@ def _plan(
     if whole:
         splits = Subsampling(int(splits), test_size=0.1, random_state=random_state)
     return _Plan(named, as_splitter(splits), fill), advice
+
+
+def _takes_long(name: str, data: Dataset) -> bool:
+    """Whether a method that nobody asked for by name would take most of the time."""
+    return name in SLOW and data.n_rows * data.n_features > MOST_FOR_SLOW
 
 
 def _refuse_failure(results: Results, main: str) -> None:

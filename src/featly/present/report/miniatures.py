@@ -53,13 +53,12 @@ def miniature(
     """
     if column.numbers is not None:
         body, height = _boxes(column.numbers, classes, y, points=points, individuals=individuals)
-        what = "box" if len(classes) == 1 else "boxes"
+        what = "A box for every class"
     else:
         body, height = _bars(column, classes, y, individuals=individuals)
-        what = "shares of the levels"
-    label = escape(f"{column.name} by class: {what}", quote=True)
+        what = "The shares of the levels in every class"
     return (
-        f'<svg class="mini" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}">'
+        f'<svg class="mini" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{what}">'
         f"{body}</svg>"
     )
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["page", "whole_ranking"]
 
 POINT_BYTES = 7  # of a point in a picture
-MOST_POINT_BYTES = 500_000  # of all of them
-MOST_LOOKUP_BYTES = 400_000  # of names that can be looked up
+MOST_POINT_BYTES = 300_000  # of all of them
+MOST_PICTURE_BYTES = 620_000  # of all pictures of single columns, points apart
+LONGEST = 60  # letters of a name where it is only mentioned
+MOST_LOOKUP_BYTES = 300_000  # of names that can be looked up
 
 
 def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
@@ -44,7 +46,7 @@ def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
             'aria-label="{}">{}</div></figure>'
         ).format(caption, figure.title, drawing)
 
-    cards, with_points = _cards(evidence, facts)
+    cards, smaller = _cards(evidence, facts)
     tests = dict.fromkeys(row["test"] for row in facts["features"] if row["test"])
     metric = facts["protocol"]["metric"]
     return template.render(
@@ -54,8 +56,7 @@ def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
         done=words.done(facts),
         drawn=show,
         cards=cards,
-        with_points=with_points,
-        without_points=facts["individuals"] and with_points < _n_numeric(cards),
+        smaller=smaller,
         lookup=Markup(_lookup(evidence)),
         metric=words.METRICS_IN_WORDS[metric],
         explained=words.EXPLAINED[metric],
@@ -63,6 +64,7 @@ def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
         several_learners=len(evidence.study.learners) > 1,
         seconds=_duration(facts["seconds"]),
         counted=words.counted,
+        cut=lambda name: name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…",
         two=lambda value: "–" if value is None else f"{value:.2f}",
         three=lambda value: "–" if value is None else f"{value:.3f}",
         interval=lambda low, high: "–" if low is None else f"{low:.2f} to {high:.2f}",
@@ -77,8 +79,8 @@ def _read(name: str) -> str:
     return resources.files("featly.present.report").joinpath("page", name).read_text("utf-8")
 
 
-def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
-    """The columns of the signature with their pictures, and how many of these show rows."""
+def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """The columns of the signature with their pictures, and what was left out for their size."""
     from markupsafe import Markup
 
     chosen = [row for row in facts["features"] if row["selected"]]
@@ -86,23 +88,31 @@ def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, An
         evidence.table, [row["position"] for row in chosen], evidence.schema, evidence.names
     )
     room = MOST_POINT_BYTES // max(1, POINT_BYTES * evidence.data.n_rows)
-    cards, shown = [], 0
+    cards, dotted, plain, left = [], 0, 0, MOST_PICTURE_BYTES
     for row, column in zip(chosen, columns, strict=True):
-        points = evidence.individuals and shown < room and column.numbers is not None
-        shown += points
-        picture = miniature(
-            column,
-            evidence.classes,
-            evidence.data.codes,
-            points=points,
-            individuals=evidence.individuals,
-        )
+        points = evidence.individuals and dotted < room and column.numbers is not None
+        picture = ""
+        if left > 0:
+            picture = miniature(
+                column,
+                evidence.classes,
+                evidence.data.codes,
+                points=points,
+                individuals=evidence.individuals,
+            )
+            dotted += points
+            plain += not points and column.numbers is not None
+        left -= len(picture) - points * POINT_BYTES * evidence.data.n_rows
         cards.append(row | {"picture": Markup(picture)})
-    return cards, shown
-
-
-def _n_numeric(cards: list[dict[str, Any]]) -> int:
-    return sum(card["kind"] == "continuous" for card in cards)
+    told = []
+    if evidence.individuals and plain:
+        told.append(
+            f"The first {dotted} pictures of numbers show every row, the others boxes alone."
+        )
+    without = sum(not card["picture"] for card in cards)
+    if without:
+        told.append(f"The last {without} have no picture.")
+    return cards, f"To keep this page small: {' '.join(told)}" if told else ""
 
 
 def _small(value: float | None) -> str:

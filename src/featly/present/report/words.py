@@ -94,7 +94,7 @@ def _stable(headline: dict[str, Any]) -> dict[str, str]:
         return _answer(question, "Cannot be told", "fair", text)
     text = f"The stability over {headline['n_splits']} splits is {value:.2f}"
     if lower is not None:
-        text += f" (95% interval {lower:.2f} to {upper:.2f})"
+        text += f" (95% interval {lower:.2f} to {min(upper, 1.0):.2f})"
     text += "; 1 is the same choice every time, 0 what chance would give."
     if value >= EXCELLENT:
         return _answer(question, "Mostly", "good", text)
@@ -165,9 +165,12 @@ def summary(facts: dict[str, Any]) -> str:
     if headline["lower"] is not None:
         interval = f" (95% interval {rate(headline['lower'])} to {rate(headline['upper'])})"
     chance = "" if headline["chance"] is None else f"; guessing gives {rate(headline['chance'])}"
+    reach = "it reaches" if size == 1 else "they reach"
+    article = "an" if name[0] in "aeiou" else "a"
     return (
         f"From {data['rows']:,} rows, {facts['method']['name']} selects {few}. On rows that the "
-        f"selection never saw, they reach a {name} of {rate(headline['value'])}{interval}{chance}."
+        f"selection never saw, {reach} {article} {name} of {rate(headline['value'])}"
+        f"{interval}{chance}."
     )
 
 
@@ -279,7 +282,7 @@ def about_columns(suspect: SuspectColumns) -> list[str]:
 # ---- figures -------------------------------------------------------------------------------------
 def rate(value: float | None) -> str:
     """A rate with as many digits as it deserves."""
-    return "–" if value is None else f"{value:.2f}"
+    return "–" if value is None else f"{min(max(value, 0.0), 1.0):.2f}"
 
 
 def counted(count: int, word: str) -> str:

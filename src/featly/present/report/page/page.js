@@ -48,7 +48,7 @@
     var told = document.getElementById(input.dataset.told);
     var items = Array.from(target.tBodies ? target.tBodies[0].rows : target.children);
     var texts = items.map(function (item) {
-      return (item.dataset.name || item.textContent).toLowerCase();
+      return (item.querySelector("h3, td.name") || item).textContent.toLowerCase();
     });
     input.addEventListener("input", function () {
       var word = input.value.trim().toLowerCase();
