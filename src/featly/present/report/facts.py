@@ -1,7 +1,6 @@
 """All that a report tells, as plain numbers and words: pages and documents are made from these."""
 
 import platform
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,93 +8,22 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from featly.diagnostics import associations, suspect_columns
-from featly.diagnostics.reading import read_rows
-from featly.errors import DataError
+from featly.diagnostics import suspect_columns
 from featly.frames import is_frame
 from featly.kinds import KINDS
 from featly.measures.sizes import CURVE_RULES, Curve, choose_size
 from featly.present.report import words
-from featly.present.report.columns import column_facts, read_columns
+from featly.present.report.evidence import Evidence
+from featly.present.report.signature import MOST_CELLS, feature_facts, near_misses
 from featly.registry import METHODS
 from featly.schema import Schema
-from featly.study import Dataset, Results, Study
+from featly.study import Dataset, Results
 
-__all__ = ["Evidence", "gather", "headline_size", "order_of"]
-
-REDUNDANT = 0.7  # associations from here on are told
-MOST_ALTERNATIVES = 5
-MOST_CELLS = 200_000_000  # of tables whose columns are looked at one by one
-CHUNK_CELLS = 20_000_000  # of associations that are held at a time
-
-
-@dataclass(eq=False)
-class Evidence:
-    """What a report rests on; not written into it.
-
-    Attributes
-    ----------
-    table : data frame, array or sparse matrix
-        The columns to select from, as the user has them.
-    data : Dataset
-    schema : Schema
-    names : list of str
-    study : Study
-    results : Results
-    fitted : dict
-        Methods fitted to all rows, by name.
-    main : str
-        The method that makes the signature.
-    metric : str
-    rule : str or int
-    advice : Advice or None
-    individuals : bool
-    n_shown : int
-    told : list of str
-        Warnings that came on the way.
-    seed : int
-    n_jobs : int or None
-    """
-
-    table: Any
-    data: Dataset
-    schema: Schema
-    names: list[str]
-    study: Study
-    results: Results
-    fitted: dict[str, Any]
-    main: str
-    metric: str
-    rule: str | int
-    advice: Any
-    individuals: bool
-    n_shown: int
-    told: list[str]
-    seed: int = 0
-    n_jobs: int | None = None
-
-    @property
-    def classes(self) -> list[str]:
-        """Labels as text, in order."""
-        return [str(label) for label in self.data.classes.tolist()]
-
-    @property
-    def learner(self) -> str:
-        """The learner that judges; the first of several."""
-        return next(iter(self.study.learners))
-
-    @property
-    def fitted_main(self) -> Any:
-        """The method that makes the signature, fitted to all rows."""
-        return self.fitted[self.main]
+__all__ = ["gather", "headline_size"]
 
 
 def gather(evidence: Evidence) -> dict[str, Any]:
     """Facts by part of the report; all of it can be written as JSON."""
-    headline = _headline(evidence)
-    chosen = _chosen(evidence, evidence.main, headline["size"])
-    shown = _shown(evidence, chosen)
-    features = _features(evidence, chosen, shown, headline["size"])
     facts: dict[str, Any] = {
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": None,
@@ -103,10 +31,10 @@ def gather(evidence: Evidence) -> dict[str, Any]:
         "data": _data(evidence),
         "method": _method(evidence),
         "protocol": _protocol(evidence),
-        "headline": headline,
-        "signature": [evidence.names[column] for column in chosen.tolist()],
-        "features": features,
-        "near_misses": _near_misses(evidence, chosen, headline["size"]),
+        "headline": _headline(evidence),
+        "signature": [evidence.names[column] for column in evidence.chosen.tolist()],
+        "features": feature_facts(evidence),
+        "near_misses": near_misses(evidence),
         "comparison": _comparison(evidence),
         "curves": _curves(evidence),
         "selections": _selections(evidence),
@@ -114,6 +42,8 @@ def gather(evidence: Evidence) -> dict[str, Any]:
     }
     if evidence.results.about["null"]:
         facts["null"] = _null(evidence)
+    if evidence.prior is not None:
+        facts["prior"] = str(evidence.prior).split("\n")
     facts["summary"] = words.summary(facts)
     facts["answers"] = words.answers(facts)
     return facts
@@ -260,10 +190,9 @@ def _headline(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def headline_size(evidence: Evidence) -> int:
+def headline_size(results: Results, main: str, metric: str, rule: str | int, learner: str) -> int:
     """How many columns the rule chooses for the method that makes the signature."""
-    summary = evidence.results.summary(evidence.metric, rule=evidence.rule)
-    return int(_row(summary, evidence.main, evidence.learner)["size"])
+    return int(_row(results.summary(metric, rule=rule), main, learner)["size"])
 
 
 def _row(frame: Any, method: str, learner: str, size: int | None = None) -> dict[str, Any]:
@@ -330,27 +259,6 @@ def _null(evidence: Evidence) -> list[dict[str, Any]]:
     return evidence.results.null_test(evidence.metric).drop("dataset", "biased").to_dicts()
 
 
-# ---- columns -------------------------------------------------------------------------------------
-def order_of(fitted: Any) -> npt.NDArray[np.int64]:
-    """Columns best first, of featly's methods and of others."""
-    if hasattr(fitted, "order_"):
-        return np.asarray(fitted.order_)
-    if hasattr(fitted, "ranking_") and len(set(fitted.ranking_)) == len(fitted.ranking_):
-        return np.argsort(fitted.ranking_, kind="stable")
-    return np.asarray(fitted.get_support(indices=True))
-
-
-def _chosen(evidence: Evidence, method: str, size: int) -> npt.NDArray[np.int64]:
-    """The signature of a method: its best columns, or all that it chose itself."""
-    order = order_of(evidence.fitted[method])
-    return order if len(order) < evidence.data.n_features else order[:size]
-
-
-def _shown(evidence: Evidence, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    order = order_of(evidence.fitted_main)
-    return order[: max(len(chosen), evidence.n_shown)]
-
-
 def _selections(evidence: Evidence) -> dict[str, list[str]]:
     """What each method selects from all rows, at the size that suits it."""
     sizes = {
@@ -359,135 +267,7 @@ def _selections(evidence: Evidence) -> dict[str, list[str]]:
         if row["learner"] == evidence.learner and row["size"] is not None
     }
     return {
-        name: [evidence.names[c] for c in _chosen(evidence, name, int(sizes[name])).tolist()]
+        name: [evidence.names[c] for c in evidence.signature_of(name, int(sizes[name])).tolist()]
         for name in evidence.fitted
         if name in sizes
     }
-
-
-def _features(
-    evidence: Evidence,
-    chosen: npt.NDArray[np.int64],
-    shown: npt.NDArray[np.int64],
-    size: int,
-) -> list[dict[str, Any]]:
-    frequency, ranks = _over_splits(evidence, shown, size)
-    alone = _alone(evidence, shown)
-    alternatives = _alternatives(evidence, chosen)
-    scores = getattr(evidence.fitted_main, "scores_", None)
-    columns = read_columns(evidence.table, chosen.tolist(), evidence.schema, evidence.names)
-    looks = {
-        column.position: column_facts(
-            column, evidence.classes, evidence.data.codes, individuals=evidence.individuals
-        )
-        for column in columns
-    }
-    inside = set(chosen.tolist())
-    found = []
-    for k, position in enumerate(shown.tolist()):
-        found.append(
-            {
-                "position": position,
-                "name": evidence.names[position],
-                "kind": KINDS[evidence.data.kinds[position]],
-                "rank": k + 1,
-                "score": None if scores is None else float(scores[position]),
-                "selected": position in inside,
-                "frequency": float(frequency[k]),
-                "ranks": None if ranks is None else [int(r) for r in ranks[:, k]],
-                "p_value": alone["p"][k],
-                "q_value": alone["q"][k],
-                "test": alone["test"][k],
-                **({"alternatives": alternatives.get(position, [])} if position in inside else {}),
-                **looks.get(position, {}),
-            }
-        )
-    return found
-
-
-def _over_splits(
-    evidence: Evidence, shown: npt.NDArray[np.int64], size: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64] | None]:
-    """In which share of the splits columns are chosen; quartiles of their ranks."""
-    p = evidence.data.n_features
-    orders = evidence.results.orders(method=evidence.main)
-    chosen = np.zeros(len(shown))
-    ranks = np.empty((len(orders), len(shown)))
-    for k, order in enumerate(orders):
-        place = np.full(p, p)
-        place[order] = np.arange(len(order))
-        ranks[k] = place[shown] + 1
-        chosen += place[shown] < (size if len(order) == p else p)
-    share = chosen / max(len(orders), 1)
-    if not len(orders) or any(len(order) < p for order in orders):
-        return share, None
-    return share, np.percentile(ranks, [25, 50, 75], axis=0, method="nearest")
-
-
-def _near_misses(
-    evidence: Evidence, chosen: npt.NDArray[np.int64], size: int
-) -> list[dict[str, Any]]:
-    """Columns outside the signature that most splits would have chosen."""
-    orders = evidence.results.orders(method=evidence.main)
-    p = evidence.data.n_features
-    counts = np.zeros(p, np.int64)
-    for order in orders:
-        counts[order if len(order) < p else order[:size]] += 1
-    counts[chosen] = 0
-    often = np.flatnonzero(counts * 2 > len(orders))
-    often = often[np.argsort(-counts[often], kind="stable")]
-    return [
-        {"name": evidence.names[c], "frequency": counts[c] / len(orders)} for c in often.tolist()
-    ]
-
-
-def _alone(evidence: Evidence, shown: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
-    """What each column tells by itself: a p-value, and the q-value among all columns."""
-    from featly import UnivariateTest
-
-    nothing: list[Any] = [None] * len(shown)
-    try:
-        data = evidence.data
-        test = UnivariateTest(schema=data.schema and _plain(data.schema), n_jobs=evidence.n_jobs)
-        test.fit(data.X, data.y)
-    except DataError:  # such as infinite values, or sparse columns that it does not take
-        return {"p": nothing, "q": nothing, "test": nothing}
-    return {
-        "p": test.p_value_[shown].tolist(),
-        "q": test.q_value_[shown].tolist(),
-        "test": [str(word) for word in test.test_[shown]],
-    }
-
-
-def _plain(schema: Schema) -> Schema:
-    return Schema(ordinal=schema.ordinal)
-
-
-def _alternatives(
-    evidence: Evidence, chosen: npt.NDArray[np.int64]
-) -> dict[int, list[dict[str, Any]]]:
-    """Columns that tell much the same as one of the signature."""
-    data = evidence.data
-    if data.n_rows * data.n_features > MOST_CELLS:
-        return {}
-    rows = read_rows(data.X, data.schema and _plain(data.schema))
-    inside = set(chosen.tolist())
-    step = max(1, CHUNK_CELLS // data.n_features)
-    found: dict[int, list[dict[str, Any]]] = {}
-    for low in range(0, len(chosen), step):
-        part = chosen[low : low + step].tolist()
-        for position, values in zip(part, associations(rows, part), strict=True):
-            values[position] = 0.0
-            near = np.flatnonzero(values >= REDUNDANT)
-            near = near[np.argsort(-values[near], kind="stable")]
-            found[position] = [
-                {
-                    "name": evidence.names[c],
-                    "association": float(values[c]),
-                    "selected": c in inside,
-                }
-                for c in near[:MOST_ALTERNATIVES].tolist()
-            ]
-            if len(near) > MOST_ALTERNATIVES:
-                found[position].append({"more": len(near) - MOST_ALTERNATIVES})
-    return found

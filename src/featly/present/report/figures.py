@@ -12,7 +12,7 @@ import numpy as np
 from featly.diagnostics import associations
 from featly.errors import DataError, ParameterError
 from featly.frames import is_frame, take_columns
-from featly.present.report.facts import Evidence
+from featly.present.report.evidence import Evidence
 from featly.schema import Schema
 
 __all__ = ["Figure", "figures", "inline_svg"]
@@ -140,6 +140,15 @@ def _drawings(
             "A row a column, a column a pair of classes: the darker, the higher it ranks there.",
             "ranking",
             lambda: plots.plot_pairs(fitted, n_features=LISTED, names=evidence.names),
+        )
+    if evidence.prior is not None:
+        yield (
+            "prior",
+            "What believing in some columns changed",
+            "Left: ranks without and with the prior. Right: differences, with minus without; an "
+            "interval across 0 says that none can be told.",
+            "signature",
+            lambda: plots.plot_prior(evidence.prior, n_features=LISTED),
         )
     if evidence.schema.costs:
         costs = dict(zip(evidence.names, _costs(evidence), strict=True))

@@ -11,10 +11,11 @@ import numpy as np
 
 from featly.errors import ConvergenceWarning, DataError, LeakWarning, ParameterError, SchemaWarning
 from featly.frames import is_frame, open_table, take_columns
-from featly.present.report.facts import Evidence, gather
+from featly.present.report.evidence import Evidence
+from featly.present.report.facts import gather, headline_size
 from featly.present.report.report import Report
 from featly.schema import Schema
-from featly.study import Dataset, Results, Study
+from featly.study import Dataset, Results, Study, prior_report
 from featly.study.fold import fit_to_all
 from featly.study.splits import Subsampling, as_splitter
 
@@ -136,7 +137,7 @@ def report(
             X, y, schema=schema, row_groups=row_groups, official=official, name=title or "data"
         )
         table = _features(X, data)
-        plan, advice = _plan(table, data, schema, methods, splits, fill, random_state)
+        plan, advice = _plan(data, methods, splits, fill, random_state)
         if advice is not None:
             learner = learner or advice.learner
             rule = advice.size_rule if rule is None else rule
@@ -163,6 +164,8 @@ def report(
             for name, method in study.methods.items()
             if method is not None and _worked(results, name)
         }
+        size = headline_size(results, main, metric, rule, next(iter(study.learners)))
+        prior = _prior(data, study, main, size, n_jobs, verbose)
     evidence = Evidence(
         table=table,
         data=data,
@@ -174,7 +177,9 @@ def report(
         main=main,
         metric=metric,
         rule=rule,
+        size=size,
         advice=advice,
+        prior=prior,
         individuals=individuals,
         n_shown=n_shown,
         told=list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, TOLD))),
@@ -224,9 +229,7 @@ class _Plan:
 
 
 def _plan(
-    table: Any,
     data: Dataset,
-    schema: Schema,
     methods: Any,
     splits: Any,
     fill: bool | None,
@@ -234,15 +237,9 @@ def _plan(
 ) -> tuple[_Plan, Any]:
     advice = None
     if methods is None:
-        from featly.study.advise import advise
+        from featly.present.judging import advised
 
-        advice = advise(
-            table,
-            data.y,
-            schema=schema,
-            row_groups=data.row_groups,
-            random_state=random_state,
-        )
+        advice = advised(data, random_state)
         methods = {
             name: method
             for name, method in advice.methods().items()
@@ -267,6 +264,30 @@ def _plan(
     if whole:
         splits = Subsampling(int(splits), test_size=0.1, random_state=random_state)
     return _Plan(named, as_splitter(splits), fill), advice
+
+
+def _prior(
+    data: Dataset, study: Study, main: str, size: int, n_jobs: int | None, verbose: Any
+) -> Any:
+    """What belief in some columns changed, where there is any and the method listens to it."""
+    method = study.methods[main]
+    if data.schema is None or not data.schema.prior or "prior" not in getattr(method, "_uses", ()):
+        return None
+    try:
+        return prior_report(
+            method,
+            data,
+            schema=data.schema,
+            size=size,
+            splits=study.splits,
+            learner=next(iter(study.learners.values())),
+            fill=study.fill,
+            random_state=study.random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+    except (DataError, ParameterError):  # such as too few splits to compare
+        return None
 
 
 def _takes_long(name: str, data: Dataset) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from featly.kinds import KINDS
 from featly.present.report import words
 from featly.present.report.columns import number, read_columns
-from featly.present.report.facts import Evidence, order_of
+from featly.present.report.evidence import Evidence
 from featly.present.report.figures import Figure, inline_svg
 from featly.present.report.miniatures import miniature
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["page", "whole_ranking"]
 
-POINT_BYTES = 7  # of a point in a picture
-MOST_POINT_BYTES = 300_000  # of all of them
-MOST_PICTURE_BYTES = 620_000  # of all pictures of single columns, points apart
+POINT_BYTES, CLASS_BYTES = 10, 90  # of a point in a picture, of a class in words
+MOST_POINT_BYTES = 250_000  # of all of them
+MOST_PICTURE_BYTES = 500_000  # of all pictures of single columns, points apart
 LONGEST = 60  # letters of a name where it is only mentioned
 MOST_LOOKUP_BYTES = 300_000  # of names that can be looked up
 
@@ -103,6 +103,7 @@ def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, An
             dotted += points
             plain += not points and column.numbers is not None
         left -= len(picture) - points * POINT_BYTES * evidence.data.n_rows
+        left -= CLASS_BYTES * len(evidence.classes)
         cards.append(row | {"picture": Markup(picture)})
     told = []
     if evidence.individuals and plain:
@@ -132,7 +133,7 @@ def _duration(seconds: float) -> str:
 
 def _lookup(evidence: Evidence) -> str:
     """Names by rank, as far as there is room, and how often each was chosen; empty with few."""
-    order = order_of(evidence.fitted_main)
+    order = evidence.order
     if len(order) <= evidence.n_shown:
         return ""
     names, left = [], MOST_LOOKUP_BYTES
@@ -141,40 +142,30 @@ def _lookup(evidence: Evidence) -> str:
         if left < 0:
             break
         names.append(evidence.names[column])
-    counts = _chosen_counts(evidence)[order[: len(names)]]
+    counts = evidence.times_chosen[order[: len(names)]]
     document = {
         "names": names,
         "chosen": {int(k): int(counts[k]) for k in np.flatnonzero(counts)},
-        "splits": len(evidence.results.orders(method=evidence.main)),
+        "splits": len(evidence.orders),
         "total": evidence.data.n_features,
     }
     # "<" cannot end the script then, whatever the columns are called
     return json.dumps(document, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _chosen_counts(evidence: Evidence) -> Any:
-    from featly.present.report.facts import headline_size
-
-    size, p = headline_size(evidence), evidence.data.n_features
-    counts = np.zeros(p, np.int64)
-    for order in evidence.results.orders(method=evidence.main):
-        counts[order if len(order) < p else order[:size]] += 1
-    return counts
-
-
 def whole_ranking(evidence: Evidence, facts: dict[str, Any]) -> "pl.DataFrame":
     """All columns that the method ranked."""
     import polars as pl
 
-    order = order_of(evidence.fitted_main)
+    order = evidence.order
     scores = getattr(evidence.fitted_main, "scores_", None)
-    n_splits = max(1, len(evidence.results.orders(method=evidence.main)))
+    n_splits = max(1, len(evidence.orders))
     columns: dict[str, Any] = {
         "rank": np.arange(1, len(order) + 1),
         "feature": [evidence.names[c] for c in order.tolist()],
         "kind": [KINDS[kind] for kind in evidence.data.kinds[order]],
         "score": None if scores is None else np.asarray(scores, dtype=np.float64)[order],
-        "chosen": _chosen_counts(evidence)[order] / n_splits,
+        "chosen": evidence.times_chosen[order] / n_splits,
         "selected": np.arange(len(order)) < len(facts["signature"]),
     }
     return pl.DataFrame({name: values for name, values in columns.items() if values is not None})

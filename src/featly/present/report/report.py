@@ -12,7 +12,7 @@ from featly.present.printing import as_json
 if TYPE_CHECKING:
     import polars as pl
 
-    from featly.present.report.facts import Evidence
+    from featly.present.report.evidence import Evidence
     from featly.present.report.figures import Figure
 
 __all__ = ["FORMATS", "Report", "format_of", "need_extra"]
