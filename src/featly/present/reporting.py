@@ -9,6 +9,7 @@ import typer
 from featly.present.evaluating import Metric, Processes
 from featly.present.guarding import guarded
 from featly.present.options import (
+    _READING,
     File,
     Quiet,
     Target,
@@ -22,7 +23,7 @@ __all__ = ["report"]
 _PAGE, _PROTOCOL = "The page", "How methods are judged"
 
 
-@guarded(about_columns)
+@guarded(about_columns, without=("format",))
 def report(
     file: File,
     target: Target = None,
@@ -36,7 +37,7 @@ def report(
                      help="The one that makes the signature first, others to compare with after "
                      "it: svm-rfe,jmi. Left out: what 'featly advise' says."),
     ] = None,
-    format: Annotated[
+    page_format: Annotated[
         str | None,
         typer.Option("--format", rich_help_panel=_PAGE,
                      help="html, md, pdf (where a browser is) or json; else by the ending of "
@@ -127,6 +128,12 @@ def report(
         typer.Option("--keep-fits", metavar="FOLDER",
                      help="Keep the fits there; a run that was stopped goes on where it was."),
     ] = None,
+    input_format: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=_READING,
+                     help="csv, tsv, parquet, arff, libsvm, matlab or records; seen from the "
+                     "file."),
+    ] = None,
     jobs: Processes = None,
     quiet: Quiet = False,
     **shared: Any,
@@ -135,7 +142,7 @@ def report(
 
     featly report tumours.csv --target outcome -o report.html
     """
-    options = {**locals(), **shared}
+    options = {**locals(), **shared, "format": input_format}
     from featly.present.printing import say, words_on_terminal
     from featly.present.report.asking import check, found_report
 
@@ -154,7 +161,7 @@ def report(
     if ranking is not None:
         made.save_ranking(ranking)
         told(f"the ranking is in {ranking}", "")
-    made.save(output, format=format)
+    made.save(output, format=page_format)
     told(str(made.facts["summary"]), "")
     if output != "-":
         told(f"the report is in {output}", "")

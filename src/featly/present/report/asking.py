@@ -21,7 +21,7 @@ __all__ = ["check", "found_report"]
 def check(options: dict[str, Any]) -> None:
     """Refuse what cannot be before the file is read."""
     need_extra()
-    kind = format_of(options["output"], options["format"])
+    kind = format_of(options["output"], options["page_format"])
     check_place(options["output"])
     if kind == "pdf" and find_browser() is None:
         raise no_browser()

@@ -249,7 +249,7 @@ def _levels_in_words(
         return "too few values to compare the classes"
     shares = counts[known, 1:] / n[known, None]
     spread = shares.max(axis=0) - shares.min(axis=0)
-    k = int(spread.argmax())
+    k = int(spread.round(12).argmax())  # the first of those that differ by rounding alone
     most, least = known[shares[:, k].argmax()], known[shares[:, k].argmin()]
     if spread[k] == 0:
         return "every level is as frequent in each class"

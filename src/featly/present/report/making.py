@@ -26,6 +26,7 @@ SHOWN = 100
 MOST_SHOWN = 1000
 SLOW = ("forest", "wrapper", "hybrid-forward", "multiclass-svm-rfe", "perceptron")
 MOST_FOR_SLOW = 50_000  # cells of a table on which these are compared with unasked
+FEW_CLASSES, LONGEST_TITLE = 3, 60  # named in a title
 TOLD = (ConvergenceWarning, LeakWarning, SchemaWarning)
 
 
@@ -187,9 +188,14 @@ def report(
         n_jobs=n_jobs,
     )
     facts = gather(evidence)
-    facts["title"] = title or f"What tells {' from '.join(facts['data']['classes'])}"
+    facts["title"] = title or _title(list(facts["data"]["classes"]))
     facts["seconds"] = time.perf_counter() - began
     return Report(facts, evidence)
+
+
+def _title(classes: list[str]) -> str:
+    few = len(classes) <= FEW_CLASSES and sum(map(len, classes)) < LONGEST_TITLE
+    return f"What tells {' from '.join(classes)}" if few else f"What tells {len(classes)} classes"
 
 
 def _check(n_shown: Any, metric: str, names: Any) -> None:

@@ -1,0 +1,131 @@
+"""``featly report``: from a file to a page."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.report.reading import Page
+
+FEW = ("--splits", "3", "--sizes", "1,2", "--quiet")
+
+
+def test_a_page_from_a_file(featly, csv, tmp_path):
+    page, ranking, figures = (tmp_path / name for name in ("r.html", "ranking.csv", "figures"))
+    code, out, err = featly(
+        "report", csv, "--target", "ill", "-o", page, "-m", "univariate-test,jmi", "--splits", "3",
+        "--sizes", "1,2", "--ranking", ranking, "--figures", figures, "--ordinal", "stage=I,II,III",
+    )  # fmt: skip
+    assert code == 0
+    assert out == ""
+    assert f"the report is in {page}" in err
+    assert "On rows that the selection never saw" in err
+    read = Page(page.read_text("utf-8"))
+    assert "What tells of ill in study.csv" in read.text
+    assert f"featly report {csv} --target ill" in read.text
+    assert pl.read_csv(ranking)["feature"].to_list()[0] in ("marker", "stage")
+    assert len(list(figures.glob("*.svg"))) >= 5
+
+
+def test_as_json_and_to_standard_output(featly, csv):
+    code, out, _ = featly("report", csv, "-t", "ill", "-o", "-", "--format", "json", *FEW)
+    assert code == 0
+    told = json.loads(out)
+    assert told["method"]["advised"]
+    assert told["protocol"]["n_splits"] == 3
+    assert told["data"]["target"] == "ill"
+    code, out, _ = featly("report", csv, "-t", "ill", "-o", "-", "--methods", "auto", *FEW)
+    assert code == 0
+    assert out.startswith("<!DOCTYPE html>")
+
+
+def test_no_individuals_and_a_title(featly, csv, tmp_path):
+    page = tmp_path / "r.html"
+    code, _, _ = featly("report", csv, "-t", "ill", "-o", page, "-m", "jmi", "--no-individuals",
+                        "--title", "My <study>", "--shown", "2", *FEW)  # fmt: skip
+    assert code == 0
+    text = page.read_text("utf-8")
+    assert "My &lt;study&gt;" in text
+    assert "No individuals." in text
+
+
+def test_a_stopped_report_goes_on(featly, numbers, tmp_path):
+    given = ("report", numbers, "-t", "ill", "-m", "f-test", "--keep-fits", tmp_path / "fits", *FEW)
+    first = featly(*given, "-o", tmp_path / "a.json")
+    assert first[0] == 0
+    again = featly(*given, "-o", tmp_path / "b.json")
+    assert again[0] == 0
+    one, other = (json.loads((tmp_path / f"{n}.json").read_text("utf-8")) for n in "ab")
+    assert one["comparison"] == other["comparison"]  # seconds, too: nothing was fitted anew
+
+
+def test_a_split_column_and_groups(featly, frame, tmp_path):
+    path = tmp_path / "study.csv"
+    frame.with_columns(
+        pl.Series("part", np.where(np.arange(60) < 45, "train", "test")),
+        pl.Series("who", np.arange(60) // 2),
+    ).write_csv(path)
+    code, out, _ = featly("report", path, "-t", "ill", "--split-column", "part", "--drop", "who",
+                          "-m", "jmi", "--sizes", "1,2", "-q", "-o", "-",
+                          "--format", "json")  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["protocol"]["splitter"] == "Holdout"
+    code, out, _ = featly("report", path, "-t", "ill", "--row-groups", "who", "--drop", "part",
+                          "-m", "jmi", "-o", "-", "--format", "json", *FEW)  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["data"]["row_groups"] == 30
+
+
+def test_gaps_are_filled_for_a_method_that_needs_it(featly, frame, tmp_path):
+    path = tmp_path / "study.csv"
+    gappy = frame.drop("sex", "stage").with_columns(
+        pl.when(pl.col("marker") > 1).then(None).otherwise("marker").alias("marker")
+    )
+    gappy.write_csv(path)
+    code, out, _ = featly("report", path, "-t", "ill", "-m", "svm-rfe", "-o", "-", "--format",
+                          "json", *FEW)  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["protocol"]["fill"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-o", "report.doc"), "the ending says how to write the report"),
+        (("--format", "doc"), "format 'doc': there are"),
+        (("-o", "none/report.html"), "there is no folder"),
+        (("--ranking", "ranking.xls"), "the ending says how to write the file"),
+        (("-m", "none,f-test"), "'none' selects nothing"),
+        (("-m", "f-tset"), "did you mean 'f-test'"),
+        (("-m", "f-test"), "f-test does not take categorical columns ('sex')"),
+        (("--learner", "tree,forest"), "'featly evaluate' takes several"),
+        (("--row-groups", "who"), "--row-groups 'who' is no column"),
+        (("--rule", "luck"), "--rule 'luck'"),
+        (("--protocol", "luck"), "--protocol 'luck'"),
+        (("--metric", "auc"), "there is no metric 'auc'"),
+    ],
+)
+def test_mistakes_cost_a_line(mistake, csv, options, message, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert message in mistake("report", csv, "-t", "ill", "--splits", "3", *options)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["study.csv"]
+
+
+def test_the_format_of_the_file_can_be_said(featly, csv, tmp_path, mistake):
+    path = tmp_path / "table.data"
+    path.write_bytes(csv.read_bytes())
+    code, out, _ = featly("report", path, "-t", "ill", "--input-format", "csv", "-m", "jmi", "-o",
+                          "-", "--format", "md", *FEW)  # fmt: skip
+    assert code == 0
+    assert out.startswith("# What tells of ill in table.data")
+    told = mistake(
+        "report", path, "-t", "ill", "--input-format", "parquet", "-o", tmp_path / "r.md"
+    )
+    assert "parquet" in told
+
+
+def test_a_pdf_without_a_browser_is_refused_before_the_work(mistake, csv, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEATLY_BROWSER", "no-such-browser")
+    told = mistake("report", csv, "-t", "ill", "-o", tmp_path / "report.pdf")
+    assert "needs a browser" in told
