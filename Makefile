@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help demo test slow lint format bench studies docs clean
+.PHONY: help demo test slow browser screenshots lint format bench studies docs clean
 
 help:
-	@echo "make demo    set up, make a cohort of patients and rank its columns"
+	@echo "make demo    set up, make a cohort of patients, rank its columns and report on them"
 	@echo "make test    set up and run the tests"
 	@echo "make slow    the tests that take minutes, such as ten thousand damaged files"
+	@echo "make browser the tests of the report in a headless browser, accessibility too (Chromium, npm)"
+	@echo "make screenshots  the pictures of the README, from the report of the demo (Chromium)"
 	@echo "make lint    ruff, mypy and the order of the rooms"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   featly against its peers, in one run"
@@ -26,15 +28,29 @@ $(VENV)/.made-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@touch $@
 
-demo: $(VENV)/.made-run
+demo: $(VENV)/.made-report
 	$(BIN)/python examples/cohort.py
 	@echo "  (the command is $(BIN)/featly; '. $(BIN)/activate' puts it at hand)"
+	@echo
+	@echo "6. All of it in one page: featly report demo/cohort.csv --schema demo/schema.toml"
+	@echo "---------------------------------------------------------------------------------"
+	$(BIN)/featly report demo/cohort.csv --schema demo/schema.toml --output demo/report.html
 
 test: $(VENV)/.made-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 slow: $(VENV)/.made-test
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+$(VENV)/browser/node_modules/axe-core/axe.min.js: | $(BIN)/python
+	npm install --silent --no-fund --no-audit --prefix $(VENV)/browser axe-core@4
+
+browser: $(VENV)/.made-test $(VENV)/browser/node_modules/axe-core/axe.min.js
+	FEATLY_AXE=$(CURDIR)/$(VENV)/browser/node_modules/axe-core/axe.min.js \
+	  $(BIN)/python -m pytest -m browser $(ARGS)
+
+screenshots: $(VENV)/.made-report
+	$(BIN)/python docs/screenshots.py
 
 lint: $(VENV)/.made-lint $(VENV)/.made-test
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ from featly.present.report.browser import find_browser, no_browser
 from featly.present.report.making import report
 from featly.present.report.report import Report, format_of, need_extra
 from featly.registry import METHODS
+from featly.study import Advice
 from featly.study.reading import make_sampler
 
 __all__ = ["check", "found_report"]
@@ -53,7 +54,10 @@ def found_report(
             if name is not None and name not in [str(n) for n in found.names]:
                 raise DataError(f"--{option.replace('_', '-')} {name!r} is no column of the table")
         methods = _methods(found, options)
-        told(f"signature by {methods[0]}" if methods else "signature by what is advised")
+        if isinstance(methods, Advice):
+            told(f"signature by {methods.call()}, as advised: {methods.reasons[0]}")
+        elif methods is not None:
+            told(f"signature by {methods[0]}")
         name = str(found.table.source).strip("'").rpartition("/")[2]
         try:
             made = report(
@@ -90,20 +94,17 @@ def found_report(
     return made
 
 
-def _methods(found: job.Job, options: Mapping[str, Any]) -> list[str] | None:
-    """The methods that are named; one that does not take the table is refused at once."""
-    if options["methods"] is None or options["methods"].strip() == "auto":
-        return None
+def _methods(found: job.Job, options: Mapping[str, Any]) -> list[str] | Advice | None:
+    """The methods that are named, or advice; one that does not take the table is refused."""
+    if options["methods"] is None or options["methods"].strip().lower() == job.AUTO:
+        if options["split_column"] is not None:
+            return None  # the training rows alone may be asked, and the report will
+        return job.advised(found, row_groups=options["row_groups"], seed=options["seed"])
     names = judging._names(options["methods"])
-    fill = bool(options["fill"])
     kinds = job._kinds(found)
     for name in names:
-        if name == "none":
-            continue
-        # gaps are filled for the first method unasked
-        obstacles = job.obstacles(METHODS[name], found, kinds, None)
-        if name != names[0] and not fill and not METHODS[names[0]].missing:
-            fill = True
+        # gaps are no obstacle: they are filled where the first method needs it
+        obstacles = [] if name == "none" else job.obstacles(METHODS[name], found, kinds, None)
         if obstacles:
             raise DataError(
                 f"{found.table.source}: {name} does not take {obstacles[0]}: leave it out; "

@@ -15,7 +15,7 @@ from featly.present.report.evidence import Evidence
 from featly.present.report.facts import gather, headline_size
 from featly.present.report.report import Report
 from featly.schema import Schema
-from featly.study import Dataset, Results, Study, prior_report
+from featly.study import Advice, Dataset, Results, Study, prior_report
 from featly.study.fold import fit_to_all
 from featly.study.splits import Subsampling, as_splitter
 
@@ -68,9 +68,9 @@ def report(
     X : data frame, array or sparse matrix; object with X and y
     y : sequence or str, optional
         The class of every row, or the name of its column.
-    methods : names, estimators, dict of those, or None
+    methods : names, estimators, dict of those, Advice, or None
         The one that makes the signature first, others to compare with after it. None asks
-        :func:`featly.advise`; alternatives that take minutes are then left out. No selection at
+        :func:`featly.advise`, whose answer may be passed as well; alternatives that take minutes are then left out. No selection at
         all, "none", is always compared with.
     schema : Schema, dict or None, default=None
     splits : int, splitter or None, default=None
@@ -241,11 +241,12 @@ def _plan(
     fill: bool | None,
     random_state: int,
 ) -> tuple[_Plan, Any]:
-    advice = None
+    advice = methods if isinstance(methods, Advice) else None
     if methods is None:
         from featly.present.judging import advised
 
         advice = advised(data, random_state)
+    if advice is not None:
         methods = {
             name: method
             for name, method in advice.methods().items()
