@@ -1,18 +1,23 @@
 """How the documentation is built: ``make docs``."""
 
-import ast
-import json
 import re
 import sys
 from pathlib import Path
 
+from docutils import nodes
+from sphinx import addnodes
+
 import featly
-from featly.kinds import KINDS
 from featly.learners import LEARNERS
 from featly.measures.classification import METRICS
 from featly.measures.sizes import CURVE_RULES, SIZE_RULES
-from featly.registry import METHODS
-from featly.study.dataset import family_of
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from markdown_tables import table  # noqa: E402
+from method_pages import give_pages, write_methods  # noqa: E402
+from verdict_pages import write_reproduced  # noqa: E402
 
 project = "featly"
 author = "The featly developers"
@@ -20,14 +25,14 @@ copyright = "2026, the featly developers"
 version = release = featly.__version__
 
 extensions = [
+    "formulas",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
 ]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_templates", "gallery"]
 templates_path = ["_templates"]
 default_role = "code"
 
@@ -35,57 +40,39 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+autosummary_context = {"method_pages": {}}
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates choose the members
 numpydoc_class_members_toctree = False
 
+# the pages must read without a network: no font, style or script comes from one
+html_math_renderer = "drawn"
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # the usual one underlines imports as if they were links
 html_title = f"featly {version}"
 html_static_path = ["_static"]
 html_css_files = ["featly.css"]
 html_copy_source = False
 html_show_sphinx = False
+suppress_warnings = ["config.cache"]  # sphinx_gallery_conf may hold classes
 
-
-def write_methods(app):
-    """Turn the registry into the tables of the methods page."""
-    folder = Path(app.srcdir) / "generated"
-    folder.mkdir(exist_ok=True)
-    parts = ("keep", "prior", "costs", "column_groups")
-
-    def link(method):
-        return f"{{py:class}}`{method.class_name} <featly.{method.class_name}>`"
-
-    def yes(answer):
-        return "yes" if answer else "–"
-
-    does = _table(
-        ("method", "name", "family", "tier", "what it does", "operations"),
-        [
-            (link(m), f"`{name}`", m.family, m.tier, m.summary, m.cost)
-            for name, m in METHODS.items()
-        ],
-    )
-    takes = _table(
-        ("method", *KINDS, "missing values", "sparse", "many classes"),
-        [
-            (
-                link(m),
-                *(yes(kind in m.kinds) for kind in KINDS),
-                yes(m.missing),
-                yes(m.sparse),
-                yes(m.many_classes),
-            )
-            for m in METHODS.values()
-        ],
-    )
-    uses = _table(
-        ("method", *(f"`{part}`" for part in parts)),
-        [(link(m), *(yes(part in m.uses) for part in parts)) for m in METHODS.values()],
-    )
-    for name, text in (("does", does), ("takes", takes), ("uses", uses)):
-        (folder / f"methods_{name}.inc").write_text(text, encoding="utf-8")
+# every script of the gallery is run; one that fails, or warns, fails the build
+if (HERE / "gallery").is_dir():
+    extensions.append("sphinx_gallery.gen_gallery")
+    sphinx_gallery_conf = {
+        "examples_dirs": "gallery",
+        "gallery_dirs": "generated/gallery",
+        "filename_pattern": "/plot_",
+        "abort_on_example_error": True,
+        "min_reported_time": 5,
+        "show_memory": False,
+        "show_signature": False,
+        "download_all_examples": False,
+        "remove_config_comments": True,
+        "write_computation_times": False,  # a page that loads scripts from the network
+        "within_subsection_order": "FileNameSortKey",
+    }
 
 
 def write_names(app):
@@ -99,201 +86,21 @@ def write_names(app):
         return "the number of columns" if rule == "rule-of-thumb" else "the scores of a ranking"
 
     tables = {
-        "size_rules": _table(
+        "size_rules": table(
             ("rule", "size", "needs"),
             [(f"`{name}`", meaning, needs(name)) for name, meaning in SIZE_RULES.items()]
             + [("a number", "that size", "that it was tried")],
         ),
-        "metrics": _table(
+        "metrics": table(
             ("metric", "meaning"), [(f"`{name}`", m.description) for name, m in METRICS.items()]
         ),
-        "learners": _table(
+        "learners": table(
             ("learner", "what it is"),
             [(f"`{name}`", meaning) for name, (meaning, _) in LEARNERS.items()],
         ),
     }
     for name, text in tables.items():
         (folder / f"{name}.inc").write_text(text, encoding="utf-8")
-
-
-def write_reproduced(app):
-    """Turn the committed results of studies into pages of verdicts, and a table of them."""
-    folder = Path(app.srcdir) / "generated"
-    folder.mkdir(exist_ok=True)
-    root = Path(app.srcdir).parent
-    sys.path.insert(0, str(app.srcdir))
-    from figures import draw_all
-
-    figures = draw_all(root, folder)
-    pages = reproduced(root / "studies" / "results", figures, about=root / "studies")
-    for old in folder.glob("verdicts-*.md"):
-        old.unlink()
-    for name, text in pages.items():
-        (folder / f"verdicts-{name}.md").write_text(text, encoding="utf-8")
-    plot = f"![](/generated/{figures['rows']})\n" if "rows" in figures else ""
-    (folder / "clinical_rows.inc").write_text(plot, encoding="utf-8")
-    text = overview(root / "studies" / "results")
-    (folder / "reproduced.inc").write_text(text, encoding="utf-8")
-
-
-def reproduced(folder, figures=(), about=None):
-    """A page for each study of a folder, as Markdown; `figures` are files by name.
-
-    `about` is the folder of the studies, whose first words say how they were made.
-    """
-    pages = {}
-    for path in sorted(Path(folder).glob("*.json")):
-        words = _words(Path(about) / f"{path.stem.replace('-', '_')}.py") if about else ""
-        pages[path.stem] = _study(path.stem, json.loads(path.read_text("utf-8")), figures, words)
-    return pages
-
-
-def overview(folder):
-    """One row a study: what it is, and how many of its claims hold."""
-    rows = []
-    for path in sorted(Path(folder).glob("*.json")):
-        found = json.loads(path.read_text("utf-8"))
-        counts = [f"{found['counts'][word]:,}" for word in COUNTED]
-        title = found["about"]["title"] or path.stem
-        biased = " (biased)" if found["biased"] else ""
-        rows.append((f"[{_safe(title)}](generated/verdicts-{path.stem}.md){biased}", *counts))
-    rows.sort(key=lambda row: row[0].lower())
-    return _table(("study", *COUNTED), rows) if rows else "No study has been run yet.\n"
-
-
-def _words(file):
-    """What the file of a study says about it, as Markdown."""
-    if not file.exists():
-        return ""
-    text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
-    text = re.sub(r":mod:`(?:studies\.)?(\w+)`", lambda m: f"`{m[1].replace('_', '-')}`", text)
-    return text.replace("``", "`") + "\n"
-
-
-def _study(name, found, figures, words):
-    """One study: protocol, data, verdicts, and what was found of the truth."""
-    about = found["about"]
-    holds, fails, untestable = (found["counts"][word] for word in COUNTED)
-    told = f"{holds} hold, {fails} do not hold, {untestable} cannot be tested"
-    parts = [f"# {_safe(about['title'] or name)}\n"]
-    if found["biased"]:
-        parts.append(BIASED)
-    parts += [
-        f"**{holds + fails + untestable} claims: {told}.**\n",
-        words,
-        _table(("", ""), _protocol(name, found)),
-    ]
-    if found["failures"]:
-        parts.append(_failures(found["failures"]))
-    parts += ["## Verdicts\n", _table(VERDICT_HEAD, map(_verdict, found["verdicts"]))]
-    if "success" in found["summary"]:
-        parts += ["## Index of success\n", SUCCESS, _by_method(found["summary"]["success"])]
-    for table in found.get("tables", ()):
-        parts += [f"## {table['title']}\n", _table(table["head"], table["rows"])]
-    if "curves" in found and figures:
-        parts += ["## Figures\n", FIGURES]
-        parts += [f"![](/generated/{figures[part]})\n" for part in ("ranks", *found["curves"])]
-    if figures and name in figures:
-        parts += ["## Figures\n", *(f"![](/generated/{file})\n" for file in figures[name])]
-    parts += ["## Data\n", _data(about["datasets"])]
-    return "\n".join(parts)
-
-
-BIASED = """:::{danger}
-**BIASED.** The columns were selected once, on all rows, test rows included, because that is how
-the published figures were made. Rates of prediction below are too good, theirs as well as ours.
-They say whether a figure can be reproduced, not how well anything predicts.
-:::
-"""
-FIGURES = """Mean ranks of the paper's five methods as in its figures 1 and 6, then every table
-as in figures 2 to 5: rate, stability and number of categorical columns by size. RFE-SVM uses the
-printed criterion; the dashed line is featly's. The dotted line is the size of figure 6.
-"""
-SUCCESS = "Mean over the draws, with the standard deviation, and how many columns were taken.\n"
-COUNTED = ("holds", "does not hold", "cannot be tested")
-VERDICT_HEAD = ("claim", "what was published", "printed", "ours", "verdict", "why")
-
-
-def _protocol(name, found):
-    about = found["about"]
-    versions = ", ".join(f"{library} {number}" for library, number in about["versions"].items())
-    rows = [
-        ("run", f"`python -m studies {name}`"),
-        ("methods", ", ".join(f"`{method}`" for method in about["methods"])),
-        ("learners", ", ".join(f"`{learner}`" for learner in about["learners"])),
-        ("splits", f"`{about['splits']}`"),
-        ("columns selected", "on all rows" if found["biased"] else "on the training rows"),
-        ("gaps filled", "yes" if about["fill"] else "no"),
-        ("shuffled labels", str(about["null"]) if about["null"] else "none"),
-        ("fits", f"{found['fits']:,}"),
-        ("versions", versions),
-    ]
-    return [(f"**{part}**", _safe(value) if "`" not in value else value) for part, value in rows]
-
-
-def _failures(texts):
-    """Errors that differ, up to the names in them."""
-    kinds = list(dict.fromkeys(re.sub(r"'[^']*'", "'...'", text) for text in texts))
-    return "What failed:\n\n" + "".join(f"- {_safe(text)}\n" for text in kinds)
-
-
-def _verdict(row):
-    where = f" ({row['where']})" if row["where"] else ""
-    verdict = row["verdict"] if row["verdict"] == "cannot be tested" else f"**{row['verdict']}**"
-    cells = (row["claim"], row["text"] + where, row["published"] or "", _ours(row))
-    return (*map(_safe, cells), verdict, _safe(row["why"]))
-
-
-def _ours(row):
-    if row["ours"] is None:
-        return ""
-    if row["lower"] is None or row["upper"] is None:
-        return f"{row['ours']:.3g}"
-    return f"{row['ours']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})"
-
-
-def _by_method(rows):
-    """Families by methods."""
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    cells = {}
-    for row in rows:
-        if row["mean"] is None:
-            continue
-        spread = "" if row["sd"] is None else f" ± {row['sd']:.1f}"
-        text = f"{row['mean']:.1f}{spread} ({row['size']})"
-        cells.setdefault(row["family"], {}).setdefault(row["method"], []).append(text)
-    return _table(
-        ("problem", *(f"`{method}`" for method in methods)),
-        [
-            (_safe(family), *("; ".join(found.get(method, ["–"])) for method in methods))
-            for family, found in cells.items()
-        ],
-    )
-
-
-def _data(datasets):
-    """One line a family of draws, with the hash of the first."""
-    families = {}
-    for name, about in datasets.items():
-        families.setdefault(family_of(name), []).append(about)
-    rows = []
-    for family, draws in families.items():
-        first = draws[0]
-        shape = (f"{first['rows']:,}", f"{first['columns']:,}", str(len(first["classes"])))
-        rows.append((_safe(family), str(len(draws)), *shape, f"`{first['hash'][:12]}`"))
-    head = ("data", "draws", "rows", "columns", "classes", "hash of the first")
-    return _table(head, rows)
-
-
-def _safe(text):
-    """Text that Markdown shows as it is."""
-    return re.sub(r"([\\`*_|<$\[\]])", r"\\\1", str(text))
-
-
-def _table(head, rows):
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def tidy_signature(app, what, name, obj, options, signature, returns):
@@ -304,9 +111,32 @@ def tidy_signature(app, what, name, obj, options, signature, returns):
     return signature, returns
 
 
+def anchor_by_every_name(app, doctree):
+    """Let an object be found by all modules that offer it: the pages of source link to any."""
+    for signature in doctree.findall(addnodes.desc_signature):
+        module, name = signature.get("module"), signature.get("fullname")
+        if not module or not name or "." in name:
+            continue
+        thing = getattr(sys.modules.get(module), name, None)
+        parts = (getattr(thing, "__module__", None) or module).split(".")
+        names = [".".join((*parts[:end], name)) for end in range(1, len(parts) + 1)]
+        taken = {one for node in doctree.findall(nodes.Element) for one in node.get("ids", ())}
+        signature["ids"] += [one for one in names if one not in taken]
+
+
+def shorten_sidebar(app, pagename, templatename, context, doctree):
+    """Open only the branch of the sidebar that the page is on: it is made anew for every page."""
+    if "toctree" in context:
+        whole = context["toctree"]
+        context["toctree"] = lambda **options: whole(**options | {"collapse": True})
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("doctree-read", anchor_by_every_name)
+    app.connect("html-page-context", shorten_sidebar, priority=400)  # before the theme's
     app.connect("autodoc-process-signature", tidy_signature)
+    app.connect("config-inited", give_pages)
     for write in (write_methods, write_names, write_reproduced):
         app.connect("builder-inited", write)
     return {"parallel_read_safe": True}

@@ -4,6 +4,7 @@ import doctest
 import json
 import re
 from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from intrusion_figures import draw_intrusion
@@ -18,6 +19,14 @@ COLOURS = {
     "RF10000": "#009e73",
     "HFS-NB": "#cc79a7",
     "HFS-5NN": "#56b4e9",
+}
+# figures that a page of the guide draws itself
+PAGES = {
+    "pairs": "multiclass",
+    "tree": "learners",
+    "how_many": "how_many",
+    "how_sure": "how_sure",
+    "costs": "costs",
 }
 PANELS = (
     ("bcr", "balanced classification rate"),
@@ -44,8 +53,8 @@ def draw_all(root, folder):
     rows = Path(root) / "benchmarks" / "clinical_rows.json"
     if rows.exists():
         found["rows"] = _save(_growth(json.loads(rows.read_text("utf-8"))), folder, "clinical-rows")
-    found["pairs"] = _save(_drawn(root, "multiclass"), folder, "pairs")
-    found["tree"] = _save(_drawn(root, "learners"), folder, "tree")
+    for name, page in PAGES.items():
+        found[name] = _save(_drawn(root, page), folder, name)
     for draw in (draw_prior, draw_multiclass, draw_microarray, draw_intrusion):
         found |= draw(root, folder, _save)
     return found
@@ -68,7 +77,7 @@ def _drawn(root, name):
         if language == "pycon":
             parsed = doctest.DocTestParser().get_examples(code)
             code = "".join(example.source for example in parsed)
-        with redirect_stdout(None):  # what the page prints is in the page
+        with redirect_stdout(StringIO()):  # what the page prints is in the page
             exec(compile(code, f"{name}.md", "exec"), names)
         if language == "python":
             return names["axes"].figure

@@ -15,6 +15,7 @@ from featly.study import Results, Study
 
 FOLDER = Path(__file__).parent
 NAMES = (
+    "advice",
     "book-chapter-3",
     "book-chapter-3-c45",
     "book-chapter-3-wrapper",

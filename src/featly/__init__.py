@@ -23,7 +23,25 @@ _PLACES = {
     "Study": "featly.study",
     "DecodedClassifier": "featly.combine.decoding",
     "combine_rankings": "featly.combine.rankings",
-    "plot_pairs": "featly.present.plots",
+    "advise": "featly.study.advise",
+    "report": "featly.present.report",
+    **dict.fromkeys(
+        (
+            "plot_column",
+            "plot_cost_front",
+            "plot_critical_difference",
+            "plot_curves",
+            "plot_frequencies",
+            "plot_overlap",
+            "plot_pairs",
+            "plot_path",
+            "plot_prior",
+            "plot_ranking",
+            "plot_redundancy",
+            "plot_scatter",
+        ),
+        "featly.present.plots",
+    ),
     "plot_tree": "featly.present.tree_plots",
     **dict.fromkeys(
         ("MDLP", "PKID", "EqualWidth", "EqualFrequency", "SSVEncoder"), "featly.preprocessing"

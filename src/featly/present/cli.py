@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from featly import __version__
-from featly.present import believing, combining, evaluating
+from featly.present import advising, believing, combining, evaluating, reporting
 from featly.present.guarding import MISTAKE, OWN_FAULT, guarded
 from featly.present.options import (
     File,
@@ -116,6 +116,7 @@ def _document(found: Any, name: str, fitted: Any, columns: dict[str, Any]) -> di
         "method": name,
         "parameters": {k: v for k, v in fitted.get_params().items() if k not in OWN_OPTIONS},
         "notes": found.notes,
+        **({} if found.advice is None else {"advice": found.advice.document()}),
         "ranking": _rows_of(columns),
     }
 
@@ -149,7 +150,7 @@ def _save(document: dict[str, Any], columns: dict[str, Any], path: str) -> None:
         return
     import polars as pl
 
-    write_frame(pl.DataFrame(columns), path)
+    write_frame(pl.DataFrame(columns), path, inert=True)
 
 
 def _check_output(path: str | None, *, json: bool = True) -> None:
@@ -204,7 +205,7 @@ def rank(
     from featly.present.changes import changed
     from featly.present.printing import on_terminal, print_json, print_table, say
 
-    asked(options)
+    asked(options, auto=True)
     _check_output(output)
     with loaded(options) as found:
         name, ranker, seconds = fitted(found, options)
@@ -270,7 +271,7 @@ def select(
     from featly.present.changes import changed
     from featly.present.printing import on_terminal, print_json, print_table, say
 
-    asked(options)
+    asked(options, auto=True)
     _check_output(output, json=False)
     _check_output(ranking)
     wanted = _wanted(count)
@@ -461,7 +462,9 @@ def methods(
     print_table(names, rows, note="featly methods NAME tells more about one")
 
 
+app.command(name="advise")(advising.advise)
 app.command(name="evaluate")(evaluating.evaluate)
+app.command(name="report")(reporting.report)
 app.command(name="combine")(combining.combine)
 app.command(name="prior")(believing.prior_changes)
 app.add_typer(evaluating.study, name="study")

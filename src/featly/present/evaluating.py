@@ -12,7 +12,7 @@ from featly.present.options import (
     Target,
     about_columns,
     complete_column,
-    complete_method,
+    complete_method_or_auto,
 )
 
 __all__ = ["evaluate", "study"]
@@ -39,9 +39,9 @@ def evaluate(
     target: Target = None,
     methods: Annotated[
         str | None,
-        typer.Option("--methods", "-m", metavar="NAMES", autocompletion=complete_method,
-                     help="Which to judge: svm-rfe,f-test,none. Left out: those that take the "
-                     "table."),
+        typer.Option("--methods", "-m", metavar="NAMES", autocompletion=complete_method_or_auto,
+                     help="Which to judge: svm-rfe,f-test,none; auto is what 'featly advise' says, "
+                     "its alternatives and none. Left out: those that take the table."),
     ] = None,
     splits: Annotated[
         int | None,
@@ -123,12 +123,14 @@ def evaluate(
     from featly.present.printing import say, words_on_terminal
 
     judging.check(options)
-    plan = judging.plan(options)
+    plan, advice = judging.plan(options)
     if not quiet:
-        for line in judging.plan_lines(plan):
+        for line in judging.plan_lines(plan, advice):
             say(line, "dim")
     results = plan.run(output, n_jobs=jobs, verbose=not quiet and words_on_terminal())
-    judging.show(results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet)
+    judging.show(
+        results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet, advice=advice
+    )
     if output is not None and not quiet:
         say(f"the results are in {output}; 'featly study show {output}' shows them again")
 

@@ -5,7 +5,7 @@ import csv
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -21,9 +21,11 @@ from featly.registry import METHODS, Method, method_class
 from featly.schema import Schema
 
 __all__ = [
+    "AUTO",
     "OWN_OPTIONS",
     "Job",
     "Request",
+    "advised",
     "choose_method",
     "fit",
     "in_words_of_the_file",
@@ -32,6 +34,7 @@ __all__ = [
     "parse_settings",
 ]
 
+AUTO = "auto"  # as a method: what is advised
 OWN_OPTIONS = ("schema", "n_features_to_select", "n_jobs", "verbose")  # not for --set
 # the first of them that takes a table ranks it; the last takes all
 DEFAULTS = ("f-test", "svm-rfe", "mkl-rfe", "univariate-test")
@@ -76,6 +79,7 @@ class Job:
     schema: Schema
     notes: list[str] = field(default_factory=list)
     rows: np.ndarray | None = None  # where the rows stand in the file, if some stay out
+    advice: Any = None  # where a method was asked for by it
 
     def __enter__(self) -> Self:
         return self
@@ -369,6 +373,25 @@ def choose_method(job: Job, *, fill: bool = False) -> str:
     return next(name for name in names if not obstacles(METHODS[name], job, kinds, gap))
 
 
+def advised(job: Job, *, row_groups: Any = None, seed: int = 0, n_jobs: int | None = None) -> Any:
+    """What is advised for a table; warnings and errors speak of the columns of the file."""
+    from featly.study import advise
+
+    try:
+        found = advise(
+            job.X,
+            job.y,
+            schema=job.schema,
+            row_groups=row_groups,
+            random_state=seed,
+            n_jobs=n_jobs,
+        )
+    except DataError as problem:
+        raise type(problem)(in_words_of_the_file(str(problem), job)) from None
+    told = tuple(_with_names(text, job) for text in found.warnings)
+    return replace(found, warnings=told)
+
+
 def _kinds(job: Job) -> dict[str, str]:
     """An example of every kind of column that the table has."""
     if is_frame(job.X):
@@ -434,11 +457,15 @@ def in_words_of_the_file(message: str, job: Job) -> str:
 
     message = re.sub(r"in row (\d+)", counted, message)  # people count rows from 1
     message = re.sub(r"PairwiseRanker\(\w+\(\)\)", "--set multiclass=ovo", message)
+    return f"{job.table.source}: {_with_names(message, job)}"
+
+
+def _with_names(message: str, job: Job) -> str:
+    """A sparse matrix has no names, but its file has."""
     if scipy.sparse.issparse(job.X) and isinstance(job.names, list):
-        # a sparse matrix has no names, but its file has
         for position, name in _mentioned(message, job.names):
             message = message.replace(f"'x{position}'", repr(name))
-    return f"{job.table.source}: {message}"
+    return message
 
 
 def _mentioned(message: str, names: Sequence[str]) -> list[tuple[int, str]]:

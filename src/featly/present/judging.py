@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from featly.errors import DataError, ParameterError
 from featly.measures.sizes import SIZE_RULES
 from featly.present import job, printing
 from featly.registry import METHODS
-from featly.study import Dataset, Results, Study
+from featly.study import Advice, Dataset, Results, Study, advise
 from featly.study.reading import SPLITTERS, make_sampler
 from featly.study.results import SELECTION_METRICS
 
@@ -25,17 +27,18 @@ def check(options: Mapping[str, Any]) -> None:
     _sizes(options["sizes"])
     _rule(options["rule"])
     make_sampler(options["resample"])
-    if options["methods"] is not None:
+    if options["methods"] is not None and not _is_auto(options):
         _names(options["methods"])
 
 
-def plan(options: Mapping[str, Any]) -> Study:
-    """Read the table and write down the study."""
+def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
+    """Read the table and write down the study; with the advice, where its methods are from that."""
     from dataclasses import fields
 
     known = [f.name for f in fields(job.Request)]
     given = {k: v for k, v in options.items() if k in known and v is not None} | {"fill": False}
     splits = _splitter(options)
+    advice, fill = None, bool(options["fill"])
     with job.load(job.Request(**given), verbose=False) as found:
         for option in ("row_groups", "split_column"):
             name = options[option]
@@ -49,25 +52,49 @@ def plan(options: Mapping[str, Any]) -> Study:
             row_groups=options["row_groups"],
             official=options["split_column"],
         )
-        names = (
-            _able(found, fill=options["fill"])
-            if options["methods"] is None
-            else _names(options["methods"])
-        )
-    return Study(
-        {name: "none" if name == "none" else name for name in names},
+        if _is_auto(options):
+            advice = advised(data, options["seed"])
+            methods, fill = advice.methods(), fill or advice.fill
+        else:
+            names = (
+                _able(found, fill=fill)
+                if options["methods"] is None
+                else _names(options["methods"])
+            )
+            methods = {name: name for name in names}
+    study = Study(
+        methods,
         data,
         splits,
         sizes=_sizes(options["sizes"]),
         learner=[name.strip() for name in options["learner"].split(",")],
         metrics=tuple(dict.fromkeys([options["metric"], "bcr", "accuracy"])),
         selection="outside" if options["outside"] else "inside",
-        fill=bool(options["fill"]),
+        fill=fill,
         resample=make_sampler(options["resample"]),
         null=options["null"],
         random_state=options["seed"],
         title=data.name,
     )
+    return study, advice
+
+
+def advised(data: Dataset, seed: int) -> Advice:
+    """What is advised for a table; for one that is split already, by its training rows."""
+    rows = slice(None)
+    if data.official is not None:
+        rows = np.flatnonzero(data.official == "train")
+    return advise(
+        data.X[rows],
+        data.y[rows],
+        schema=data.schema,
+        row_groups=None if data.row_groups is None else data.row_groups[rows],
+        random_state=seed,
+    )
+
+
+def _is_auto(options: Mapping[str, Any]) -> bool:
+    return str(options["methods"]).strip().lower() == job.AUTO
 
 
 def _splitter(options: Mapping[str, Any]) -> Any:
@@ -137,9 +164,15 @@ def _able(found: job.Job, *, fill: bool) -> list[str]:
     return [*able, "none"]
 
 
-def plan_lines(study: Study) -> list[str]:
+def plan_lines(study: Study, advice: Advice | None = None) -> list[str]:
     """What will be done, in a few lines."""
     lines = []
+    if advice is not None:
+        split = any(data.official is not None for data in study.datasets.values())
+        rows = "training rows" if split else "all rows"
+        lines.append(f"methods as advised on {rows}: {advice.call()}, {advice.reasons[0]}")
+        if advice.fill:
+            lines.append(f"gaps are filled on the training rows, which {advice.method} needs")
     for data in list(study.datasets.values())[:5]:
         groups = "" if data.row_groups is None else f", {data.row_groups.max() + 1} groups of rows"
         lines.append(
@@ -157,14 +190,24 @@ def plan_lines(study: Study) -> list[str]:
 
 # ---- the results ---------------------------------------------------------------------------------
 def show(
-    results: Results, *, metric: str, rule: str, curves: bool, json: bool, quiet: bool
+    results: Results,
+    *,
+    metric: str,
+    rule: str,
+    curves: bool,
+    json: bool,
+    quiet: bool,
+    advice: Advice | None = None,
 ) -> None:
     """Tables on standard output, words about them on standard error."""
     chosen = results.summary(metric, rule=_rule(rule))
     several = len(results.about["methods"]) > 1
     comparison = results.compare(metric, size="chosen", rule=_rule(rule)) if several else None
     if json:
-        printing.print_json(_document(results, chosen, comparison, metric, rule))
+        document = _document(results, chosen, comparison, metric, rule)
+        if advice is not None:
+            document["advice"] = advice.document()
+        printing.print_json(document)
         return
     if results.biased and not quiet:
         printing.say("BIASED: columns were selected on all rows, test rows included", "red")

@@ -17,6 +17,7 @@ __all__ = [
     "about_columns",
     "complete_column",
     "complete_method",
+    "complete_method_or_auto",
 ]
 
 
@@ -39,6 +40,12 @@ def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)][:100]
 
 
+def complete_method_or_auto(incomplete: str) -> list[tuple[str, str]]:
+    """The same, and what stands for the advised one."""
+    auto = [("auto", "what 'featly advise' says")] if "auto".startswith(incomplete) else []
+    return [*auto, *complete_method(incomplete)]
+
+
 # ---- options, the same on every command ----------------------------------------------------------
 _COLUMNS, _READING = "What you know about the columns", "How the file is read"
 
@@ -52,9 +59,10 @@ MethodName = Annotated[
     typer.Option(
         "--method",
         "-m",
-        help="How to rank; 'featly methods' lists them. Left out: the first of "
-        "f-test and svm-rfe that takes the table; with a prior, of arom and svm-rfe.",
-        autocompletion=complete_method,
+        help="How to rank; 'featly methods' lists them, auto is what 'featly advise' says. "
+        "Left out: the first of f-test and svm-rfe that takes the table; with a prior, of arom "
+        "and svm-rfe.",
+        autocompletion=complete_method_or_auto,
     ),
 ]
 Settings = Annotated[

@@ -37,10 +37,20 @@ def _counted(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 
-def asked(options: dict[str, Any]) -> None:
-    """Refuse a method or a parameter that does not exist before the file is read."""
+def asked(options: dict[str, Any], *, auto: bool = False) -> None:
+    """Refuse a method or a parameter that does not exist before the file is read.
+
+    `auto` says whether the command can take what is advised.
+    """
+    from featly.errors import ParameterError
     from featly.present import job
 
+    if auto and _is_auto(options):
+        if options["settings"]:
+            raise ParameterError(
+                "--set goes with a method that is named: --method auto brings its own parameters"
+            )
+        return
     if options["method"] is not None:
         name = job.method_name(options["method"])
         if options["settings"]:
@@ -53,13 +63,17 @@ def fitted(found: Any, options: dict[str, Any], count: Any = None) -> tuple[str,
     from featly.present.printing import say, words_on_terminal
 
     loud = not options["quiet"]
-    if options["method"] is not None:
+    settings: Any = None
+    if _is_auto(options):
+        name, settings = _taken_advice(found, options)
+    elif options["method"] is not None:
         name = job.method_name(options["method"])
     else:
         name = job.choose_method(found)
         if loud:
             say(f"method: {name} (--method chooses another)", "dim")
-    settings = job.parse_settings(name, options["settings"] or [])
+    if settings is None:
+        settings = job.parse_settings(name, options["settings"] or [])
     began = time.perf_counter()
     if loud and words_on_terminal() and _first_run():
         say("compiling for this machine, which is done once and takes some seconds ...", "dim")
@@ -72,6 +86,31 @@ def fitted(found: Any, options: dict[str, Any], count: Any = None) -> tuple[str,
         verbose=loud and words_on_terminal(),
     )
     return name, method, time.perf_counter() - began
+
+
+def _is_auto(options: dict[str, Any]) -> bool:
+    from featly.present.job import AUTO
+
+    return str(options["method"]).lower() == AUTO
+
+
+def _taken_advice(found: Any, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The advised method and its parameters; gaps are filled where it needs that."""
+    from featly.preprocessing import fill_missing
+    from featly.present import job
+    from featly.present.printing import say
+
+    advice = found.advice = job.advised(found, n_jobs=options["jobs"])
+    if not options["quiet"]:
+        say(f"method: {advice.call()}, as advised: {advice.reasons[0]}", "dim")
+    if advice.fill:
+        found.X, filled = fill_missing(found.X)
+        columns = _counted(len(filled), "column")
+        note = f"gaps filled in {columns}, which {advice.method} needs"
+        found.notes.append(note)
+        if not options["quiet"]:
+            say(note, "dim")
+    return advice.method, advice.parameters
 
 
 def _first_run() -> bool:

@@ -10,6 +10,7 @@ Examples
 [(5, 10), (20, 10)]
 """
 
+from featly.study.advise import Advice, advise
 from featly.study.comparing import Comparison
 from featly.study.dataset import Dataset
 from featly.study.plan import Study
@@ -29,6 +30,7 @@ from featly.study.tuning import Tuned
 from featly.study.verdicts import Claim, Finding, Verdict, Verdicts
 
 __all__ = [
+    "Advice",
     "Bootstrap",
     "Claim",
     "Comparison",
@@ -46,6 +48,7 @@ __all__ = [
     "Tuned",
     "Verdict",
     "Verdicts",
+    "advise",
     "prior_report",
     "read_dataset",
     "read_plan",

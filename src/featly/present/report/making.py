@@ -70,8 +70,8 @@ def report(
         The class of every row, or the name of its column.
     methods : names, estimators, dict of those, Advice, or None
         The one that makes the signature first, others to compare with after it. None asks
-        :func:`featly.advise`, whose answer may be passed as well; alternatives that take minutes are then left out. No selection at
-        all, "none", is always compared with.
+        :func:`featly.advise`, whose answer may be passed as well; alternatives that take minutes
+        are then left out. No selection at all, "none", is always compared with.
     schema : Schema, dict or None, default=None
     splits : int, splitter or None, default=None
         A number is that many random splits of 90% to train and 10% to test; None is what is

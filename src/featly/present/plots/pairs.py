@@ -1,4 +1,4 @@
-"""Pictures of what was found, drawn with matplotlib, which is an extra."""
+"""A heat map of features by pairs of classes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,21 +8,30 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from featly.errors import ParameterError
+from featly.present.plots.canvas import (
+    INK,
+    LARGEST,
+    ON_DARK,
+    ON_LIGHT,
+    need_matplotlib,
+    print_size,
+    readable,
+    shortened,
+    shown_names,
+    within,
+)
 
 __all__ = ["plot_pairs"]
 
 FloatArray = npt.NDArray[np.float64]
 
 BEST_PLACES = 10  # these are written into their cells, where there is room
-LONGEST_NAME = 30
 LONGEST_CLASS = 18
 ROW_HEIGHT = 0.21  # of a new figure; inches, as all lengths here
 COLUMN_WIDTHS = ((15, 0.34), (40, 0.24), (10**9, 0.155))  # up to so many problems
 WIDEST = 40.0  # of all columns together
 LETTER = 0.0085  # the width of one, for each point of its size
 ROOM_FOR_NUMBERS = 0.185  # what "10" needs in small print
-POINTS = 72.0  # in an inch
-LARGEST, SMALLEST = 8.0, 4.5  # sizes of print, in points
 
 
 def plot_pairs(
@@ -79,14 +88,14 @@ def plot_pairs(
     >>> [label.get_text() for label in ax.get_xticklabels()]  # doctest: +SKIP
     ['cat vs dog', 'cat vs fox', 'dog vs fox']
     """
+    colors = need_matplotlib("plot_pairs").colors
     positions, problems, order = _lists(ranker)
-    order = order[: _checked_count(n_features)]
+    order = order[: within("n_features", n_features)]
     features = _names_of(ranker, names, len(positions))
-    rows = _shortened([str(features[f]) for f in order.tolist()], LONGEST_NAME)
+    rows = shown_names([features[f] for f in order.tolist()])
     firsts = _first_classes(ranker, problems)
     columns = _shortened_problems(problems, firsts)
     drawn = positions[order]
-    colors = _matplotlib()
     new = ax is None
     if new:
         ax = _new_axes(rows, columns)
@@ -127,13 +136,6 @@ def _lists(ranker: Any) -> tuple[FloatArray, list[str], npt.NDArray[np.int64]]:
     return positions, list(ranker.problems_), np.asarray(ranker.order_)
 
 
-def _checked_count(n_features: Any) -> int:
-    whole = isinstance(n_features, int | np.integer) and not isinstance(n_features, bool)
-    if not whole or n_features < 1:
-        raise ParameterError(f"n_features={n_features!r}: give a whole number from 1")
-    return int(n_features)
-
-
 def _names_of(ranker: Any, names: Sequence[str] | None, n_features: int) -> Sequence[str]:
     if names is None:
         return list(ranker._names())
@@ -158,40 +160,19 @@ def _shortened_problems(problems: list[str], firsts: list[str]) -> list[str]:
     """The problems with the middle of long classes left out."""
     pairs = zip(problems, firsts, strict=True)
     seconds = [problem.removeprefix(first).removeprefix(" vs ") for problem, first in pairs]
-    short = _shortened([*firsts, *seconds], LONGEST_CLASS)
+    short = shortened(readable([*firsts, *seconds]), LONGEST_CLASS)
     half = len(problems)
     return [f"{a} vs {b}" for a, b in zip(short[:half], short[half:], strict=True)]
 
 
-def _shortened(texts: list[str], longest: int) -> list[str]:
-    """Texts with the middle of long ones left out; those that differ still do."""
-    while True:
-        tail = (longest - 1) // 2
-        found = [
-            text if len(text) <= longest else f"{text[: longest - 1 - tail]}…{text[-tail:]}"
-            for text in texts
-        ]
-        if len(set(found)) == len(set(texts)):
-            return found
-        longest += 2
-
-
 # ---- drawing -------------------------------------------------------------------------------------
-def _matplotlib() -> Any:
-    try:
-        from matplotlib import colors
-    except ImportError:
-        raise ParameterError("plot_pairs needs matplotlib: pip install 'featly[report]'") from None
-    return colors
-
-
 def _new_axes(rows: list[str], columns: list[str]) -> Any:
     """Axes of a new figure in which every cell and every name has room."""
     import matplotlib.pyplot as plt
 
     cell = _column_width(len(columns))
-    beside = max(map(len, rows)) * LETTER * _print_size(ROW_HEIGHT) + 1.1  # and the colour bar
-    below = max(map(len, columns)) * LETTER * _print_size(cell) + 0.3
+    beside = max(map(len, rows)) * LETTER * print_size(ROW_HEIGHT) + 1.1  # and the colour bar
+    below = max(map(len, columns)) * LETTER * print_size(cell) + 0.3
     size = max(len(columns) * cell, 1.2) + beside, max(len(rows) * ROW_HEIGHT, 1.4) + below
     return plt.subplots(figsize=size, layout="constrained")[1]
 
@@ -208,17 +189,12 @@ def _cell(ax: Any, shape: tuple[int, ...]) -> tuple[float, float]:
     return box.height / dpi / shape[0], box.width / dpi / shape[1]
 
 
-def _print_size(room: float) -> float:
-    """Points of print whose lines have so many inches each."""
-    return float(np.clip(0.62 * room * POINTS, SMALLEST, LARGEST))
-
-
 def _label(ax: Any, rows: list[str], columns: list[str], height: float, width: float) -> None:
-    ax.set_yticks(range(len(rows)), rows, fontsize=_print_size(height))
+    ax.set_yticks(range(len(rows)), rows, fontsize=print_size(height))
     turned = {"rotation": 90, "ha": "center", "va": "top"}
-    ax.set_xticks(range(len(columns)), columns, fontsize=_print_size(width), **turned)
+    ax.set_xticks(range(len(columns)), columns, fontsize=print_size(width), **turned)
     for text in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        text.set_parse_math(False)  # a dollar in a name is a dollar
+        text.set(parse_math=False, color=INK)  # a dollar in a name is a dollar
     ax.tick_params(length=0, pad=3)
     ax.spines[:].set_visible(False)
 
@@ -236,7 +212,7 @@ def _separate(ax: Any, shape: tuple[int, ...], firsts: list[Any]) -> None:
 
 def _write_places(ax: Any, image: Any, drawn: FloatArray, height: float) -> None:
     """The best places as numbers in their cells, light on dark and dark on light."""
-    size = min(_print_size(height), 6.5)
+    size = min(print_size(height), 6.5)
     for row, column in np.argwhere(drawn <= BEST_PLACES):
         red, green, blue, _ = image.cmap(image.norm(drawn[row, column]))
         light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
@@ -247,7 +223,7 @@ def _write_places(ax: Any, image: Any, drawn: FloatArray, height: float) -> None
             ha="center",
             va="center",
             fontsize=size,
-            color="0.15" if light else "white",
+            color=ON_LIGHT if light else ON_DARK,
         )
 
 
@@ -255,7 +231,8 @@ def _colour_bar(ax: Any, image: Any, n_features: int) -> None:
     bar = ax.figure.colorbar(image, ax=ax, aspect=30, pad=0.015, shrink=0.6, anchor=(0, 1))
     ticks = [t for t in 10 ** np.arange(10) if t < 0.7 * n_features] + [max(2, n_features)]
     bar.set_ticks(ticks, labels=[f"{tick:,}" for tick in ticks], fontsize=LARGEST - 1)
-    bar.set_label("position", fontsize=LARGEST)
+    bar.set_label("position", fontsize=LARGEST, color=INK)
+    bar.ax.tick_params(color=INK, labelcolor=INK)
     bar.ax.minorticks_off()
     bar.ax.invert_yaxis()  # the best place on top, as in the lists
     bar.outline.set_visible(False)

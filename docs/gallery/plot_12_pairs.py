@@ -1,0 +1,16 @@
+"""
+Which classes a column tells apart
+==================================
+
+A row is a column of the table, a column of the map a pair of classes; the darker, the nearer to
+the top of that pair's own list. A few dark cells in a pale row are a column that tells one class
+from the others; a row of medium shade helps everywhere.
+"""
+
+from featly import FTest, PairwiseRanker
+from featly.datasets import make_artificial
+from featly.present.plots import plot_pairs
+
+made = make_artificial(1)
+ranker = PairwiseRanker(FTest()).fit(made.X, made.y)
+ax = plot_pairs(ranker, n_features=20)

@@ -1,0 +1,157 @@
+"""The page of every method, and the tables of them, from the registry and the docstrings.
+
+The page is autosummary's: its template takes what is made here, and lets autodoc write the rest. So
+a class is described in one place, and a new method has its page without a word about it.
+"""
+
+import sys
+from pathlib import Path
+
+from markdown_tables import table
+
+from featly.kinds import KINDS
+from featly.registry import METHODS, method_class
+
+SCHEMA_PARTS = ("keep", "prior", "costs", "column_groups")
+
+FAMILIES = {
+    "filter": "scores columns without training anything",
+    "elimination": "drops the worst columns round by round",
+    "embedded": "reads the worth of columns off one model",
+    "ensemble": "makes one ranking of several",
+    "wrapper": "tries sets of columns with a learner",
+}
+TIERS = {
+    "stable": "agrees with an independent program or a proof, on real data",
+    "historical": "built from its description; no independent check exists",
+}
+
+# what is alike, and the page of the guide about it; a method that is in none has its family
+GROUPS = (
+    ("guide/f_test", ("FTest", "UnivariateTest", "SignalToNoise")),
+    ("guide/univariate_test", ("UnivariateTest", "FTest")),
+    (
+        "guide/filters",
+        ("SignalToNoise", "ChiSquared", "InformationGain", "GainRatio", "SymmetricUncertainty"),
+    ),
+    (
+        "guide/filters",
+        ("MIM", "MIFS", "MRMR", "JMI", "CMI", "CMIM", "ICAP", "DISR", "InformationCriterion",
+         "MonotoneDependence"),
+    ),
+    ("guide/filters", ("Relief", "ReliefF", "MultiSURF")),
+    ("guide/filters", ("CFS", "FCBF", "Interact", "Consistency")),
+    ("guide/svm_rfe", ("SVMRFE", "MKLRFE", "MulticlassSVMRFE")),
+    ("guide/mixed", ("MKLRFE", "SVMRFE", "ForestRanker", "HybridForward", "UnivariateTest")),
+    ("guide/multiclass", ("PairwiseRanker", "MulticlassSVMRFE")),
+    ("guide/prior", ("AROM", "SVMRFE", "MKLRFE")),
+    ("guide/wrappers", ("Wrapper", "HybridForward")),
+)  # fmt: skip
+
+
+def write_methods(app):
+    """Turn the registry into the tables of the methods page."""
+    folder = Path(app.srcdir) / "generated"
+    folder.mkdir(exist_ok=True)
+
+    def link(method):
+        return f"{{py:class}}`{method.class_name} <featly.{method.class_name}>`"
+
+    def yes(answer):
+        return "yes" if answer else "–"
+
+    tables = {
+        "does": table(
+            ("method", "name", "family", "tier", "what it does", "operations"),
+            [
+                (link(m), f"`{name}`", m.family, m.tier, m.summary, m.cost)
+                for name, m in METHODS.items()
+            ],
+        ),
+        "takes": table(
+            ("method", *KINDS, "missing values", "sparse", "many classes"),
+            [
+                (
+                    link(m),
+                    *(yes(kind in m.kinds) for kind in KINDS),
+                    yes(m.missing),
+                    yes(m.sparse),
+                    yes(m.many_classes),
+                )
+                for m in METHODS.values()
+            ],
+        ),
+        "uses": table(
+            ("method", *(f"`{part}`" for part in SCHEMA_PARTS)),
+            [(link(m), *(yes(part in m.uses) for part in SCHEMA_PARTS)) for m in METHODS.values()],
+        ),
+    }
+    for name, text in tables.items():
+        (folder / f"methods_{name}.inc").write_text(text, encoding="utf-8")
+    stable = sum(m.tier == "stable" for m in METHODS.values())
+    count = f"There are {len(METHODS)} methods; {stable} of them are stable.\n"
+    (folder / "methods_count.inc").write_text(count, encoding="utf-8")
+
+
+def give_pages(app, config):
+    """Hand what is known about every method to autosummary's template."""
+    config.autosummary_context = config.autosummary_context | {"method_pages": method_pages()}
+
+
+def method_pages():
+    """What the template of a class shows of a method, by its public name; reStructuredText."""
+    pages = {}
+    for name, method in METHODS.items():
+        first, criterion = _words(method)
+        pages[f"featly.{method.class_name}"] = {
+            "summary": first,
+            "facts": _facts(name, method),
+            "criterion": criterion,
+            "related": _related(method),
+        }
+    return pages
+
+
+def _words(method):
+    """The first sentence about a method, and its formula with what belongs to it."""
+    module = sys.modules[method_class(method.class_name).__module__]
+    first, _, rest = (module.__doc__ or "").strip().partition("\n\n")
+    return " ".join(first.split()), rest
+
+
+def _facts(name, method):
+    """What it takes, as rows of a list-table."""
+    parts = ", ".join(f"``{part}``" for part in SCHEMA_PARTS if part in method.uses)
+    rows = (
+        ("Command line", f"``featly rank FILE --target COLUMN --method {name}``"),
+        ("Family", f"{method.family}: {FAMILIES[method.family]}"),
+        ("Tier", f"{method.tier}: {TIERS[method.tier]}"),
+        ("Columns", ", ".join(kind for kind in KINDS if kind in method.kinds)),
+        ("Missing values", "taken as they are" if method.missing else "refused; fill them first"),
+        ("Sparse tables", "yes" if method.sparse else "no"),
+        ("Classes", "any number" if method.many_classes else "two"),
+        ("Parts of the schema", parts or "none but the kinds"),
+        ("Operations", f"{method.cost} (n rows, p columns)"),
+    )
+    lines = [".. list-table::", "   :class: facts", "   :stub-columns: 1", "   :widths: auto", ""]
+    for label, value in rows:
+        lines += [f"   * - {label}", f"     - {value}"]
+    return "\n".join(lines)
+
+
+def _related(method):
+    """Links to the guide and to what is alike."""
+    groups = [(page, names) for page, names in GROUPS if method.class_name in names]
+    known = {m.class_name for m in METHODS.values()}
+    if not groups:
+        alike = [m.class_name for m in METHODS.values() if m.family == method.family]
+        groups = [("methods", alike)]
+    pages = dict.fromkeys(page for page, _ in groups)
+    names = dict.fromkeys(name for _, names in groups for name in names if name in known)
+    names.pop(method.class_name, None)
+    lines = ["- In the guide: " + ", ".join(f":doc:`/{page}`" for page in pages)]
+    if names:
+        links = (f":class:`{name} <featly.{name}>`" for name in names)
+        lines.append("- Alike: " + ", ".join(links))
+    lines.append("- :doc:`/methods` compares all; :doc:`/guide/how_sure` tells how good one is")
+    return "\n".join(lines)

@@ -1,0 +1,193 @@
+"""Published figures held against ours: a page for each study, and what they add up to."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+from figures import draw_all
+from markdown_tables import safe, table
+
+from featly.study.dataset import family_of
+
+
+def write_reproduced(app):
+    """Turn the committed results of studies into pages of verdicts, and a table of them."""
+    folder = Path(app.srcdir) / "generated"
+    folder.mkdir(exist_ok=True)
+    root = Path(app.srcdir).parent
+    figures = draw_all(root, folder)
+    pages = reproduced(root / "studies" / "results", figures, about=root / "studies")
+    for old in folder.glob("verdicts-*.md"):
+        old.unlink()
+    for name, text in pages.items():
+        (folder / f"verdicts-{name}.md").write_text(text, encoding="utf-8")
+    plot = f"![](/generated/{figures['rows']})\n" if "rows" in figures else ""
+    (folder / "clinical_rows.inc").write_text(plot, encoding="utf-8")
+    for name, make in (("reproduced", overview), ("reproduced_totals", totals)):
+        text = make(root / "studies" / "results")
+        (folder / f"{name}.inc").write_text(text, encoding="utf-8")
+
+
+def reproduced(folder, figures=(), about=None):
+    """A page for each study of a folder, as Markdown; `figures` are files by name.
+
+    `about` is the folder of the studies, whose first words say how they were made.
+    """
+    pages = {}
+    for path in sorted(Path(folder).glob("*.json")):
+        words = _words(Path(about) / f"{path.stem.replace('-', '_')}.py") if about else ""
+        pages[path.stem] = _study(path.stem, json.loads(path.read_text("utf-8")), figures, words)
+    return pages
+
+
+def overview(folder):
+    """One row a study: what it is, and how many of its claims hold."""
+    rows = []
+    for path in sorted(Path(folder).glob("*.json")):
+        found = json.loads(path.read_text("utf-8"))
+        counts = [f"{found['counts'][word]:,}" for word in COUNTED]
+        title = found["about"]["title"] or path.stem
+        biased = " (biased)" if found["biased"] else ""
+        rows.append((f"[{safe(title)}](generated/verdicts-{path.stem}.md){biased}", *counts))
+    rows.sort(key=lambda row: row[0].lower())
+    return table(("study", *COUNTED), rows) if rows else "No study has been run yet.\n"
+
+
+def totals(folder):
+    """What all studies of a folder add up to, in a sentence."""
+    found = [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
+    if not found:
+        return "No study has been run yet.\n"
+    holds, fails, untestable = (sum(one["counts"][word] for one in found) for word in COUNTED)
+    tested, fits = holds + fails, sum(one["fits"] for one in found)
+    share = 100 * holds / max(tested, 1)
+    return (
+        f"**{len(found)} studies, {tested + untestable:,} claims: {holds:,} hold, {fails:,} do "
+        f"not, {untestable:,} cannot be tested.** That is {share:.0f}% of what could be tested, "
+        f"from {fits:,} fits.\n"
+    )
+
+
+def _words(file):
+    """What the file of a study says about it, as Markdown."""
+    if not file.exists():
+        return ""
+    text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+    text = re.sub(r":mod:`(?:studies\.)?(\w+)`", lambda m: f"`{m[1].replace('_', '-')}`", text)
+    return text.replace("``", "`") + "\n"
+
+
+def _study(name, found, figures, words):
+    """One study: protocol, data, verdicts, and what was found of the truth."""
+    about = found["about"]
+    holds, fails, untestable = (found["counts"][word] for word in COUNTED)
+    told = f"{holds} hold, {fails} do not hold, {untestable} cannot be tested"
+    parts = [f"# {safe(about['title'] or name)}\n"]
+    if found["biased"]:
+        parts.append(BIASED)
+    parts += [
+        f"**{holds + fails + untestable} claims: {told}.**\n",
+        words,
+        table(("", ""), _protocol(name, found)),
+    ]
+    if found["failures"]:
+        parts.append(_failures(found["failures"]))
+    parts += ["## Verdicts\n", table(VERDICT_HEAD, map(_verdict, found["verdicts"]))]
+    if "success" in found["summary"]:
+        parts += ["## Index of success\n", SUCCESS, _by_method(found["summary"]["success"])]
+    for extra in found.get("tables", ()):
+        parts += [f"## {extra['title']}\n", table(extra["head"], extra["rows"])]
+    if "curves" in found and figures:
+        parts += ["## Figures\n", FIGURES]
+        parts += [f"![](/generated/{figures[part]})\n" for part in ("ranks", *found["curves"])]
+    if figures and name in figures:
+        parts += ["## Figures\n", *(f"![](/generated/{file})\n" for file in figures[name])]
+    parts += ["## Data\n", _data(about["datasets"])]
+    return "\n".join(parts)
+
+
+BIASED = """:::{danger}
+**BIASED.** The columns were selected once, on all rows, test rows included, because that is how
+the published figures were made. Rates of prediction below are too good, theirs as well as ours.
+They say whether a figure can be reproduced, not how well anything predicts.
+:::
+"""
+FIGURES = """Mean ranks of the paper's five methods as in its figures 1 and 6, then every table
+as in figures 2 to 5: rate, stability and number of categorical columns by size. RFE-SVM uses the
+printed criterion; the dashed line is featly's. The dotted line is the size of figure 6.
+"""
+SUCCESS = "Mean over the draws, with the standard deviation, and how many columns were taken.\n"
+COUNTED = ("holds", "does not hold", "cannot be tested")
+VERDICT_HEAD = ("claim", "what was published", "printed", "ours", "verdict", "why")
+
+
+def _protocol(name, found):
+    about = found["about"]
+    versions = ", ".join(f"{library} {number}" for library, number in about["versions"].items())
+    rows = [
+        ("run", f"`python -m studies {name}`"),
+        ("methods", ", ".join(f"`{method}`" for method in about["methods"])),
+        ("learners", ", ".join(f"`{learner}`" for learner in about["learners"])),
+        ("splits", f"`{about['splits']}`"),
+        ("columns selected", "on all rows" if found["biased"] else "on the training rows"),
+        ("gaps filled", "yes" if about["fill"] else "no"),
+        ("shuffled labels", str(about["null"]) if about["null"] else "none"),
+        ("fits", f"{found['fits']:,}"),
+        ("versions", versions),
+    ]
+    return [(f"**{part}**", safe(value) if "`" not in value else value) for part, value in rows]
+
+
+def _failures(texts):
+    """Errors that differ, up to the names in them."""
+    kinds = list(dict.fromkeys(re.sub(r"'[^']*'", "'...'", text) for text in texts))
+    return "What failed:\n\n" + "".join(f"- {safe(text)}\n" for text in kinds)
+
+
+def _verdict(row):
+    where = f" ({row['where']})" if row["where"] else ""
+    verdict = row["verdict"] if row["verdict"] == "cannot be tested" else f"**{row['verdict']}**"
+    cells = (row["claim"], row["text"] + where, row["published"] or "", _ours(row))
+    return (*map(safe, cells), verdict, safe(row["why"]))
+
+
+def _ours(row):
+    if row["ours"] is None:
+        return ""
+    if row["lower"] is None or row["upper"] is None:
+        return f"{row['ours']:.3g}"
+    return f"{row['ours']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})"
+
+
+def _by_method(rows):
+    """Families by methods."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    cells = {}
+    for row in rows:
+        if row["mean"] is None:
+            continue
+        spread = "" if row["sd"] is None else f" ± {row['sd']:.1f}"
+        text = f"{row['mean']:.1f}{spread} ({row['size']})"
+        cells.setdefault(row["family"], {}).setdefault(row["method"], []).append(text)
+    return table(
+        ("problem", *(f"`{method}`" for method in methods)),
+        [
+            (safe(family), *("; ".join(found.get(method, ["–"])) for method in methods))
+            for family, found in cells.items()
+        ],
+    )
+
+
+def _data(datasets):
+    """One line a family of draws, with the hash of the first."""
+    families = {}
+    for name, about in datasets.items():
+        families.setdefault(family_of(name), []).append(about)
+    rows = []
+    for family, draws in families.items():
+        first = draws[0]
+        shape = (f"{first['rows']:,}", f"{first['columns']:,}", str(len(first["classes"])))
+        rows.append((safe(family), str(len(draws)), *shape, f"`{first['hash'][:12]}`"))
+    head = ("data", "draws", "rows", "columns", "classes", "hash of the first")
+    return table(head, rows)

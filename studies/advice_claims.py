@@ -1,0 +1,379 @@
+"""What the advice was worth: which method it names at every split, and how that one does.
+
+All figures are of values[table][method][split]: the balanced rate, mean of the learners, at the
+size that does best on the other splits.
+"""
+
+import functools
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy import stats
+
+from featly.measures.statistics import corrected_interval
+from featly.study import Claim, Dataset, Finding, Results, advise
+from featly.study import advise_facts as facts_module
+from featly.study import advise_rules as rules_module
+from featly.study.dataset import take_rows
+from featly.study.splits import Splitter
+
+CLOSE = 0.02
+NINE_OF_TEN = 0.9
+ADVICE = "the advice"
+BY_CHANCE = "one at random"
+LEFT_OUT = ("none",)  # no selection is not a method to be chosen
+SAME_FOR_TWO = {"multiclass-svm-rfe": "svm-rfe"}
+CACHE = Path(__file__).parent / "runs" / "advice-choices.json"
+# tables of earlier studies, on which the rules rest, and the same patients in other versions;
+# of the monks only the third was used, but the others are made by the same hand
+SEEN = frozenset(
+    (
+        "arrhythmia", "arrhythmia_binary", "bands", "boston_housing2", "heart_cleveland",
+        "hepatitis", "vantveer_breast",  # heterogeneous
+        "brain_nutt_gems", "cns_pomeroy", "colon_alon", "dlbcl_alizadeh",  # microarray
+        "cns_pomeroy5", "libras", "lung_bhattacharjee", "mfeat", "monti_leukemia_stjude",
+        "novartis_500", "robot_lp1", "robot_lp3", "robot_lp4", "robot_lp5",
+        "su_multitissue",  # multiclass-real; su and novartis are one study
+        "dlbcl_shipp", "dlbcl_shipp_outcome", "leukemia_golub", "prostate_singh",
+        "prostate_singh_6033",  # prior
+        "madelon", "monk1", "monk2", "monk3",  # chapter 3 of the book
+        "kddcup99",  # intrusion
+    )
+)  # fmt: skip
+
+Floats = npt.NDArray[np.float64]
+Values = dict[str, dict[str, Floats]]
+Tables = Callable[[], dict[str, Dataset]]
+
+
+# ---- values and choices --------------------------------------------------------------------------
+def values_of(results: Results, learner: str | None = None, *, all_sizes: bool = False) -> Values:
+    """Of every method on every table, by split; None is all learners.
+
+    With `all_sizes`, the mean over them, and methods that have a size of their own are left out.
+    """
+    rows = results.rows.filter(pl.col("null_draw") == 0, ~pl.col("method").is_in(LEFT_OUT))
+    if learner is not None:
+        rows = rows.filter(pl.col("learner") == learner)
+    n_splits = results.rankings["split"].n_unique()
+    rows = rows.filter(pl.col("bcr").is_not_null() & pl.col("bcr").is_not_nan())
+    # CFS has another size at every split
+    subsets = results.rankings.filter(pl.col("subset"))["method"].unique().to_list()
+    own = pl.col("method").is_in(subsets)
+    rows = rows.with_columns(pl.when(own).then(0).otherwise("size").alias("size"))
+    if all_sizes:
+        rows = rows.filter(~own)
+    found: dict[str, dict[str, list[Floats]]] = {}
+    keys = ("dataset", "method", "learner")
+    for (dataset, method, _), part in rows.group_by(*keys, maintain_order=True):
+        square = part.pivot("size", index="split", values="bcr", sort_columns=True).sort("split")
+        grid = square.drop("split").to_numpy()
+        if len(grid) == n_splits and not np.isnan(grid).any():  # else it failed somewhere
+            value = grid.mean(axis=1) if all_sizes else at_size_of_others(grid)
+            found.setdefault(str(dataset), {}).setdefault(str(method), []).append(value)
+    n_learners = rows["learner"].n_unique()
+    values: Values = {
+        dataset: {m: np.mean(v, axis=0) for m, v in methods.items() if len(v) == n_learners}
+        for dataset, methods in sorted(found.items())
+    }
+    for methods in values.values():
+        for other, same in SAME_FOR_TWO.items():
+            if other not in methods and same in methods:
+                methods[other] = methods[same]
+    return values
+
+
+def at_size_of_others(grid: Floats) -> Floats:
+    """Rates by split at the size (column) with the highest mean over the other splits.
+
+    Of sizes with equal means the smallest.
+    """
+    if len(grid) == 1:
+        return grid[:, 0]
+    others = (grid.sum(axis=0) - grid) / (len(grid) - 1)
+    return np.take_along_axis(grid, others.round(12).argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
+def choices_of(tables: Mapping[str, Dataset], splits: Splitter) -> dict[str, list[dict[str, str]]]:
+    """Method and rule of the advice at every split of every table; kept, for it takes minutes."""
+    known = json.loads(CACHE.read_text("utf-8")) if CACHE.exists() else {}
+    texts = [Path(m.__file__).read_text("utf-8") for m in (facts_module, rules_module)]
+    version = hashlib.blake2b("".join([*texts, repr(splits)]).encode(), digest_size=8).hexdigest()
+    found = {}
+    for name, data in tables.items():
+        key = f"{version}:{data.fingerprint}"
+        if key not in known:
+            known[key] = [_choice(data, split.train) for split in splits.split(data.X, data.codes)]
+            CACHE.parent.mkdir(parents=True, exist_ok=True)
+            CACHE.write_text(json.dumps(known), "utf-8")
+        found[name] = known[key]
+    return found
+
+
+def _choice(data: Dataset, rows: npt.NDArray[np.int64]) -> dict[str, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        advice = advise(take_rows(data.X, rows), data.codes[rows], schema=data.schema)
+    return {"method": advice.method, "rule": advice.rule}
+
+
+def advised(
+    values: Values, choices: Mapping[str, Sequence[Mapping[str, str]]]
+) -> dict[str, Floats | None]:
+    """The value of the advised method, by table and split; None where it failed."""
+    found: dict[str, Floats | None] = {}
+    for name, methods in values.items():
+        named = [choice["method"] for choice in choices[name]]
+        able = all(method in methods for method in named)
+        found[name] = (
+            np.array([methods[method][k] for k, method in enumerate(named)]) if able else None
+        )
+    return found
+
+
+# ---- how near the best ---------------------------------------------------------------------------
+def nearness(
+    values: Values, shares: Mapping[str, tuple[int, int]], ours: Mapping[str, Floats | None]
+) -> dict[str, dict[str, Any]]:
+    """Of the advice, of every method always taken, and of one at random: share of tables within
+    noise of the best and close to it, mean loss, mean value.
+    """
+    methods = sorted({method for table in values.values() for method in table})
+    found = {
+        ADVICE: _of_one({name: _beside(table, ours[name], shares[name])
+                         for name, table in values.items()}),
+        **{
+            method: _of_one({name: _beside(table, table.get(method), shares[name])
+                             for name, table in values.items()})
+            for method in methods
+        },
+    }  # fmt: skip
+    chance = {
+        name: [_beside(table, row, shares[name]) for row in table.values()]
+        for name, table in values.items()
+    }
+    found[BY_CHANCE] = _of_one(
+        {name: {part: float(np.mean([row[part] for row in rows])) for part in rows[0]}
+         for name, rows in chance.items()}
+    )  # fmt: skip
+    return found
+
+
+def _beside(
+    table: Mapping[str, Floats], row: Floats | None, parts: tuple[int, int]
+) -> dict[str, float]:
+    """How one method does on a table, beside the best there."""
+    best = max(table.values(), key=lambda own: float(own.mean()))
+    if row is None:  # it does not take the table
+        return {"within": 0.0, "close": 0.0, "loss": np.nan, "value": np.nan}
+    lower, _ = corrected_interval(best - row, *parts)
+    loss = float((best - row).mean())
+    return {
+        "within": float(lower <= 0),
+        "close": float(loss <= CLOSE + 1e-12),
+        "loss": loss,
+        "value": float(row.mean()),
+    }
+
+
+def _of_one(tables: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    parts = {part: [table[part] for table in tables.values()] for part in ("within", "close")}
+    taken = [table for table in tables.values() if not np.isnan(table["loss"])]
+    return {
+        "tables": len(tables),
+        "taken": len(taken),
+        "within": float(np.sum(parts["within"])),
+        "close": float(np.sum(parts["close"])),
+        "loss": float(np.mean([table["loss"] for table in taken])),
+        "value": float(np.mean([table["value"] for table in taken])),
+    }
+
+
+# ---- claims --------------------------------------------------------------------------------------
+def claims(tables: Tables, splits: Splitter) -> list[Claim]:
+    """What was settled before the first run."""
+    look = functools.lru_cache(maxsize=2)(lambda results: _looked(results, tables(), splits))
+    new = "tables that no earlier study of ours used"
+    return [
+        Claim("A1", "within noise of the best on nine tables of ten",
+              lambda results: _within(look(results)[0])),
+        Claim("A2", "close to the best (0.02) more often than any one method always taken",
+              lambda results: _closest(look(results)[0])),
+        Claim("A3", "close to the best more often than a method taken at random",
+              lambda results: _above_chance(look(results)[0])),
+        Claim("A4", "a higher mean BCR over tables than any one method that takes them all",
+              lambda results: _highest(look(results)[0])),
+        Claim("A5 within", f"A1 on {new}", lambda results: _within(look(results)[1])),
+        Claim("A5 close", f"A2 on {new}", lambda results: _closest(look(results)[1])),
+        Claim("A5 chance", f"A3 on {new}", lambda results: _above_chance(look(results)[1])),
+        Claim("A5 mean", f"A4 on {new}", lambda results: _highest(look(results)[1])),
+    ]  # fmt: skip
+
+
+def _looked(results: Results, tables: dict[str, Dataset], splits: Splitter) -> Any:
+    """Nearness on all tables, and on new ones."""
+    values = values_of(results)
+    choices = choices_of({name: tables[name] for name in values}, splits)
+    ours, shares = advised(values, choices), parts_of(results)
+    new = {name: table for name, table in values.items() if name not in SEEN}
+    return nearness(values, shares, ours), nearness(new, shares, ours) if new else None
+
+
+def parts_of(results: Results) -> dict[str, tuple[int, int]]:
+    """Training and test rows of every table."""
+    first = results.rankings.unique("dataset", keep="first")
+    return {row["dataset"]: (row["n_train"], row["n_test"]) for row in first.iter_rows(named=True)}
+
+
+def _within(found: Mapping[str, Any] | None) -> Finding:
+    if found is None:
+        return Finding(None, "no such table is here")
+    one = found[ADVICE]
+    share = one["within"] / one["tables"]
+    return Finding(share >= NINE_OF_TEN, f"on {one['within']:.0f} of {one['tables']} tables", share)
+
+
+def _closest(found: Mapping[str, Any] | None) -> Finding:
+    if found is None:
+        return Finding(None, "no such table is here")
+    one, others = found[ADVICE], _others(found)
+    best = max(others, key=lambda name: others[name]["close"])
+    told = ", ".join(
+        f"{name} {row['close']:.0f}"
+        for name, row in sorted(others.items(), key=lambda item: -item[1]["close"])
+    )
+    return Finding(
+        one["close"] > others[best]["close"],
+        f"on {one['close']:.0f} of {one['tables']} tables; always {told}",
+        one["close"] / one["tables"],
+    )
+
+
+def _above_chance(found: Mapping[str, Any] | None) -> Finding:
+    if found is None:
+        return Finding(None, "no such table is here")
+    one, chance = found[ADVICE], found[BY_CHANCE]
+    # were each table decided by a coin of its own, so many or more
+    p = stats.binomtest(
+        round(one["close"]), one["tables"], chance["close"] / one["tables"], "greater"
+    ).pvalue
+    return Finding(
+        one["close"] > chance["close"],
+        f"on {one['close']:.0f} of {one['tables']} tables, one at random on "
+        f"{chance['close']:.1f} (p = {p:.2g}, if tables were independent)",
+        one["close"] / one["tables"],
+    )
+
+
+def _highest(found: Mapping[str, Any] | None) -> Finding:
+    if found is None:
+        return Finding(None, "no such table is here")
+    one = found[ADVICE]
+    others = {n: row for n, row in _others(found).items() if row["taken"] == one["tables"]}
+    best = max(others, key=lambda name: others[name]["value"])
+    told = ", ".join(
+        f"{name} {row['value']:.3f}"
+        for name, row in sorted(others.items(), key=lambda item: -item[1]["value"])
+    )
+    return Finding(
+        one["value"] > others[best]["value"], f"{one['value']:.3f}; {told}", one["value"]
+    )
+
+
+def _others(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row for name, row in found.items() if name not in (ADVICE, BY_CHANCE)}
+
+
+# ---- tables for the page -------------------------------------------------------------------------
+def tables(results: Results, data: Tables, splits: Splitter) -> dict[str, Any]:
+    """Nearness in all ways of looking, and every table with its best and its advice."""
+    values = values_of(results)
+    choices = choices_of({name: data()[name] for name in values}, splits)
+    shares = parts_of(results)
+    new = [name for name in values if name not in SEEN]
+    looks = {
+        "both learners": values,
+        "tables of no earlier study": {name: values[name] for name in new},
+        **{learner: values_of(results, learner) for learner in results.about["learners"]},
+        "rankings alone, mean over all sizes": values_of(results, all_sizes=True),
+    }
+    looks = {title: look for title, look in looks.items() if look}
+    found = {title: nearness(look, shares, advised(look, choices)) for title, look in looks.items()}
+    ours = advised(values, choices)
+    by_table = {
+        name: {
+            "advised": _counted([c["method"] for c in choices[name]]),
+            "rule": _counted([c["rule"] for c in choices[name]]),
+            "best": max(table, key=lambda method: float(table[method].mean())),
+            "new": name in new,
+            **_beside(table, ours[name], shares[name]),
+            "values": {method: round(float(row.mean()), 4) for method, row in table.items()},
+        }
+        for name, table in values.items()
+    }
+    return {
+        "advice": {"looks": found, "tables": by_table},
+        "tables": [
+            *(_look_table(title, look) for title, look in found.items()),
+            _table_by_table(by_table),
+        ],
+    }
+
+
+def _counted(names: Sequence[str]) -> dict[str, int]:
+    return {name: names.count(name) for name in sorted(set(names), key=names.index)}
+
+
+def _look_table(title: str, look: Mapping[str, Any]) -> dict[str, Any]:
+    first = [ADVICE, BY_CHANCE]
+    rest = sorted(_others(look), key=lambda name: -look[name]["close"])
+    return {
+        "title": f"How near the best: {title}",
+        "head": ["taken", "tables", "within noise", "close (0.02)", "mean loss", "mean BCR"],
+        "rows": [
+            [
+                name,
+                f"{look[name]['taken']} of {look[name]['tables']}",
+                f"{look[name]['within']:.0f}" if name != BY_CHANCE
+                else f"{look[name]['within']:.1f}",
+                f"{look[name]['close']:.0f}" if name != BY_CHANCE
+                else f"{look[name]['close']:.1f}",
+                f"{look[name]['loss']:.3f}",
+                f"{look[name]['value']:.3f}",
+            ]
+            for name in (*first, *rest)
+        ],
+    }  # fmt: skip
+
+
+def _table_by_table(by_table: Mapping[str, Any]) -> dict[str, Any]:
+    rows = []
+    for name, row in by_table.items():
+        told = ", ".join(
+            method if len(row["advised"]) == 1 else f"{method} ({count})"
+            for method, count in row["advised"].items()
+        )
+        near = "close" if row["close"] else "within noise" if row["within"] else "no"
+        best = row["best"]
+        rows.append(
+            [
+                f"{name.replace('_', '-')}{' (new)' if row['new'] else ''}",
+                ", ".join(row["rule"]),
+                told,
+                f"{row['value']:.3f}",
+                f"{best} {row['values'][best]:.3f}",
+                near,
+            ]
+        )
+    return {
+        "title": "Every table: the advice, its mean BCR, and the best of eleven",
+        "head": ["table", "rule", "advised", "BCR", "best", "near it"],
+        "rows": rows,
+    }
