@@ -113,15 +113,16 @@ def tidy_signature(app, what, name, obj, options, signature, returns):
 
 def anchor_by_every_name(app, doctree):
     """Let an object be found by all modules that offer it: the pages of source link to any."""
+    taken = {one for node in doctree.findall(nodes.Element) for one in node.get("ids", ())}
     for signature in doctree.findall(addnodes.desc_signature):
         module, name = signature.get("module"), signature.get("fullname")
-        if not module or not name or "." in name:
+        if not module or not name:
             continue
-        thing = getattr(sys.modules.get(module), name, None)
+        thing = getattr(sys.modules.get(module), name.partition(".")[0], None)
         parts = (getattr(thing, "__module__", None) or module).split(".")
         names = [".".join((*parts[:end], name)) for end in range(1, len(parts) + 1)]
-        taken = {one for node in doctree.findall(nodes.Element) for one in node.get("ids", ())}
         signature["ids"] += [one for one in names if one not in taken]
+        taken.update(names)
 
 
 def shorten_sidebar(app, pagename, templatename, context, doctree):

@@ -8,8 +8,9 @@ from sklearn.feature_selection import SelectKBest
 
 import featly
 from featly import DataError, ParameterError, Schema
+from featly.present.columns import read_columns
 from featly.present.report import words
-from featly.present.report.columns import column_facts, number, read_columns
+from featly.present.report.columns import column_facts, number
 from featly.study import KFold, Subsampling
 
 

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 import featly
+from featly.present.columns import read_columns
 from featly.present.privacy import count_told, percentile_told
-from featly.present.report.columns import column_facts, read_columns
+from featly.present.report.columns import column_facts
 from featly.present.report.miniatures import miniature
 from featly.schema import Schema
 from tests.report.reading import Page

@@ -1,1 +1,1 @@
-"""What people see: the command line; later plots, a report, a page."""
+"""What people see: the command line, pictures, the report."""

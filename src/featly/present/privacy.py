@@ -5,9 +5,11 @@ percentile only where five rows lie on either side of it: a median of 10 rows, q
 5th and 95th percentile of 100.
 """
 
-__all__ = ["SMALL_CELL", "count_told", "percentile_told"]
+__all__ = ["OUTER_ROWS", "QUARTILE_ROWS", "SMALL_CELL", "count_told", "percentile_told"]
 
 SMALL_CELL = 5
+QUARTILE_ROWS = 4 * SMALL_CELL
+OUTER_ROWS = 20 * SMALL_CELL  # for the 5th and 95th percentile
 
 
 def percentile_told(percentile: float, n_rows: int) -> bool:

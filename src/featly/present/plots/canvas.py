@@ -58,7 +58,8 @@ ON_LIGHT, ON_DARK = "#101214", "#ffffff"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b7280")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p", "d", "8", "H")
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
-HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "oo", "++++")
+# lines only: a pattern of dots takes a megabyte of SVG
+HATCHES = ("", "////", "----", "\\\\\\\\", "xxxx", "||||", "++++", "//")
 
 POINTS = 72.0  # in an inch; lengths are inches, sizes of print points
 LARGEST, SMALL, SMALLEST = 8.0, 7.0, 4.5

@@ -30,9 +30,6 @@ from featly.present.plots.canvas import (
     yes_or_no,
 )
 from featly.present.plots.columns import (
-    ENOUGH,
-    FEW,
-    FEWEST,
     Column,
     Integers,
     jitter,
@@ -40,11 +37,13 @@ from featly.present.plots.columns import (
     quantiles,
     read_classes,
 )
+from featly.present.privacy import OUTER_ROWS, QUARTILE_ROWS, SMALL_CELL
 
 __all__ = ["plot_column"]
 
 WIDTH = 3.4
 ROW = 0.42  # height of a class; inches, as all lengths here
+FEWEST_FOR_LINES = 10  # rows: fewer points are seen one by one
 MOST_POINTS = 800  # of a class: more are neither seen nor told apart
 TWO_LINES = 6  # classes up to which a name and its numbers have a line each
 SEEN_ROW = 0.16  # of a class in a mosaic at least
@@ -76,8 +75,8 @@ def plot_column(
         The kinds of the columns, where dtypes do not tell.
     individuals : bool, default=True
         False draws no row: boxes without points and without extremes, their figures rounded;
-        lines to the 5% and 95% quantiles for classes of 40 rows or more only; classes with fewer
-        than 10 values are left out, and said to be. Counts are told to the next multiple of 5,
+        lines to the 5% and 95% quantiles for classes of 100 rows or more only; classes with fewer
+        than 20 values are left out, and said to be. Counts are told to the next multiple of 5,
         those under 5 as "<5"; shares of a mosaic to 5%.
     ax : matplotlib Axes or None, default=None
 
@@ -107,7 +106,9 @@ def plot_column(
 def _boxes(column: Column, codes: Integers, classes: list[str], individuals: bool, ax: Any) -> Any:
     labels = _class_labels(column, codes, classes, individuals)
     groups = [column.values[(codes == k) & column.present] for k in range(len(classes))]
-    hidden = [k for k, values in enumerate(groups) if not individuals and len(values) < FEWEST]
+    hidden = [
+        k for k, values in enumerate(groups) if not individuals and len(values) < QUARTILE_ROWS
+    ]
     told = _words(individuals, len(hidden), "values", column)
     if individuals and max(map(len, groups)) > MOST_POINTS:
         told = "; ".join([*filter(None, [told]), f"points: {MOST_POINTS} of a class at most"])
@@ -138,7 +139,7 @@ def _words(individuals: bool, n_hidden: int, unit: str, column: Column) -> str:
     told = [] if individuals else ["no single rows: figures rounded, counts to 5"]
     if n_hidden:
         many = "1 class" if n_hidden == 1 else f"{n_hidden} classes"
-        told.append(f"left out: {many} with fewer than {FEWEST} {unit}")
+        told.append(f"left out: {many} with fewer than {QUARTILE_ROWS} {unit}")
     if not column.present.any():
         told.append("no row has a value")
     return "; ".join(told)
@@ -153,8 +154,8 @@ def _class_labels(
         here = codes == k
         there, gone = int((here & column.present).sum()), int((here & ~column.present).sum())
         text = f"{name}\n" if len(classes) <= TWO_LINES else f"{name}, "
-        few = not individuals and there < FEWEST
-        text += f"n < {FEWEST}" if few else f"n = {_count(there, individuals)}"
+        few = not individuals and there < QUARTILE_ROWS
+        text += f"n < {QUARTILE_ROWS}" if few else f"n = {_count(there, individuals)}"
         found.append(text + (f", {_count(gone, individuals)} missing" if gone else ""))
     return found
 
@@ -163,7 +164,9 @@ def _count(number: int, individuals: bool) -> str:
     """A number of rows; where nobody may be told, to the next multiple of 5."""
     if individuals or not number:
         return f"{number:,}"
-    return f"<{FEW}" if number < FEW else f"{FEW * round(number / FEW):,}"
+    return (
+        f"<{SMALL_CELL}" if number < SMALL_CELL else f"{SMALL_CELL * round(number / SMALL_CELL):,}"
+    )
 
 
 def _box(ax: Any, row: int, values: Floats, individuals: bool) -> None:
@@ -177,7 +180,7 @@ def _box(ax: Any, row: int, values: Floats, individuals: bool) -> None:
             drawn = np.sort(values)[np.linspace(0, len(values) - 1, MOST_POINTS).astype(int)]
         look = {"color": tint, "markersize": 2.8, "alpha": 0.55, "zorder": 2}
         ax.plot(drawn, row + 0.66 * jitter(drawn), marker(row), markeredgewidth=0, **look)
-    if len(values) >= (FEWEST if individuals else ENOUGH):
+    if len(values) >= (FEWEST_FOR_LINES if individuals else OUTER_ROWS):
         for edge, quartile in ((low, first), (high, third)):
             ax.plot([quartile, edge], [row, row], color=INK, linewidth=0.9, zorder=3)
     if len(values) >= 4:
@@ -207,11 +210,13 @@ def _mosaic(column: Column, codes: Integers, classes: list[str], individuals: bo
     there = column.present
     np.add.at(counts, (codes[there], column.values[there].astype(int)), 1)
     labels = _class_labels(column, codes, classes, individuals)
-    few = counts.sum(axis=1) < FEWEST
+    few = counts.sum(axis=1) < QUARTILE_ROWS
     hidden = int(few.sum()) if not individuals else 0
     told = _words(individuals, hidden, "values", column)
     sizes = np.bincount(codes, minlength=len(classes))
-    lows, highs = _rows(sizes if individuals else FEW * np.maximum(np.round(sizes / FEW), 1))
+    lows, highs = _rows(
+        sizes if individuals else SMALL_CELL * np.maximum(np.round(sizes / SMALL_CELL), 1)
+    )
     total = highs[-1]
     line = (2.7 if len(classes) <= TWO_LINES else 1.4) * SMALL / POINTS
     if ax is None:

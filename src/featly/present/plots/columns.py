@@ -7,28 +7,20 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.errors import DataError, ParameterError
-from featly.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
-from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS, ORDINAL
+from featly.present import columns
+from featly.present.columns import open_any, read_column
 from featly.present.plots.canvas import Floats, shown_names
 from featly.problem import read_target
-from featly.reading import _ranks
-from featly.rereading import _levels
-from featly.schema import Columns, Schema, _nearest
+from featly.schema import Schema, _nearest
 
-__all__ = ["FEW", "FEWEST", "Column", "jitter", "open_columns", "quantiles", "read_classes"]
+__all__ = ["Column", "jitter", "open_columns", "quantiles", "read_classes"]
 
 Integers = npt.NDArray[np.int64]
-
-FEWEST = 10  # rows of which quartiles tell nobody's value
-FEW = 5  # rows that are not counted where nobody may be told
-ENOUGH = 40  # rows of which the 5% that lie outside are two at least
-MOST_LEVELS = 12  # drawn; the rarest others are one
-NUMBERED_LEVELS = 20  # different values up to which an ordinal column of numbers has levels
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """One column as it is drawn.
 
     Attributes
     ----------
@@ -53,9 +45,15 @@ class Column:
 
 def open_columns(X: Any, features: list[Any], schema: Any, function: str) -> list[Column]:
     """Some columns of a table, by name or position."""
-    table = _table(X, function)
-    columns = Schema.of(schema).resolve(table.names, table.kinds())
-    return [_column(table, columns, _find(feature, table.names)) for feature in features]
+    table = open_any(X)
+    if not table.n_rows:
+        raise DataError(f"X has no rows: {function} has nothing to draw")
+    known = Schema.of(schema).resolve(table.names, table.kinds())
+    found = []
+    for feature in features:
+        j = _find(feature, table.names)
+        found.append(_drawn(read_column(table, known, j, str(known.names[j]))))
+    return found
 
 
 def read_classes(y: Any, n_rows: int, function: str) -> tuple[Integers, list[str]]:
@@ -65,22 +63,6 @@ def read_classes(y: Any, n_rows: int, function: str) -> tuple[Integers, list[str
 
 
 # ---- parts ---------------------------------------------------------------------------------------
-def _table(X: Any, function: str) -> Table:
-    refuse_shapes(X)
-    if is_frame(X):
-        table = open_table(X)
-    else:
-        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
-            X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
-        X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
-        if X.ndim != 2:
-            raise DataError(f"X has {X.ndim} dimensions, where a table has 2")
-        table = ArrayTable(X) if X.dtype.kind not in "OUST" else open_table(X)
-    if not table.n_rows:
-        raise DataError(f"X has no rows: {function} has nothing to draw")
-    return table
-
-
 def _find(feature: Any, names: Any) -> int:
     if isinstance(feature, str):
         known = list(names)
@@ -94,53 +76,17 @@ def _find(feature: Any, names: Any) -> int:
     return int(feature)
 
 
-def _column(table: Table, columns: Columns, j: int) -> Column:
-    name, kind = str(columns.names[j]), columns.kinds[j]
-    if kind == CATEGORICAL:
-        codes, levels = _levels(table, columns, j)
-        return _of_levels(name, KINDS[kind], codes - 1.0, levels)
-    plain = columns.inferred[j] == CONTINUOUS and j not in columns.levels
-    values = table.numbers([j])[:, 0] if plain else _ranks(table, j, columns)
-    values = np.asarray(values, np.float64)
-    if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        raise DataError(
-            f"column {name!r} has an infinite value (inf) in row {row}: correct it, or make it "
-            "missing"
-        )
-    if kind == ORDINAL and not plain:
-        levels = columns.levels.get(j) or table.texts(j)[1]
-        return _of_levels(name, KINDS[kind], values, [str(level) for level in levels], ordered=True)
-    if kind == ORDINAL:
-        found, codes = np.unique(values[~np.isnan(values)], return_inverse=True)
-        if len(found) <= NUMBERED_LEVELS:
-            positions = np.full(len(values), np.nan)
-            positions[~np.isnan(values)] = codes
-            return Column(name, KINDS[kind], positions, [f"{value:g}" for value in found])
-    return Column(name, KINDS[kind], values, None)
-
-
-def _of_levels(
-    name: str, kind: str, codes: Any, levels: list[str], *, ordered: bool = False
-) -> Column:
-    """Levels that occur, the rarest of many as one, behind the others."""
-    values = np.where(np.asarray(codes) < 0, np.nan, codes).astype(np.float64)
-    present = ~np.isnan(values)
-    counts = np.bincount(values[present].astype(int), minlength=len(levels))
-    kept = np.flatnonzero(counts > 0)
-    merged = np.empty(0, np.int64)
-    if len(kept) > MOST_LEVELS and not ordered:
-        by_count = kept[np.argsort(-counts[kept], kind="stable")]
-        kept, merged = np.sort(by_count[: MOST_LEVELS - 1]), by_count[MOST_LEVELS - 1 :]
-    place = np.full(len(levels), np.nan)
-    place[kept] = np.arange(len(kept))
-    place[merged] = len(kept)
-    shown = shown_names([levels[k] for k in kept.tolist()], 24)
-    if len(merged):
-        shown.append(f"{len(merged)} other levels")
-    found = np.full(len(values), np.nan)
-    found[present] = place[values[present].astype(int)]
-    return Column(name, kind, found, shown)
+def _drawn(column: columns.Column) -> Column:
+    """A column with levels that can be drawn: those that occur, the rarest of many as one."""
+    if column.codes is None or column.numbers is not None:
+        assert column.numbers is not None
+        return Column(column.name, column.kind, column.numbers, None)
+    codes, levels, n_merged = columns.few_levels(column, ordered=column.kind == "ordinal")
+    shown = shown_names(levels, 24)
+    if n_merged:
+        shown.append(f"{n_merged} other levels")
+    values = np.where(codes > 0, codes - 1.0, np.nan)
+    return Column(column.name, column.kind, values, shown)
 
 
 # ---- figures -------------------------------------------------------------------------------------

@@ -25,8 +25,6 @@ from featly.present.plots.canvas import (
     yes_or_no,
 )
 from featly.present.plots.columns import (
-    FEW,
-    FEWEST,
     Column,
     Integers,
     jitter,
@@ -34,6 +32,7 @@ from featly.present.plots.columns import (
     quantiles,
     read_classes,
 )
+from featly.present.privacy import QUARTILE_ROWS, SMALL_CELL
 
 __all__ = ["plot_scatter"]
 
@@ -75,7 +74,7 @@ def plot_scatter(
         quartile with the median in the middle, and up to 6 classes have an ellipse around their
         middle half. Of a column of levels, a cross a class and level; of two, a marker as large as
         the number of rows, which up to 4 classes is written beside it, rounded to 5. Groups of
-        fewer than 10 rows are left out, and said to be; counts under 5 are told as "<5".
+        fewer than 20 rows are left out, and said to be; counts under 5 are told as "<5".
     ax : matplotlib Axes or None, default=None
 
     Returns
@@ -135,14 +134,18 @@ def _words(pair: list[Column], codes: Integers, individuals: bool, groups: list[
         told.append(f"{drawn:,} of {len(codes):,} rows are drawn")
     if not individuals and either:
         told.append(f"{_rounded(either)} rows lack a value")
-    few = sum(1 for *_, rows in groups if 0 < len(rows) < FEWEST)
+    few = sum(1 for *_, rows in groups if 0 < len(rows) < QUARTILE_ROWS)
     if few:
-        told.append(f"left out: {few} group{'s' * (few > 1)} of fewer than {FEWEST} rows")
+        told.append(f"left out: {few} group{'s' * (few > 1)} of fewer than {QUARTILE_ROWS} rows")
     return "; ".join(told)
 
 
 def _rounded(number: int) -> str:
-    return f"<{FEW}" if 0 < number < FEW else f"{FEW * round(number / FEW):,}"
+    return (
+        f"<{SMALL_CELL}"
+        if 0 < number < SMALL_CELL
+        else f"{SMALL_CELL * round(number / SMALL_CELL):,}"
+    )
 
 
 def _class_label(name: str, number: int, individuals: bool) -> str:
@@ -245,7 +248,7 @@ def _crosses(ax: Any, pair: list[Column], groups: list[Any], n_classes: int) -> 
     from scipy.stats import rankdata
 
     for k, a, b, rows in groups:
-        if len(rows) < FEWEST:
+        if len(rows) < QUARTILE_ROWS:
             continue
         dodge = 0.0 if n_classes == 1 else 0.6 * (k / (n_classes - 1) - 0.5)
         cuts = []
@@ -286,12 +289,14 @@ def _counts(ax: Any, pair: list[Column], codes: Integers, n_classes: int) -> Non
     whole = pair[0].present & pair[1].present
     places = [column.values[whole].astype(int) for column in pair]
     np.add.at(table, (codes[whole], *places), 1)
-    largest = FEW * max(round(int(table.max()) / FEW), 1)
+    largest = SMALL_CELL * max(round(int(table.max()) / SMALL_CELL), 1)
     for k, a, b in np.argwhere(table > 0).tolist():
         shift = 0.0 if n_classes == 1 else share * (k / (n_classes - 1) - 0.5)
         number = int(table[k, a, b])
         told = _rounded(number)
-        size = 9.0 * np.sqrt((2.5 if number < FEW else FEW * round(number / FEW)) / largest)
+        size = 9.0 * np.sqrt(
+            (2.5 if number < SMALL_CELL else SMALL_CELL * round(number / SMALL_CELL)) / largest
+        )
         where = a - 0.22, b - shift
         ax.plot(*where, marker(k), color=colour(k), markersize=max(size, 2.0))
         if n_classes <= 4:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from featly.present.columns import Column
 from featly.present.privacy import SMALL_CELL, count_told, percentile_told
-from featly.present.report.columns import Column, few_levels, level_counts, number
+from featly.present.report.columns import level_counts, number
 
 __all__ = ["miniature"]
 
@@ -176,7 +177,7 @@ def _bars(
     column: Column, classes: Sequence[str], y: npt.NDArray[np.int64], *, individuals: bool
 ) -> tuple[str, int]:
     """A bar for each class, divided by levels; the shades go with the levels."""
-    levels, counts = few_levels(column, level_counts(column, len(classes), y))
+    levels, counts = level_counts(column, len(classes), y)
     parts = []
     for k, label in enumerate(classes):
         parts.append(_name(label, ROW * k + ROW // 2))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from featly.kinds import KINDS
+from featly.present.columns import read_columns
 from featly.present.report import words
-from featly.present.report.columns import number, read_columns
+from featly.present.report.columns import number
 from featly.present.report.evidence import Evidence
 from featly.present.report.figures import Figure, inline_svg
 from featly.present.report.miniatures import miniature

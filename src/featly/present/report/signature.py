@@ -9,7 +9,8 @@ from featly.diagnostics import associations
 from featly.diagnostics.reading import read_rows
 from featly.errors import DataError
 from featly.kinds import KINDS
-from featly.present.report.columns import column_facts, read_columns
+from featly.present.columns import read_columns
+from featly.present.report.columns import column_facts
 from featly.present.report.evidence import Evidence
 from featly.schema import Schema
 
