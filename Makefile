@@ -15,7 +15,7 @@ help:
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   featly against its peers, in one run"
 	@echo "make studies published tables again, with a verdict on each claim (FEATLY_DATA names the data)"
-	@echo "make docs    build the documentation into docs/_build/html"
+	@echo "make docs    build the documentation into docs/_build/html, run its gallery, check its links"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -70,6 +70,7 @@ studies: $(VENV)/.made-run
 
 docs: $(VENV)/.made-docs
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 clean:

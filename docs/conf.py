@@ -55,7 +55,6 @@ html_static_path = ["_static"]
 html_css_files = ["featly.css"]
 html_copy_source = False
 html_show_sphinx = False
-suppress_warnings = ["config.cache"]  # sphinx_gallery_conf may hold classes
 
 # every script of the gallery is run; one that fails, or warns, fails the build
 if (HERE / "gallery").is_dir():

@@ -62,9 +62,9 @@ def write_methods(app):
 
     tables = {
         "does": table(
-            ("method", "name", "family", "tier", "what it does", "operations"),
+            ("method and its name", "what it does", "family, tier", "operations"),
             [
-                (link(m), f"`{name}`", m.family, m.tier, m.summary, m.cost)
+                (f"{link(m)} `{name}`", m.summary, f"{m.family}, {m.tier}", m.cost)
                 for name, m in METHODS.items()
             ],
         ),

@@ -24,9 +24,10 @@ def write_reproduced(app):
         (folder / f"verdicts-{name}.md").write_text(text, encoding="utf-8")
     plot = f"![](/generated/{figures['rows']})\n" if "rows" in figures else ""
     (folder / "clinical_rows.inc").write_text(plot, encoding="utf-8")
-    for name, make in (("reproduced", overview), ("reproduced_totals", totals)):
-        text = make(root / "studies" / "results")
-        (folder / f"{name}.inc").write_text(text, encoding="utf-8")
+    results = root / "studies" / "results"
+    texts = {"": overview(results), "_own": overview(results, own=True), "_totals": totals(results)}
+    for name, text in texts.items():
+        (folder / f"reproduced{name}.inc").write_text(text, encoding="utf-8")
 
 
 def reproduced(folder, figures=(), about=None):
@@ -41,24 +42,23 @@ def reproduced(folder, figures=(), about=None):
     return pages
 
 
-def overview(folder):
-    """One row a study: what it is, and how many of its claims hold."""
+def overview(folder, own=False):
+    """One row a study: what it is, and how many of its claims hold; `own`: of claims of ours."""
     rows = []
-    for path in sorted(Path(folder).glob("*.json")):
-        found = json.loads(path.read_text("utf-8"))
+    for name, found in _results(folder, own):
         counts = [f"{found['counts'][word]:,}" for word in COUNTED]
-        title = found["about"]["title"] or path.stem
+        title = found["about"]["title"] or name
         biased = " (biased)" if found["biased"] else ""
-        rows.append((f"[{safe(title)}](generated/verdicts-{path.stem}.md){biased}", *counts))
+        rows.append((f"[{safe(title)}](generated/verdicts-{name}.md){biased}", *counts))
     rows.sort(key=lambda row: row[0].lower())
-    return table(("study", *COUNTED), rows) if rows else "No study has been run yet.\n"
+    return table(("study", *COUNTED), rows) if rows else NOTHING
 
 
 def totals(folder):
-    """What all studies of a folder add up to, in a sentence."""
-    found = [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
+    """What all studies of published claims add up to, in a sentence."""
+    found = [result for _, result in _results(folder)]
     if not found:
-        return "No study has been run yet.\n"
+        return NOTHING
     holds, fails, untestable = (sum(one["counts"][word] for one in found) for word in COUNTED)
     tested, fits = holds + fails, sum(one["fits"] for one in found)
     share = 100 * holds / max(tested, 1)
@@ -67,6 +67,13 @@ def totals(folder):
         f"not, {untestable:,} cannot be tested.** That is {share:.0f}% of what could be tested, "
         f"from {fits:,} fits.\n"
     )
+
+
+def _results(folder, own=False):
+    """The committed results of a folder, by name; of published claims, or of our own."""
+    for path in sorted(Path(folder).glob("*.json")):
+        if (path.stem in OWN) == own:
+            yield path.stem, json.loads(path.read_text("utf-8"))
 
 
 def _words(file):
@@ -118,6 +125,8 @@ as in figures 2 to 5: rate, stability and number of categorical columns by size.
 printed criterion; the dashed line is featly's. The dotted line is the size of figure 6.
 """
 SUCCESS = "Mean over the draws, with the standard deviation, and how many columns were taken.\n"
+NOTHING = "No study has been run yet.\n"
+OWN = ("advice",)  # studies of what we claim ourselves, not of what was published
 COUNTED = ("holds", "does not hold", "cannot be tested")
 VERDICT_HEAD = ("claim", "what was published", "printed", "ours", "verdict", "why")
 

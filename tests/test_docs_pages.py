@@ -74,6 +74,21 @@ def test_totals_are_sums(module, tmp_path):
     assert "75% of what could be tested, from 80 fits" in totals(tmp_path)
 
 
+def test_claims_of_our_own_are_told_apart(module, tmp_path):
+    made = module("verdict_pages")
+    counts = {"holds": 5, "does not hold": 1, "cannot be tested": 0}
+    for name in ("paper", "advice"):
+        about = {"counts": counts, "fits": 4, "biased": False, "about": {"title": f"on {name}"}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(about))
+    assert "1 studies, 6 claims" in made["totals"](tmp_path)
+    assert "on advice" not in made["overview"](tmp_path)
+    assert "on paper" not in made["overview"](tmp_path, own=True)
+    assert "| [on advice](generated/verdicts-advice.md) | 5 | 1 | 0 |" in made["overview"](
+        tmp_path, own=True
+    )
+    assert set(made["OWN"]) <= {path.stem for path in (ROOT / "studies/results").glob("*.json")}
+
+
 def test_totals_without_a_claim_that_could_be_tested(module, tmp_path):
     counts = {"holds": 0, "does not hold": 0, "cannot be tested": 2}
     (tmp_path / "a.json").write_text(json.dumps({"counts": counts, "fits": 0}))

@@ -229,6 +229,26 @@ def test_the_guide_tells_the_committed_figures(committed):
     assert f"{chance['close']:.1f}" in page
 
 
+def test_the_guide_tells_what_it_took(committed):
+    took = committed["advice"]["seconds"]
+    page = " ".join(PAGE.read_text("utf-8").split())
+    told = f"all its fits took {took[ADVICE]:.0f} s in this run, on a busy machine, SVM-RFE's "
+    told += f"{took['svm-rfe']:.0f}, MKL-RFE's {took['mkl-rfe']:.0f}, the forest's "
+    assert told + f"{took['forest']:.0f} with" in page
+
+
+def test_the_table_of_the_guide_is_the_committed_one(committed):
+    look = committed["advice"]["looks"]["both learners"]
+    page = PAGE.read_text("utf-8")
+    rows = re.findall(r"^\| always `([\w-]+)` \| (\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|", page,
+                      flags=re.MULTILINE)  # fmt: skip
+    assert len(rows) == 7
+    for method, *cells in rows:
+        one = look[method]
+        assert [f"{one['within']:.0f}", f"{one['close']:.0f}"] == cells[:2]
+        assert [f"{one['loss']:.3f}", f"{one['value']:.3f}"] == cells[2:]
+
+
 def test_the_guide_lists_every_rule():
     page = PAGE.read_text("utf-8")
     rows = re.findall(r"^\| (\d+) \| (.*?) \| `([\w.-]+)`", page, flags=re.MULTILINE)

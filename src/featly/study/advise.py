@@ -184,6 +184,11 @@ def advise(
     a straight line does. They rest on published guidelines and on the studies of this package; no
     method is tried on the table. So the advice is where to begin: :meth:`Advice.study` judges it.
 
+    How good it is: on 39 tables, asked on training rows alone, it is within noise of the best of
+    eleven methods on all, and within 0.02 of its balanced rate on 25. One taken at random is so on
+    33.1 and 18.1, a forest always on 37 and 23. On average it predicts no better than MKL-RFE
+    always taken (0.770 and 0.771). ``studies/advice.py`` tells how that was counted.
+
     It takes half a second at 500 x 5,000 (two cores). Larger tables are looked at in part: 1,000
     rows and 2,000 columns. A different order of rows may then change a measure a little.
 
