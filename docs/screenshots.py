@@ -17,7 +17,6 @@ SHOTS = {
     "report": ("light", 1200, 1180, ""),
     "report-dark": ("dark", 1200, 1180, ""),
     "report-signature": ("light", 1200, 900, "signature"),
-    "report-phone": ("light", 500, 1000, ""),
 }
 
 

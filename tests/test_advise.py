@@ -456,6 +456,20 @@ def test_one_column_and_two_rows_a_class():
     assert advice.estimator().fit(X, y).order_.tolist() == [0]
 
 
+def test_a_straight_line_is_asked_only_where_it_says_something():
+    assert advise(*numbers(40, 20)).facts.linear_error is not None
+    assert advise(*numbers(40, 21)).facts.linear_error is None
+
+
+def test_a_class_of_one_row_is_told_and_the_others_are_advised_for():
+    X, _ = numbers(30, 3)
+    y = np.array(["lone"] + ["a", "b"] * 14 + ["a"])
+    advice = advise(X, y)
+    assert advice.facts.smallest_class == 1
+    assert "'lone' (1)" in "\n".join(advice.warnings)
+    assert advice.estimator().fit(X, y).order_.shape == (3,)
+
+
 def test_large_tables_are_looked_at_in_part():
     X, y = numbers(MOST_ROWS + 200, 30)
     assert advise(X, y).facts.rows_looked_at == MOST_ROWS

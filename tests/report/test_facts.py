@@ -245,6 +245,26 @@ def test_is_it_stable(value, answer):
     assert "1.04" not in found["text"]
 
 
+def test_against_all_columns_one_question_was_settled_before():
+    pair = {"method_a": "none", "method_b": "jmi", "learner": "linear-svm", "difference": -0.1,
+            "lower": -0.18, "upper": -0.02, "p_value": 0.02, "p_adjusted": 0.06}  # fmt: skip
+    facts = {
+        "method": {"name": "jmi"},
+        "protocol": {"learner": "linear-svm", "methods": ["jmi", "none"]},
+        "comparison": {"pairs": [pair, pair]},
+        "headline": headline(size=4),
+        "data": {"columns": 2000},
+    }
+    found = words._against_all(facts)
+    assert (found["answer"], found["level"]) == ("Yes", "good")
+    assert "differs by +0.100 from that of all 2,000 columns" in found["text"]
+    assert "interval +0.020 to +0.180, p = 0.02; 0.06 if all 2 comparisons" in found["text"]
+    pair |= {"p_value": 0.3}
+    assert words._against_all(facts)["level"] == "fair"
+    pair |= {"p_value": 0.01, "difference": 0.1, "lower": 0.02, "upper": 0.18}
+    assert words._against_all(facts)["answer"] == "No, worse"
+
+
 def test_columns_in_words():
     y = np.array([0, 0, 0, 1, 1, 1])
     frame = pl.DataFrame({

@@ -117,11 +117,13 @@ def next_commands(advice: Any, options: Mapping[str, Any]) -> list[str]:
     settings = [f"--set={name}={value}" for name, value in advice.parameters.items()]
     fill = ["--fill"] if advice.fill else []
     method = ["--method", advice.method]
+    # --format of a report is that of the page
+    reported = ["--input-format" if word == "--format" else word for word in given]
     judged = ["--learner", advice.learner, *_protocol(advice), *groups, *seed]
     return [
         _typed("rank", given, apart, method, settings, fill),
         _typed("evaluate", given, ["--methods", "auto"], judged, ["--rule", advice.size_rule]),
-        _typed("report", given, groups, seed, ["-o", "report.html"]),
+        _typed("report", reported, groups, seed, ["-o", "report.html"]),
     ]
 
 

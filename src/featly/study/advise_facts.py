@@ -221,8 +221,8 @@ def _about_classes(facts: Facts, labels: Sequence[str], counts: npt.NDArray[np.i
         named = [f"{labels[c]!r} ({counts[c]})" for c in small[np.argsort(counts[small])]]
         many = f"{len(small)} classes have" if len(small) > 1 else "a class has"
         found.append(
-            f"{many} fewer than {FEW_ROWS} rows, {_listed(named)}: nobody can say how well it is "
-            "told apart; gather more, join it with another, or leave it out"
+            f"{many} fewer than {FEW_ROWS} rows, {_listed(named)}: too few to say how well they "
+            "are told apart; gather more, join classes, or leave these rows out"
         )
     if facts.classes > max(20, facts.rows // 10):
         found.append(

@@ -181,11 +181,26 @@ def _bars(
     parts = []
     for k, label in enumerate(classes):
         parts.append(_name(label, ROW * k + ROW // 2))
-        parts.append(_bar(levels, counts[k, 1:], ROW * k + 3, individuals=individuals))
+        parts.append(
+            _bar(
+                levels,
+                counts[k, 1:],
+                ROW * k + 3,
+                ordered=column.kind == "ordinal",
+                individuals=individuals,
+            )
+        )
     return "".join(parts), ROW * len(classes) + 2
 
 
-def _bar(levels: list[str], counts: npt.NDArray[np.int64], top: int, *, individuals: bool) -> str:
+def _bar(
+    levels: list[str],
+    counts: npt.NDArray[np.int64],
+    top: int,
+    *,
+    ordered: bool,
+    individuals: bool,
+) -> str:
     n, span = int(counts.sum()), WIDTH - LEFT - 8
     if not n or (not individuals and n < SMALL_CELL):
         few = "no value" if not n else "few rows"
@@ -206,8 +221,11 @@ def _bar(levels: list[str], counts: npt.NDArray[np.int64], top: int, *, individu
         text = ""
         if len(level) * LETTER + 6 < width:
             text = f'<text class="l" x="{ends[j] + 4}" y="{top + 12}">{escape(level)}</text>'
+        shade = f'class="s{j % N_COLOURS}"'
+        if ordered:  # from pale to strong
+            shade = f'class="o" fill-opacity="{0.1 + 0.4 * j / max(len(levels) - 1, 1):.2f}"'
         parts.append(
-            f'<g><title>{title}</title><rect class="s{j % N_COLOURS}" x="{ends[j]}" y="{top}" '
+            f'<g><title>{title}</title><rect {shade} x="{ends[j]}" y="{top}" '
             f'width="{width}" height="16"/>{text}</g>'
         )
     return "".join(parts)
