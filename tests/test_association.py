@@ -47,9 +47,7 @@ def test_twin(table, few):
     p = len(columns)
     for i in range(p):
         for j in range(p):
-            expected = reference.association(
-                columns[i], columns[j], numbers=(kinds[i], kinds[j])
-            )
+            expected = reference.association(columns[i], columns[j], numbers=(kinds[i], kinds[j]))
             assert found[i, j] == pytest.approx(expected, abs=1e-7), (i, j)
 
 

@@ -259,22 +259,21 @@ def test_an_unknown_ending_writes_nothing(tmp_path):
 
 
 # ---- formulas ------------------------------------------------------------------------------------
-NAMES = ["=cmd()", "+1+1", "-1", "-x", "@SUM(A1)", "\t=1", "'=x", "''-y", "age", "-1e3", "a=b", "'", ""]
+NAMES = ["=cmd()", "+1+1", "-1", "-x", "@SUM(A1)", "\t=1", "'=x", "''-y", "age", "-1e3", "a=b", "'"]
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv"])
 def test_no_spreadsheet_runs_a_name(tmp_path, ending):
     path = tmp_path / f"ranking{ending}"
-    names = [name for name in NAMES if name]
-    frame = pl.DataFrame({"feature": names, "rank": range(1, len(names) + 1), "=1+1": names})
+    frame = pl.DataFrame({"feature": NAMES, "rank": range(1, len(NAMES) + 1), "=1+1": NAMES})
     write_frame(frame, path, inert=True)
     separator = separator_for(path)
     cells = pl.read_csv(path, separator=separator, infer_schema=False)
     assert cells.columns == ["feature", "rank", "'=1+1"]
     for cell in [*cells.columns, *cells["feature"]]:
-        assert not cell.startswith(("=", "+", "@", "\t", "\r")) or cell == "-1"
-        assert not cell.startswith("-") or float(cell) is not None
-    assert read_ranking(path)["feature"].to_list() == names
+        assert not cell.startswith(("=", "+", "@", "\t", "\r"))
+        assert not cell.startswith("-") or cell in ("-1", "-1e3")
+    assert read_ranking(path)["feature"].to_list() == NAMES
 
 
 def test_what_users_own_is_written_as_it_is(tmp_path):

@@ -6,7 +6,9 @@ from scipy import stats
 
 def association(a, b, *, numbers):
     """V of two columns; None and NaN are gaps, `numbers` says of each whether it has ranks."""
-    ranked = [ranks(column) if number else column for column, number in zip((a, b), numbers)]
+    ranked = [
+        ranks(column) if number else column for column, number in zip((a, b), numbers, strict=True)
+    ]
     both = [k for k in range(len(a)) if not gap(a[k]) and not gap(b[k])]
     one, other = ([column[k] for k in both] for column in ranked)
     if len(set(one)) < 2 or len(set(other)) < 2:
@@ -28,7 +30,7 @@ def ranks(column):
     """Ranks among the values that are there."""
     present = [k for k, value in enumerate(column) if not gap(value)]
     found = [None] * len(column)
-    for k, rank in zip(present, stats.rankdata([column[k] for k in present])):
+    for k, rank in zip(present, stats.rankdata([column[k] for k in present]), strict=True):
         found[k] = float(rank)
     return found
 

@@ -237,12 +237,28 @@ def test_does_it_predict(changes, answer, level):
 
 @pytest.mark.parametrize(
     ("value", "answer"),
-    [(0.75, "Mostly"), (0.4, "In part"), (0.39, "Hardly"), (None, "Cannot be told")],
+    [(1.0, "Yes"), (0.75, "Mostly"), (0.4, "In part"), (0.39, "Hardly"), (None, "Cannot be told")],
 )
 def test_is_it_stable(value, answer):
     found = words._stable(headline(stability=value))
     assert found["answer"] == answer
     assert "1.04" not in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("n_null", "p_value", "answer"),
+    [(5, 1 / 6, "Too few shuffles to tell"), (5, 2 / 6, "Yes"), (19, 0.05, "Unlikely"),
+     (99, 0.06, "Yes")],
+)  # fmt: skip
+def test_could_it_be_chance(n_null, p_value, answer):
+    row = {
+        "n_null": n_null,
+        "p_value": p_value,
+        "null_mean": 0.5,
+        "null_best": 0.6,
+        "observed": 0.8,
+    }
+    assert words._beyond_shuffles(row)["answer"] == answer
 
 
 def test_against_all_columns_one_question_was_settled_before():

@@ -80,10 +80,11 @@ def report(
         typer.Option(rich_help_panel=_PROTOCOL, help="Share of the rows to test on (0.1)."),
     ] = None,
     sizes: Annotated[
-        str,
+        str | None,
         typer.Option(rich_help_panel=_PROTOCOL, metavar="SIZES",
-                     help="Numbers of columns to try: 1,2,4,8, powers, all or rule-of-thumb."),
-    ] = "powers",
+                     help="Numbers of columns to try: 1,2,4,8, powers, all or rule-of-thumb. Left "
+                     "out: as advised."),
+    ] = None,
     learner: Annotated[
         str | None,
         typer.Option(rich_help_panel=_PROTOCOL, metavar="NAME",

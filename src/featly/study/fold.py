@@ -219,9 +219,7 @@ def _ranked(
     )
 
 
-def _fitted(
-    method: Any, X: Any, y: npt.NDArray[Any], dataset: Dataset, protocol: Protocol
-) -> Any:
+def _fitted(method: Any, X: Any, y: npt.NDArray[Any], dataset: Dataset, protocol: Protocol) -> Any:
     """A fresh copy of a method, told what is known of the columns, and fitted."""
     method = _fresh(method, protocol)
     parameters = method.get_params(deep=False)

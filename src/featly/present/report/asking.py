@@ -29,7 +29,9 @@ def check(options: dict[str, Any]) -> None:
     if options["ranking"] is not None:
         check_ending(options["ranking"])
         check_place(options["ranking"])
-    judging.check(options | {"rule": options["rule"] or "best"})
+    judging.check(
+        options | {"rule": options["rule"] or "best", "sizes": options["sizes"] or "powers"}
+    )
     if "," in (options["learner"] or ""):
         raise ParameterError(
             f"--learner {options['learner']!r}: a report has one; 'featly evaluate' takes several"
@@ -66,7 +68,7 @@ def found_report(
                 methods=methods,
                 schema=found.schema,
                 splits=_splits(options),
-                sizes=judging._sizes(options["sizes"]),
+                sizes=None if options["sizes"] is None else judging._sizes(options["sizes"]),
                 learner=options["learner"],
                 metric=options["metric"],
                 rule=None if options["rule"] is None else judging._rule(options["rule"]),

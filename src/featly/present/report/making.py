@@ -37,7 +37,7 @@ def report(
     methods: Any = None,
     schema: Schema | Mapping[str, Any] | None = None,
     splits: Any = None,
-    sizes: Any = "powers",
+    sizes: Any = None,
     learner: str | None = None,
     metric: str = "bcr",
     rule: str | int | None = None,
@@ -83,7 +83,9 @@ def report(
     rule : str, int or None, default=None
         How the number of columns is chosen, see :data:`featly.measures.sizes.SIZE_RULES`; None is
         what is advised, or "within-interval".
-    sizes, resample, null, random_state
+    sizes : as in :class:`featly.Study`, or None, default=None
+        None is what is advised, or "powers".
+    resample, null, random_state
         As in :class:`featly.Study`.
     fill : bool or None, default=None
         Whether gaps are filled, from the training rows alone; None fills them where the first
@@ -142,12 +144,13 @@ def report(
         if advice is not None:
             learner = learner or advice.learner
             rule = advice.size_rule if rule is None else rule
+            sizes = advice.sizes if sizes is None else sizes
         rule = "within-interval" if rule is None else rule
         study = Study(
             plan.methods,
             data,
             plan.splits,
-            sizes=sizes,
+            sizes="powers" if sizes is None else sizes,
             learner=learner or "linear-svm",
             metrics=tuple(dict.fromkeys([metric, "bcr", "accuracy"])),
             fill=plan.fill,

@@ -42,6 +42,7 @@ RULES_IN_WORDS = {
 }
 # Nogueira, Sechidis and Brown (2018), after Fleiss: below 0.4 poor, above 0.75 excellent
 POOR, EXCELLENT = 0.4, 0.75
+ALWAYS = 0.99
 FEW_IN_CLASS = 30
 
 
@@ -97,7 +98,7 @@ def _stable(headline: dict[str, Any]) -> dict[str, str]:
         text += f" (95% interval {lower:.2f} to {min(upper, 1.0):.2f})"
     text += "; 1 is the same choice every time, 0 what chance would give."
     if value >= EXCELLENT:
-        return _answer(question, "Mostly", "good", text)
+        return _answer(question, "Mostly" if value < ALWAYS else "Yes", "good", text)
     if value >= POOR:
         return _answer(question, "In part", "fair", text)
     text += " Other columns would have served as well: do not read much into single ones."
@@ -150,6 +151,12 @@ def _beyond_shuffles(row: dict[str, Any]) -> dict[str, str]:
     )
     if row["p_value"] <= 0.05:
         return _answer(question, "Unlikely", "good", text)
+    least = 1 / (1 + row["n_null"])
+    if least > 0.05 and row["p_value"] < 1.5 * least:
+        text += (
+            f" None did as well, but so few cannot give a p below {least:.2g}: ask for 19 or more."
+        )
+        return _answer(question, "Too few shuffles to tell", "fair", text)
     return _answer(question, "Yes", "poor", text)
 
 
