@@ -32,6 +32,43 @@ Rule = Annotated[
 ]  # fmt: skip
 Curves = Annotated[bool, typer.Option("--curves", help="Show every size, not the chosen only.")]
 
+ProtocolName = Annotated[
+    str,
+    typer.Option(rich_help_panel=_PROTOCOL,
+                 help="subsampling, k-fold, balanced-k-fold, leave-one-out, holdout, "
+                 "bootstrap."),
+]  # fmt: skip
+TestSize = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=_PROTOCOL, help="Share of the rows to test on (0.1)."),
+]  # fmt: skip
+Shuffles = Annotated[
+    int,
+    typer.Option("--null", min=0, rich_help_panel=_PROTOCOL,
+                 help="Do it all again so many times with shuffled labels: does nothing do as "
+                 "well?"),
+]  # fmt: skip
+Sampler = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=_PROTOCOL, metavar="SAMPLER",
+                 help="Balance the training rows: RandomUnderSampler, RandomOverSampler, "
+                 "SMOTE, ... of imbalanced-learn."),
+]  # fmt: skip
+RowGroups = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
+                 help="The column that tells which rows belong together, such as the patient; "
+                 "they never straddle a split."),
+]  # fmt: skip
+SplitColumn = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
+                 help="The column that says train or test."),
+]  # fmt: skip
+Seed = Annotated[
+    int, typer.Option(min=0, help="Of the splits and shuffles.", rich_help_panel=_PROTOCOL)
+]  # fmt: skip
+
 
 @guarded(about_columns)
 def evaluate(
@@ -48,16 +85,8 @@ def evaluate(
         typer.Option("--splits", "-s", min=1, rich_help_panel=_PROTOCOL,
                      help="How many: random splits (200), folds (10) or bootstrap samples (100)."),
     ] = None,
-    protocol: Annotated[
-        str,
-        typer.Option(rich_help_panel=_PROTOCOL,
-                     help="subsampling, k-fold, balanced-k-fold, leave-one-out, holdout, "
-                     "bootstrap."),
-    ] = "subsampling",
-    test_size: Annotated[
-        float | None,
-        typer.Option(rich_help_panel=_PROTOCOL, help="Share of the rows to test on (0.1)."),
-    ] = None,
+    protocol: ProtocolName = "subsampling",
+    test_size: TestSize = None,
     sizes: Annotated[
         str,
         typer.Option(rich_help_panel=_PROTOCOL, metavar="SIZES",
@@ -69,38 +98,17 @@ def evaluate(
                      help="What is trained on the selected columns: linear-svm, naive-bayes, "
                      "logistic, 1-nn, 5-nn, tree, forest, rbf-svm; several with commas."),
     ] = "linear-svm",
-    null: Annotated[
-        int,
-        typer.Option("--null", min=0, rich_help_panel=_PROTOCOL,
-                     help="Do it all again so many times with shuffled labels: does nothing do as "
-                     "well?"),
-    ] = 0,
-    resample: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=_PROTOCOL, metavar="SAMPLER",
-                     help="Balance the training rows: RandomUnderSampler, RandomOverSampler, "
-                     "SMOTE, ... of imbalanced-learn."),
-    ] = None,
-    row_groups: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
-                     help="The column that tells which rows belong together, such as the patient; "
-                     "they never straddle a split."),
-    ] = None,
-    split_column: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
-                     help="The column that says train or test."),
-    ] = None,
+    null: Shuffles = 0,
+    resample: Sampler = None,
+    row_groups: RowGroups = None,
+    split_column: SplitColumn = None,
     outside: Annotated[
         bool,
         typer.Option("--select-outside", rich_help_panel=_PROTOCOL,
                      help="Select once on all rows, as some papers did. The results are biased, "
                      "and say so."),
     ] = False,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Of the splits and shuffles.", rich_help_panel=_PROTOCOL)
-    ] = 0,
+    seed: Seed = 0,
     metric: Metric = "bcr",
     rule: Rule = "within-interval",
     curves: Curves = False,

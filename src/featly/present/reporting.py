@@ -6,7 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from featly.present.evaluating import Metric, Processes
+from featly.present.evaluating import (
+    _PROTOCOL,
+    Metric,
+    Processes,
+    ProtocolName,
+    RowGroups,
+    Sampler,
+    Seed,
+    Shuffles,
+    SplitColumn,
+    TestSize,
+)
 from featly.present.guarding import guarded
 from featly.present.options import (
     _READING,
@@ -14,13 +25,12 @@ from featly.present.options import (
     Quiet,
     Target,
     about_columns,
-    complete_column,
     complete_method,
 )
 
 __all__ = ["report"]
 
-_PAGE, _PROTOCOL = "The page", "How methods are judged"
+_PAGE = "The page"
 
 
 @guarded(about_columns, without=("format",))
@@ -69,16 +79,8 @@ def report(
         typer.Option("--splits", "-s", min=1, rich_help_panel=_PROTOCOL,
                      help="How many: random splits (50), folds (10) or bootstrap samples (100)."),
     ] = None,
-    protocol: Annotated[
-        str,
-        typer.Option(rich_help_panel=_PROTOCOL,
-                     help="subsampling, k-fold, balanced-k-fold, leave-one-out, holdout, "
-                     "bootstrap."),
-    ] = "subsampling",
-    test_size: Annotated[
-        float | None,
-        typer.Option(rich_help_panel=_PROTOCOL, help="Share of the rows to test on (0.1)."),
-    ] = None,
+    protocol: ProtocolName = "subsampling",
+    test_size: TestSize = None,
     sizes: Annotated[
         str | None,
         typer.Option(rich_help_panel=_PROTOCOL, metavar="SIZES",
@@ -91,32 +93,11 @@ def report(
                      help="What is trained on the selected columns: linear-svm, naive-bayes, "
                      "logistic, 1-nn, 5-nn, tree, forest, rbf-svm. Left out: as advised."),
     ] = None,
-    null: Annotated[
-        int,
-        typer.Option("--null", min=0, rich_help_panel=_PROTOCOL,
-                     help="Do it all again so many times with shuffled labels: does nothing do as "
-                     "well?"),
-    ] = 0,
-    resample: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=_PROTOCOL, metavar="SAMPLER",
-                     help="Balance the training rows: RandomUnderSampler, RandomOverSampler, "
-                     "SMOTE, ... of imbalanced-learn."),
-    ] = None,
-    row_groups: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
-                     help="The column that tells which rows belong together, such as the patient; "
-                     "they never straddle a split."),
-    ] = None,
-    split_column: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
-                     help="The column that says train or test."),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Of the splits and shuffles.", rich_help_panel=_PROTOCOL)
-    ] = 0,
+    null: Shuffles = 0,
+    resample: Sampler = None,
+    row_groups: RowGroups = None,
+    split_column: SplitColumn = None,
+    seed: Seed = 0,
     metric: Metric = "bcr",
     rule: Annotated[
         str | None,
