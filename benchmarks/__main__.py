@@ -23,6 +23,7 @@ from benchmarks import (
     package,
     pairwise,
     relief,
+    report,
     study,
     subset_filters,
     svm_rfe,
@@ -58,6 +59,7 @@ CASES = {
     **package.CASES,
     **files.CASES,
     **study.CASES,
+    **report.CASES,
 }
 
 
