@@ -66,7 +66,7 @@ def test_the_same_as_in_python(featly, csv, frame):
 def test_the_next_commands_can_be_typed(featly, csv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     given = ("--target", "ill", "--drop", "noise", "--categorical", "age", "--keep", "marker",
-             "--ordinal", "stage=I,II,III", "--missing=-9")  # fmt: skip
+             "--ordinal", "stage=I,II,III", "--missing=-9", "--format", "csv")  # fmt: skip
     _, out, _ = featly("advise", csv, *given, "--json", "-q")
     rank, evaluate, report = (shlex.split(line) for line in json.loads(out)["commands"])
     code, printed, _ = featly(*rank[1:], "--quiet")
@@ -84,7 +84,9 @@ def test_the_next_commands_can_be_typed(featly, csv, tmp_path, monkeypatch):
     about = json.loads(printed)
     assert about["advice"]["method"] == rank[rank.index("--method") + 1]
     assert list(about["about"]["learners"]) == ["clinical-svm"]
-    assert report[:2] == ["featly", "report"]
+    code, _, told = featly(*report[1:], "--splits", "3", "--methods", "jmi")
+    assert code == 0, told  # --format is that of the page there
+    assert (tmp_path / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_the_next_command_for_many_classes_fills_and_sets(featly, tissues):

@@ -82,3 +82,27 @@ def test_percentiles_of_few_rows_are_left_out(n):
     assert ("few rows" in drawing) == (n < 10)
     whole = column_facts(column, ["few", "many"], y, individuals=True)["classes"][0]
     assert {"low", "median", "high"} <= set(whole)
+
+
+def test_boxes_alone_are_not_squeezed_by_one_row():
+    values = np.r_[np.linspace(0, 1, 200), OUTLIER][:, None]
+    y = np.arange(201) % 2
+    (column,) = read_columns(values, [0], Schema(), ["x"])
+    alone = miniature(column, ["a", "b"], y, points=False, individuals=True)
+    dotted = miniature(column, ["a", "b"], y, points=True, individuals=True)
+    widths = [
+        [int(w) for w in re.findall(r'<rect [^>]*width="(\d+)"', drawing)]
+        for drawing in (alone, dotted)
+    ]
+    assert min(widths[0]) > 100
+    assert max(widths[1]) < 5
+
+
+@pytest.mark.parametrize("value", [0.0, -3.0, 1e300, -1e18])
+@pytest.mark.parametrize("individuals", [True, False])
+def test_constants_are_drawn_whatever_their_size(value, individuals):
+    (column,) = read_columns(np.full((60, 1), value), [0], Schema(), ["x"])
+    y = np.arange(60) % 2
+    drawing = miniature(column, ["a", "b"], y, points=True, individuals=individuals)
+    assert drawing.count('class="m"') == 2
+    assert "nan" not in drawing

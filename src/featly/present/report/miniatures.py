@@ -74,39 +74,37 @@ def _boxes(
     individuals: bool,
 ) -> tuple[str, int]:
     height = ROW * len(classes) + FOOT
-    low, high = _range(numbers, y, len(classes), individuals=individuals)
+    groups = [numbers[(y == k) & ~np.isnan(numbers)] for k in range(len(classes))]
+    points = points and individuals
+    low, high = _range(groups, points=points, individuals=individuals)
     parts = [_axis(low, high, height)]
-    for k, label in enumerate(classes):
+    for k, (label, values) in enumerate(zip(classes, groups, strict=True)):
         middle = ROW * k + ROW // 2
-        values = numbers[y == k]
-        values = values[~np.isnan(values)]
         parts.append(_name(label, middle))
-        if points and individuals and len(values):
+        if points and len(values):
             parts.append(_points(values, low, high, middle, k))
         parts.append(_box(values, low, high, middle, k, individuals=individuals))
     return "".join(parts), height
 
 
-def _range(
-    numbers: npt.NDArray[np.float64], y: npt.NDArray[np.int64], n_classes: int, *, individuals: bool
-) -> tuple[float, float]:
-    """From where to where the axis goes; without individuals no extreme may be read from it."""
-    there = numbers[~np.isnan(numbers)]
-    if individuals:
-        ends = [there.min(), there.max()] if len(there) else [0.0, 1.0]
+def _range(groups: list[npt.NDArray[np.float64]], *, points: bool, individuals: bool) -> Any:
+    """From where to where the axis goes: the points, or else the ends of what boxes show.
+
+    Without individuals no extreme may be read from it; with boxes alone one would squeeze them.
+    """
+    if points and any(map(len, groups)):
+        there = np.concatenate(groups)
+        shown = [there.min(), there.max()]
     else:
-        groups = [numbers[(y == k) & ~np.isnan(numbers)] for k in range(n_classes)]
         shown = [
             np.percentile(group, mark)
             for group in groups
             for mark in MARKED
-            if len(group) and percentile_told(mark, len(group))
+            if len(group) and (individuals or percentile_told(mark, len(group)))
         ]
-        ends = [np.min(shown), np.max(shown)] if shown else [0.0, 1.0]
-    low, high = float(ends[0]), float(ends[1])
-    if not low < high:
-        low, high = low - 0.5, high + 0.5
-    return low, high
+    low, high = (float(np.min(shown)), float(np.max(shown))) if shown else (0.0, 1.0)
+    room = max(0.5, abs(low) / 100)  # of a constant, however large
+    return (low, high) if low < high else (low - room, high + room)
 
 
 def _x(values: Any, low: float, high: float) -> npt.NDArray[np.int64]:

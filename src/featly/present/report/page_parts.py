@@ -107,7 +107,9 @@ def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, An
         left -= CLASS_BYTES * len(evidence.classes)
         cards.append(row | {"picture": Markup(picture)})
     told = []
-    if evidence.individuals and plain:
+    if evidence.individuals and plain and not dotted:
+        told.append("Pictures of numbers show boxes, and no single rows.")
+    elif evidence.individuals and plain:
         told.append(
             f"The first {dotted} pictures of numbers show every row, the others boxes alone."
         )
