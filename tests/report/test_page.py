@@ -8,7 +8,10 @@ import polars as pl
 import pytest
 
 import featly
+from featly.present.columns import read_columns
+from featly.present.report.miniatures import miniature
 from featly.present.report.page_parts import MOST_LOOKUP_BYTES
+from featly.schema import Schema
 from tests.report.reading import Page
 
 
@@ -73,6 +76,7 @@ HOSTILE = [
     "$x^2$ \\alpha",
     "{{ facts }} {% raw %}",
     "a\tb",
+    "a | b",
 ]
 
 
@@ -87,7 +91,13 @@ def hostile():
         }
     ).with_columns(pl.Series("<u>level</u>", np.array(["<a>", "b&b"])[(np.arange(60) // 3) % 2]))
     return featly.report(
-        frame, y, methods=["univariate-test", "jmi"], splits=4, rule=8, sizes=[2, 8], title="<h1>&"
+        frame,
+        y,
+        methods=["univariate-test", "jmi"],
+        splits=4,
+        rule=11,
+        sizes=[2, 11],
+        title="<h1>&",
     )
 
 
@@ -109,12 +119,25 @@ def test_hostile_names_are_escaped(hostile):
 def test_hostile_names_in_markdown_and_tables(hostile, tmp_path):
     text = hostile.markdown()
     assert "<script>" not in text.replace("\\<script\\>", "")
-    rows = [line for line in text.split("\n") if line.startswith("| 1 |")]
-    assert rows
-    assert all(len(re.findall(r"(?<!\\)\|", row)) == 8 for row in rows)
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert len(tables) == 4
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.strip().split("\n")}) == 1
     hostile.save_ranking(tmp_path / "ranking.csv")
     assert "'=cmd()" in (tmp_path / "ranking.csv").read_text("utf-8")
     assert "\n=cmd" not in (tmp_path / "ranking.csv").read_text("utf-8")
+
+
+def test_hostile_levels_and_classes_are_escaped_in_pictures():
+    bad = '<a href="x">'
+    frame = pl.DataFrame({"c": [bad, "b"] * 20, "x": np.arange(40.0)})
+    y = np.arange(40) // 20
+    for column in read_columns(frame, [0, 1], Schema(), frame.columns):
+        drawing = miniature(column, [bad, "<&>"], y, points=True, individuals=True)
+        read = Page(drawing)
+        assert not read.all("a")
+        assert bad in read.text
+        assert "<&>" in read.text
 
 
 def test_many_columns_can_be_looked_up_and_cannot_end_the_script():
