@@ -77,7 +77,7 @@ def test_a_split_column_and_groups(featly, frame, tmp_path):
     assert json.loads(out)["data"]["row_groups"] == 30
 
 
-def test_gaps_are_filled_for_a_method_that_needs_it(featly, frame, tmp_path):
+def test_gaps_are_filled_for_a_method_that_needs_it(featly, frame, tmp_path, mistake):
     path = tmp_path / "study.csv"
     gappy = frame.drop("sex", "stage").with_columns(
         pl.when(pl.col("marker") > 1).then(None).otherwise("marker").alias("marker")
@@ -87,6 +87,9 @@ def test_gaps_are_filled_for_a_method_that_needs_it(featly, frame, tmp_path):
                           "json", *FEW)  # fmt: skip
     assert code == 0
     assert json.loads(out)["protocol"]["fill"]
+    both = ("report", path, "-t", "ill", "-m", "univariate-test,svm-rfe", "-o", "-", *FEW[:-1])
+    assert "svm-rfe does not take missing values ('marker'): add --fill" in mistake(*both)
+    assert featly(*both, "--fill", "-q")[0] == 0
 
 
 @pytest.mark.parametrize(

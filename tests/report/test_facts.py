@@ -7,7 +7,7 @@ import scipy.sparse
 from sklearn.feature_selection import SelectKBest
 
 import featly
-from featly import DataError, ParameterError, Schema
+from featly import DataError, LeakWarning, ParameterError, Schema, SchemaWarning
 from featly.present.columns import read_columns
 from featly.present.report import words
 from featly.present.report.columns import column_facts, number
@@ -157,9 +157,11 @@ def test_one_split_one_row_per_class_constant_and_empty_columns():
 def test_costs_and_a_prior_are_drawn():
     X, y = simple(60, 12)
     schema = Schema(prior={"x7": 10.0}, costs={"x0": 5.0, "x1": 1.0})
-    made = featly.report(
-        X, y, methods=["signal-to-noise"], schema=schema, splits=4, sizes=[1, 3], rule=3
-    )
+    with pytest.warns(SchemaWarning, match="does not use costs"):
+        made = featly.report(
+            X, y, methods=["signal-to-noise"], schema=schema, splits=4, sizes=[1, 3], rule=3
+        )
+    assert any("does not use costs" in text for text in made.facts["data"]["warnings"])
     assert {"prior", "costs"} <= {figure.name for figure in made.figures}
     assert "What believing in some columns changed" in made.html()
     assert any("x7" in line for line in made.facts["prior"])
@@ -186,18 +188,70 @@ def test_without_methods_it_is_advised():
     assert "advised by featly" in made.html()
 
 
-def test_the_python_of_the_page_makes_the_same_report():
-    X, y = simple(50, 8)
-    made = featly.report(
-        X, y, methods=["f-test", "mim"], splits=Subsampling(4, test_size=0.2, random_state=7),
-        rule="best", random_state=7,
-    )  # fmt: skip
-    code = made.facts["python"].replace('report.save("report.html")', "")
+def test_reasons_are_of_what_was_done():
+    X, y = simple(60, 10)
+    advice = featly.advise(X, y)
+    told = featly.report(X, y, methods=advice, splits=3).facts["method"]["reasons"]
+    assert told == [str(reason) for reason in advice.reasons[:2]]
+    other = featly.report(X, y, methods=advice, splits=3, learner="1-nn").facts
+    assert other["method"]["reasons"] == told[:1]
+    assert "random splits" not in " ".join(told)  # the report has its own number
+
+
+SAME = {
+    "names": {
+        "methods": ["f-test", "mim"],
+        "splits": Subsampling(4, test_size=0.2, random_state=7),
+        "rule": "best",
+        "random_state": 7,
+    },
+    "parameters": {
+        "methods": {
+            "two machines": featly.MulticlassSVMRFE(formulation="ovo"),
+            "pairs": featly.PairwiseRanker(featly.FTest(), combine="best"),
+        },
+        "splits": KFold(3, random_state=2),
+        "sizes": [2, 5],
+        "rule": 5,
+        "individuals": False,
+    },
+    "sizes of a rule": {"methods": ["f-test"], "splits": 3, "rule": 3, "null": 2},
+}
+
+
+@pytest.mark.parametrize("options", SAME.values(), ids=SAME)
+def test_the_python_of_the_page_makes_the_same_report(options):
+    X, y = simple(60, 8, 3)
+    made = featly.report(X, y, **options)
     names = {"X": X, "y": y}
-    exec(code, names)
+    exec(made.facts["python"].replace('report.save("report.html")', ""), names)
     again = names["report"].facts
-    for part in ("signature", "headline", "features", "comparison"):
-        assert str(again[part]).split("'seconds'")[0] == str(made.facts[part]).split("'seconds'")[0]
+    for part in ("signature", "headline", "features", "curves", "protocol", "individuals"):
+        assert again[part] == made.facts[part], part
+    assert again["python"] == made.facts["python"]
+
+
+@pytest.mark.parametrize("words", [("train", "test"), ("Train", "TEST")])
+def test_an_official_split_judges_and_its_test_rows_have_no_say_in_the_advice(words):
+    X, y = simple(60, 10)
+    part = np.array(words)[(np.arange(60) >= 40).astype(int)]
+    frame = pl.DataFrame(X).with_columns(pl.Series("part", part))
+    made = featly.report(frame, y, official="part")
+    assert made.facts["protocol"]["splitter"] == "Holdout"
+    assert (made.facts["protocol"]["n_train"], made.facts["protocol"]["n_test"]) == (40, 20)
+    assert "Holdout(column='part')" in made.facts["python"]
+    assert made.facts["method"]["name"] == featly.advise(X[:40], y[:40]).method
+    assert "part" not in made.signature
+    with pytest.raises(ParameterError, match="official goes with a Holdout"):
+        featly.report(frame, y, official="part", splits=5)
+
+
+def test_warnings_are_on_the_page_and_passed_on():
+    X, y = simple(40)
+    frame = pl.DataFrame(X).with_columns(pl.Series("patient_id", np.arange(40) // 4))
+    with pytest.warns(LeakWarning, match="patient_id"):
+        made = featly.report(frame, y, methods=["f-test"], splits=3, sizes=[1])
+    assert any("patient_id" in text for text in made.facts["data"]["warnings"])
 
 
 # ---- words ---------------------------------------------------------------------------------------
@@ -325,12 +379,24 @@ def test_numbers(value, text):
         ({"names": ["a"]}, "names: give 6 of them"),
         ({"names": "abcdef"}, "give one for each column"),
         ({"splits": 0}, "n_splits"),
+        ({"rule": "luck"}, "rule='luck': give a number of columns, or best"),
+        ({"rule": 0}, "rule=0"),
+        ({"rule": "largest-gap"}, "rule='largest-gap'"),
+        ({"rule": 3, "sizes": [1, 2]}, r"rule=3: that size is not tried, there are \[1, 2\]"),
     ],
 )
 def test_mistakes_are_told(options, message):
     X, y = simple()
     with pytest.raises(ParameterError, match=message):
         featly.report(X, y, **({"methods": ["f-test"], "splits": 3} | options))
+
+
+def test_mistakes_are_told_before_the_work(monkeypatch):
+    X, y = simple()
+    monkeypatch.setattr(featly.Study, "run", None)  # whoever gets there fails
+    for options in ({"names": ["a"]}, {"rule": "luck"}, {"rule": 3, "sizes": [1, 2]}):
+        with pytest.raises(ParameterError):
+            featly.report(X, y, methods=["f-test"], **options)
 
 
 def test_a_method_that_never_works_is_told():

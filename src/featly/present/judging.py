@@ -3,17 +3,25 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from featly.errors import DataError, ParameterError
 from featly.measures.sizes import SIZE_RULES
 from featly.present import job, printing
 from featly.registry import METHODS
-from featly.study import Advice, Dataset, Results, Study, advise
+from featly.study import Advice, Dataset, Holdout, Results, Study, advise
 from featly.study.reading import SPLITTERS, make_sampler
 from featly.study.results import SELECTION_METRICS
 
-__all__ = ["check", "plan", "plan_lines", "show"]
+__all__ = [
+    "advised",
+    "asked_names",
+    "asked_rule",
+    "asked_sizes",
+    "asked_splitter",
+    "check",
+    "plan",
+    "plan_lines",
+    "show",
+]
 
 QUICK = ("f-test", "svm-rfe")  # judged where none is named
 COUNTED = {"subsampling": "n_splits", "bootstrap": "n_splits", "k-fold": "n_folds",
@@ -23,12 +31,12 @@ COUNTED = {"subsampling": "n_splits", "bootstrap": "n_splits", "k-fold": "n_fold
 # ---- the plan ------------------------------------------------------------------------------------
 def check(options: Mapping[str, Any]) -> None:
     """Refuse what cannot be before the file is read."""
-    _splitter(options)
-    _sizes(options["sizes"])
-    _rule(options["rule"])
+    asked_splitter(options)
+    asked_sizes(options["sizes"])
+    asked_rule(options["rule"])
     make_sampler(options["resample"])
     if options["methods"] is not None and not _is_auto(options):
-        _names(options["methods"])
+        asked_names(options["methods"])
 
 
 def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
@@ -37,7 +45,7 @@ def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
 
     known = [f.name for f in fields(job.Request)]
     given = {k: v for k, v in options.items() if k in known and v is not None} | {"fill": False}
-    splits = _splitter(options)
+    splits = asked_splitter(options)
     advice, fill = None, bool(options["fill"])
     with job.load(job.Request(**given), verbose=False) as found:
         for option in ("row_groups", "split_column"):
@@ -53,20 +61,20 @@ def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
             official=options["split_column"],
         )
         if _is_auto(options):
-            advice = advised(data, options["seed"])
+            advice = advised(data, options["seed"], options["split_column"])
             methods, fill = advice.methods(), fill or advice.fill
         else:
             names = (
                 _able(found, fill=fill)
                 if options["methods"] is None
-                else _names(options["methods"])
+                else asked_names(options["methods"])
             )
             methods = {name: name for name in names}
     study = Study(
         methods,
         data,
         splits,
-        sizes=_sizes(options["sizes"]),
+        sizes=asked_sizes(options["sizes"]),
         learner=[name.strip() for name in options["learner"].split(",")],
         metrics=tuple(dict.fromkeys([options["metric"], "bcr", "accuracy"])),
         selection="outside" if options["outside"] else "inside",
@@ -79,11 +87,15 @@ def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
     return study, advice
 
 
-def advised(data: Dataset, seed: int) -> Advice:
-    """What is advised for a table; for one that is split already, by its training rows."""
-    rows = slice(None)
+def advised(data: Dataset, seed: int, column: str | None = None) -> Advice:
+    """What is advised for a table; for one that is split already, by its training rows.
+
+    `column` is what that split is called, as in :class:`featly.study.Holdout`.
+    """
+    rows: Any = slice(None)
     if data.official is not None:
-        rows = np.flatnonzero(data.official == "train")
+        splitter = Holdout(column=column or "split")
+        rows = splitter.split_at(0, None, data.y, official=data.official).train
     return advise(
         data.X[rows],
         data.y[rows],
@@ -97,7 +109,8 @@ def _is_auto(options: Mapping[str, Any]) -> bool:
     return str(options["methods"]).strip().lower() == job.AUTO
 
 
-def _splitter(options: Mapping[str, Any]) -> Any:
+def asked_splitter(options: Mapping[str, Any]) -> Any:
+    """The splitter that the options ask for."""
     kind = options["protocol"]
     if kind not in SPLITTERS:
         raise ParameterError(f"--protocol {kind!r}: there are {', '.join(SPLITTERS)}")
@@ -123,7 +136,8 @@ def _splitter(options: Mapping[str, Any]) -> Any:
     return SPLITTERS[kind](**parameters)
 
 
-def _sizes(text: str) -> Any:
+def asked_sizes(text: str) -> Any:
+    """The sizes to try, from what was typed."""
     if text in ("powers", "all", "rule-of-thumb"):
         return text
     try:
@@ -134,7 +148,8 @@ def _sizes(text: str) -> Any:
         ) from None
 
 
-def _rule(text: str) -> str | int:
+def asked_rule(text: str) -> str | int:
+    """The rule for the number of columns, from what was typed."""
     if text.isdecimal():
         return int(text)
     usable = [name for name in SIZE_RULES if name not in ("largest-gap", "two-variances")]
@@ -143,7 +158,8 @@ def _rule(text: str) -> str | int:
     return text
 
 
-def _names(text: str) -> list[str]:
+def asked_names(text: str) -> list[str]:
+    """Names of methods, from what was typed."""
     names = [part.strip() for part in text.split(",") if part.strip()]
     found = [name if name == "none" else job.method_name(name) for name in names]
     twice = [name for name in found if found.count(name) > 1]
@@ -200,9 +216,9 @@ def show(
     advice: Advice | None = None,
 ) -> None:
     """Tables on standard output, words about them on standard error."""
-    chosen = results.summary(metric, rule=_rule(rule))
+    chosen = results.summary(metric, rule=asked_rule(rule))
     several = len(results.about["methods"]) > 1
-    comparison = results.compare(metric, size="chosen", rule=_rule(rule)) if several else None
+    comparison = results.compare(metric, size="chosen", rule=asked_rule(rule)) if several else None
     if json:
         document = _document(results, chosen, comparison, metric, rule)
         if advice is not None:

@@ -68,10 +68,10 @@ def found_report(
                 methods=methods,
                 schema=found.schema,
                 splits=_splits(options),
-                sizes=None if options["sizes"] is None else judging._sizes(options["sizes"]),
+                sizes=None if options["sizes"] is None else judging.asked_sizes(options["sizes"]),
                 learner=options["learner"],
                 metric=options["metric"],
-                rule=None if options["rule"] is None else judging._rule(options["rule"]),
+                rule=None if options["rule"] is None else judging.asked_rule(options["rule"]),
                 fill=True if options["fill"] else None,
                 resample=make_sampler(options["resample"]),
                 null=options["null"],
@@ -102,14 +102,17 @@ def _methods(found: job.Job, options: Mapping[str, Any]) -> list[str] | Advice |
         if options["split_column"] is not None:
             return None  # the training rows alone may be asked, and the report will
         return job.advised(found, row_groups=options["row_groups"], seed=options["seed"])
-    names = judging._names(options["methods"])
+    names = judging.asked_names(options["methods"])
     kinds = job._kinds(found)
+    # gaps are filled where the first method needs it, for all methods then
+    filled = options["fill"] or not METHODS[names[0]].missing
+    gap = None if filled else job._first_gap(found)
     for name in names:
-        # gaps are no obstacle: they are filled where the first method needs it
-        obstacles = [] if name == "none" else job.obstacles(METHODS[name], found, kinds, None)
+        obstacles = [] if name == "none" else job.obstacles(METHODS[name], found, kinds, gap)
         if obstacles:
+            instead = "add --fill, or leave it out" if "missing" in obstacles[0] else "leave it out"
             raise DataError(
-                f"{found.table.source}: {name} does not take {obstacles[0]}: leave it out; "
+                f"{found.table.source}: {name} does not take {obstacles[0]}: {instead}; "
                 "'featly methods' tells what each takes"
             )
     return names
@@ -125,4 +128,4 @@ def _splits(options: Mapping[str, Any]) -> Any:
         from featly.present.report.making import SPLITS
 
         asked["splits"] = SPLITS
-    return judging._splitter(asked)
+    return judging.asked_splitter(asked)

@@ -135,7 +135,9 @@ def _method(evidence: Evidence) -> dict[str, Any]:
 def _reasons(evidence: Evidence) -> list[str]:
     if evidence.advice is None:
         return []
-    return [f"{reason.text} ({reason.source})" for reason in evidence.advice.reasons]
+    # of the method and of the learner; splits and sizes may be other ones than were advised
+    method, learner, *_ = evidence.advice.reasons
+    return [str(method), *([str(learner)] if evidence.learner == evidence.advice.learner else [])]
 
 
 def _protocol(evidence: Evidence) -> dict[str, Any]:
@@ -148,7 +150,7 @@ def _protocol(evidence: Evidence) -> dict[str, Any]:
         "n_splits": n_splits,
         "n_train": train,
         "n_test": test,
-        "sizes": sorted(set(evidence.results.curves(evidence.metric)["size"].to_list())),
+        "sizes": _tried(evidence),
         "learner": evidence.learner,
         "methods": list(study.methods),
         "metric": evidence.metric,
@@ -159,6 +161,13 @@ def _protocol(evidence: Evidence) -> dict[str, Any]:
         "seed": evidence.seed,
         "fits": evidence.results.rankings.height,
     }
+
+
+def _tried(evidence: Evidence) -> list[int]:
+    import polars as pl
+
+    curves = evidence.results.curves(evidence.metric)
+    return sorted(set(curves.filter(pl.col("method") == evidence.main)["size"].to_list()))
 
 
 # ---- how good ------------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,16 @@ import numpy as np
 
 from featly.errors import ConvergenceWarning, DataError, LeakWarning, ParameterError, SchemaWarning
 from featly.frames import is_frame, open_table, take_columns
+from featly.measures.classification import METRICS
+from featly.measures.sizes import CURVE_RULES, choose_size
+from featly.present.judging import advised
 from featly.present.report.evidence import Evidence
 from featly.present.report.facts import gather, headline_size
 from featly.present.report.report import Report
 from featly.schema import Schema
 from featly.study import Advice, Dataset, Results, Study, prior_report
-from featly.study.fold import fit_to_all
-from featly.study.splits import Subsampling, as_splitter
+from featly.study.fold import fit_to_all, sizes_for
+from featly.study.splits import Holdout, Subsampling, as_splitter
 
 __all__ = ["report"]
 
@@ -91,7 +95,7 @@ def report(
         Whether gaps are filled, from the training rows alone; None fills them where the first
         method does not take them.
     row_groups, official : sequence or str, optional
-        As in :meth:`featly.study.Dataset.of`.
+        As in :meth:`featly.study.Dataset.of`. With an official split, that one judges.
     individuals : bool, default=True
         Pictures show the values of single rows, such as patients. False replaces them by
         summaries of at least five rows.
@@ -129,40 +133,43 @@ def report(
     >>> report.save("report.html")  # doctest: +SKIP
     """
     began = time.perf_counter()
-    _check(n_shown, metric, names)
+    _check(n_shown, metric, rule)
     if y is None and not is_frame(X) and hasattr(X, "X") and hasattr(X, "y"):
         schema = getattr(X, "schema", None) if schema is None else schema
         X, y = X.X, X.y
     schema = Schema.of(schema)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    told: list[str] = []
+    with _noted(told):
         data = Dataset.of(
             X, y, schema=schema, row_groups=row_groups, official=official, name=title or "data"
         )
-        table = _features(X, data)
-        plan, advice = _plan(data, methods, splits, fill, random_state)
-        if advice is not None:
-            learner = learner or advice.learner
-            rule = advice.size_rule if rule is None else rule
-            sizes = advice.sizes if sizes is None else sizes
-        rule = "within-interval" if rule is None else rule
-        study = Study(
-            plan.methods,
-            data,
-            plan.splits,
-            sizes="powers" if sizes is None else sizes,
-            learner=learner or "linear-svm",
-            metrics=tuple(dict.fromkeys([metric, "bcr", "accuracy"])),
-            fill=plan.fill,
-            resample=resample,
-            null=null,
-            random_state=random_state,
-            title=title or "",
-        )
-        results = study.run(directory, n_jobs=n_jobs, verbose=verbose)
-        main = next(iter(study.methods))
-        _refuse_failure(results, main)
-        protocol = study.protocol()
+        called = _names(data, names)
+        column = official if isinstance(official, str) else None
+        plan = _plan(data, methods, splits, fill, column, random_state)
+    advice = plan.advice
+    if advice is not None:
+        learner = learner or advice.learner
+        rule = advice.size_rule if rule is None else rule
+        sizes = advice.sizes if sizes is None else sizes
+    rule = "within-interval" if rule is None else rule
+    study = Study(
+        plan.methods,
+        data,
+        plan.splits,
+        sizes=_sizes(sizes, rule, data.n_features),
+        learner=learner or "linear-svm",
+        metrics=tuple(dict.fromkeys([metric, "bcr", "accuracy"])),
+        fill=plan.fill,
+        resample=resample,
+        null=null,
+        random_state=random_state,
+        title=title or "",
+    )
+    results = study.run(directory, n_jobs=n_jobs, verbose=verbose)
+    main = next(iter(study.methods))
+    _refuse_failure(results, main)
+    protocol = study.protocol()
+    with _noted(told):
         fitted = {
             name: fit_to_all(data, method, protocol)
             for name, method in study.methods.items()
@@ -171,10 +178,10 @@ def report(
         size = headline_size(results, main, metric, rule, next(iter(study.learners)))
         prior = _prior(data, study, main, size, n_jobs, verbose)
     evidence = Evidence(
-        table=table,
+        table=_features(X, data),
         data=data,
         schema=schema,
-        names=_names(data, names),
+        names=called,
         study=study,
         results=results,
         fitted=fitted,
@@ -186,7 +193,7 @@ def report(
         prior=prior,
         individuals=individuals,
         n_shown=n_shown,
-        told=list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, TOLD))),
+        told=told,
         seed=random_state,
         n_jobs=n_jobs,
     )
@@ -196,21 +203,49 @@ def report(
     return Report(facts, evidence)
 
 
+@contextmanager
+def _noted(told: list[str]) -> Iterator[None]:
+    """Write down what a reader of the page should know of the warnings, and pass all of them on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        text = str(warning.message)
+        if issubclass(warning.category, TOLD) and text not in told:
+            told.append(text)
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
 def _title(classes: list[str]) -> str:
     few = len(classes) <= FEW_CLASSES and sum(map(len, classes)) < LONGEST_TITLE
     return f"What tells {' from '.join(classes)}" if few else f"What tells {len(classes)} classes"
 
 
-def _check(n_shown: Any, metric: str, names: Any) -> None:
+def _check(n_shown: Any, metric: str, rule: Any) -> None:
+    """Refuse before the work what would only be noticed after it."""
     whole = isinstance(n_shown, int | np.integer) and not isinstance(n_shown, bool)
     if not whole or not 1 <= n_shown <= MOST_SHOWN:
         raise ParameterError(f"n_shown={n_shown!r}: give a whole number from 1 to {MOST_SHOWN}")
-    from featly.measures.classification import METRICS
-
     if metric not in METRICS:
         raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(METRICS)}")
-    if isinstance(names, str):
-        raise ParameterError(f"names={names!r}: give one for each column of the table")
+    known = (*CURVE_RULES, "rule-of-thumb")
+    number = isinstance(rule, int | np.integer) and not isinstance(rule, bool) and rule > 0
+    if rule is not None and rule not in known and not number:
+        raise ParameterError(f"rule={rule!r}: give a number of columns, or {', '.join(known)}")
+
+
+def _sizes(sizes: Any, rule: str | int, n_features: int) -> Any:
+    """The sizes to try; that of the rule is among them."""
+    if sizes is None:
+        tried = sizes_for("powers", n_features)
+        asked = rule if not isinstance(rule, str) else None
+        if rule == "rule-of-thumb":
+            asked = choose_size(None, rule, n_features=n_features)
+        return "powers" if asked is None or asked in tried else sorted([*tried, int(asked)])
+    tried = sizes_for(sizes, n_features)
+    if not isinstance(rule, str) and rule not in tried:
+        raise ParameterError(f"rule={rule}: that size is not tried, there are {tried}")
+    return sizes
 
 
 def _features(X: Any, data: Dataset) -> Any:
@@ -225,16 +260,21 @@ def _features(X: Any, data: Dataset) -> Any:
 def _names(data: Dataset, names: Sequence[str] | None) -> list[str]:
     if names is None:
         return [str(name) for name in data.names[:]]
+    if isinstance(names, str):
+        raise ParameterError(f"names={names!r}: give one for each column of the table")
     if len(names) != data.n_features:
         raise ParameterError(f"names: give {data.n_features} of them, one for each column")
     return [str(name) for name in names]
 
 
+@dataclass(frozen=True)
 class _Plan:
-    """What is compared, on which splits, and whether gaps are filled."""
+    """What is compared, on which splits, and whether gaps are filled; by whose advice."""
 
-    def __init__(self, methods: dict[str, Any], splits: Any, fill: bool) -> None:
-        self.methods, self.splits, self.fill = methods, splits, fill
+    methods: dict[str, Any]
+    splits: Any
+    fill: bool
+    advice: Advice | None
 
 
 def _plan(
@@ -242,13 +282,18 @@ def _plan(
     methods: Any,
     splits: Any,
     fill: bool | None,
+    column: str | None,
     random_state: int,
-) -> tuple[_Plan, Any]:
+) -> _Plan:
+    if data.official is not None:
+        if splits is not None and not isinstance(splits, Holdout):
+            raise ParameterError(
+                f"official goes with a Holdout, not with splits={splits!r}: leave one of them out"
+            )
+        splits = Holdout(column=column or "split") if splits is None else splits
     advice = methods if isinstance(methods, Advice) else None
     if methods is None:
-        from featly.present.judging import advised
-
-        advice = advised(data, random_state)
+        advice = advised(data, random_state, column)
     if advice is not None:
         methods = {
             name: method
@@ -273,7 +318,7 @@ def _plan(
     whole = isinstance(splits, int | np.integer) and not isinstance(splits, bool)
     if whole:
         splits = Subsampling(int(splits), test_size=0.1, random_state=random_state)
-    return _Plan(named, as_splitter(splits), fill), advice
+    return _Plan(named, as_splitter(splits), fill, advice)
 
 
 def _prior(

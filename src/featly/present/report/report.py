@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from featly.errors import ParameterError
 from featly.io.writing import check_place, whole_file, write_frame
 from featly.present.printing import as_json
+from featly.registry import METHODS
+from featly.schema import Schema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -199,34 +201,66 @@ def need_extra() -> None:
 def _python(evidence: "Evidence") -> str:
     """The call that makes the same report."""
     study = evidence.study
-    methods = ", ".join(repr(name) for name in study.methods if name != "none")
-    splits = repr(study.splits)
+    methods, used = _methods_typed(study.methods)
+    splits = _splits_typed(study.splits)
     lines = ["import featly"]
-    known = re.match(r"(\w+)\(", splits)
-    if known and known[1] in ("Subsampling", "KFold", "DistributionBalancedKFold", "LeaveOneOut",
-                              "Holdout", "Bootstrap"):  # fmt: skip
-        lines.append(f"from featly.study import {known[1]}")
-        seed = getattr(study.splits, "random_state", 0)
-        if seed and "random_state" not in splits:
-            splits = f"{splits[:-1]}, random_state={seed})"
+    if used:
+        lines.append(f"from featly import {', '.join(used)}")
+    if splits[1]:
+        lines.append(f"from featly.study import {splits[1]}")
     lines += [
         "",
         "report = featly.report(",
         "    X, y,  # the table and its classes",
-        f"    methods=[{methods}],",
-        f"    splits={splits},",
+        f"    methods={methods},",
+        f"    splits={splits[0]},",
+        f"    sizes={study.sizes!r},",
         f"    learner={evidence.learner!r},",
         f"    metric={evidence.metric!r},",
         f"    rule={evidence.rule!r},",
         f"    fill={study.fill!r},",
     ]
-    if evidence.schema != type(evidence.schema)():
-        lines.append("    schema=schema,  # what is known about the columns")
-    if evidence.data.row_groups is not None:
-        lines.append("    row_groups=groups,  # which rows belong together")
-    if study.null:
-        lines.append(f"    null={study.null},")
-    if not evidence.individuals:
-        lines.append("    individuals=False,")
+    given = {
+        "schema=schema,  # what is known about the columns": evidence.schema != Schema(),
+        "row_groups=groups,  # which rows belong together": evidence.data.row_groups is not None,
+        "official=part,  # which rows are for training": evidence.data.official is not None,
+        "resample=sampler,  # that balances the training rows": study.resample is not None,
+        f"null={study.null},": study.null > 0,
+        "individuals=False,": not evidence.individuals,
+    }
+    lines += [f"    {line}" for line, yes in given.items() if yes]
     lines += [f"    random_state={evidence.seed},", ")", 'report.save("report.html")']
     return "\n".join(lines)
+
+
+def _methods_typed(methods: dict[str, Any]) -> tuple[str, list[str]]:
+    """Methods as one would type them, and the classes to import: names alone where that does."""
+    known = {name: m.class_name for name, m in METHODS.items()}
+    shown = {name: method for name, method in methods.items() if method is not None}
+    plain = all(
+        type(method).__name__ == known.get(name) and repr(method) == f"{known[name]}()"
+        for name, method in shown.items()
+    )
+    if plain:
+        return repr(list(shown)), []
+    # repr tells parameters that are not the default
+    typed = {name: " ".join(repr(method).split()) for name, method in shown.items()}
+    words = {word for text in typed.values() for word in re.findall(r"\w+(?=\()", text)}
+    inside = ", ".join(f"{name!r}: {text}" for name, text in typed.items())
+    return f"{{{inside}}}", sorted(words & {*known.values(), "Schema"})
+
+
+def _splits_typed(splits: Any) -> tuple[str, str]:
+    """A splitter as one would type it, and its class where featly.study has that."""
+    kind, text = type(splits).__name__, repr(splits)
+    known = ("Subsampling", "KFold", "DistributionBalancedKFold", "LeaveOneOut", "Holdout",
+             "Bootstrap")  # fmt: skip
+    if kind not in known:
+        return text, ""
+    hidden = {
+        name: getattr(splits, name, default)
+        for name, default in (("column", None), ("random_state", 0))
+    }
+    more = [f"{k}={v!r}" for k, v in hidden.items() if v and f"{k}=" not in text]
+    inside = text.partition("(")[2].removesuffix(")")
+    return f"{kind}({', '.join([*([inside] if inside else []), *more])})", kind
