@@ -1,5 +1,7 @@
 """What a report tells is what the study found."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -111,7 +113,23 @@ def test_sparse_tables_have_the_names_they_are_given():
         sizes=[2],
     )  # fmt: skip
     assert made.signature[0] == "word 0"
-    assert "word 0" in made.html()
+    page = made.html()
+    assert "word 0" in page
+    assert not re.findall(r">x\d", page)  # no picture falls back to names of its own
+
+
+def test_figures_by_what_there_is_to_draw():
+    X, y = simple()
+    made = featly.report(X, y, methods=["svm-rfe"], splits=2, sizes=[2], rule=2)
+    drawn = {figure.name: figure.svg.decode() for figure in made.figures}
+    assert set(drawn) == {"performance", "stability", "frequencies", "ranking", "path", "scatter"}
+    assert "not selected" in drawn["ranking"]  # two of six are the signature
+    assert made._evidence.fitted_main.get_support().sum() == 2
+    once = featly.report(X, y, methods=["f-test"], splits=1, sizes=[2], rule=2)
+    assert {figure.name for figure in once.figures} == set(drawn) - {"stability", "path"}
+    names = [f"gene {k}" for k in range(6)]
+    other = featly.report(X, y, methods=["svm-rfe"], splits=2, names=names, sizes=[2], rule=2)
+    assert all("gene 0" in figure.svg.decode() for figure in other.figures[2:])
 
 
 def test_pandas_and_pyarrow():
@@ -132,6 +150,7 @@ def test_methods_that_choose_themselves_and_methods_of_others():
     made = featly.report(X, y, methods=["fcbf", "f-test"], splits=4, sizes=[1, 2, 4])
     assert made.signature == [f"x{c}" for c in featly.FCBF().fit(X, y).order_]
     assert all(row["ranks"] is None for row in made.facts["features"])
+    assert {"frequencies", "ranking", "stability"} <= {figure.name for figure in made.figures}
     made.html()
     other = featly.report(X, y, methods={"k best": SelectKBest(k=3)}, splits=3)
     assert len(other.signature) == 3

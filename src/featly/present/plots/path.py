@@ -1,5 +1,6 @@
 """How an elimination went: which columns left when, and how much they weighed then."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,14 +23,17 @@ from featly.present.plots.canvas import (
     within,
 )
 from featly.present.plots.curves import LABEL_GAP, end_labels, whole_number_axis
+from featly.present.plots.ranking import checked_names
 
-__all__ = ["plot_path"]
+__all__ = ["has_path", "plot_path"]
 
 WIDTH, HEIGHT = 4.6, 3.0
 MOST_LABELS = 60  # that a figure has room for
 
 
-def plot_path(ranker: Any, *, n_features: int = 10, ax: Any = None) -> Any:
+def plot_path(
+    ranker: Any, *, n_features: int = 10, names: Sequence[str] | None = None, ax: Any = None
+) -> Any:
     """Draw when each column was dropped, and what it was worth at that moment.
 
     For an elimination, from all columns on the left to the last one on the right: a point is a
@@ -47,6 +51,8 @@ def plot_path(ranker: Any, *, n_features: int = 10, ax: Any = None) -> Any:
         Fitted.
     n_features : int, default=10
         How many of the best columns to name, up to 60.
+    names : sequence of str or None, default=None
+        What to call the columns, in the order of the table; None takes the table's own names.
     ax : matplotlib Axes or None, default=None
 
     Returns
@@ -71,11 +77,11 @@ def plot_path(ranker: Any, *, n_features: int = 10, ax: Any = None) -> Any:
     if count > MOST_LABELS:
         raise ParameterError(f"n_features={n_features}: up to {MOST_LABELS} names have room")
     best = steps.order[:count]
-    called = ranker._names()
-    names = shown_names([called[f] for f in best.tolist()])
+    called = checked_names(ranker, names, len(steps.x))
+    labels = shown_names([called[f] for f in best.tolist()])
     if ax is None:
         tall = max(HEIGHT, count * LABEL_GAP / POINTS)
-        right = text_width(names) + 0.4
+        right = text_width(labels) + 0.4
         ax = new_axes(WIDTH, tall, left=0.7, right=right, top=0.35, bottom=0.65)
     heights, floor = _heights(ax, steps.y, log=steps.log)
     rest = steps.order[count:]
@@ -86,7 +92,7 @@ def plot_path(ranker: Any, *, n_features: int = 10, ax: Any = None) -> Any:
     dress(ax, x=steps.x_label, y=steps.y_label, grid="y")
     _steps_axis(ax, steps)
     ends = list(zip(steps.x[best].tolist(), heights[best].tolist(), strict=True))
-    end_labels(ax, ends, names, [FAINT] * count)
+    end_labels(ax, ends, labels, [FAINT] * count)
     note(ax, _words(steps, count, floor))
     return ax
 
@@ -105,19 +111,32 @@ class _Steps:
     interrupted: bool
 
 
+def has_path(ranker: Any) -> bool:
+    """Whether a fitted method leaves what :func:`plot_path` draws."""
+    return _eliminates(ranker) or _iterates(ranker)
+
+
 # ---- what is drawn -------------------------------------------------------------------------------
+def _eliminates(ranker: Any) -> bool:
+    return all(hasattr(ranker, name) for name in ("round_", "criterion_", "order_"))
+
+
+def _iterates(ranker: Any) -> bool:
+    return all(hasattr(ranker, name) for name in ("path_", "log_weight_", "iterations_"))
+
+
 def _steps(ranker: Any) -> _Steps:
     if hasattr(ranker, "fit"):
         check_is_fitted(ranker)
     stopped = bool(getattr(ranker, "interrupted_", False))
-    if all(hasattr(ranker, name) for name in ("round_", "criterion_", "order_")):
+    if _eliminates(ranker):
         rounds = np.asarray(ranker.round_)
         sizes = np.bincount(rounds)
         left = sizes[::-1].cumsum()[::-1].astype(np.float64)
         y = np.asarray(ranker.criterion_, np.float64)
         words = "columns left", "criterion when dropped"
         return _Steps(left[rounds], y, ranker.order_, *words, True, None, stopped)
-    if all(hasattr(ranker, name) for name in ("path_", "log_weight_", "iterations_")):
+    if _iterates(ranker):
         y = np.asarray(ranker.log_weight_, np.float64)
         x = np.asarray(ranker.iterations_, np.float64)
         words = "iteration, and columns left after it", "ln |weight| in the last iteration"

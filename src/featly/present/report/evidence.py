@@ -1,5 +1,6 @@
 """What a report rests on: the table, the study, and the methods fitted to all rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -77,6 +78,20 @@ class Evidence:
     def fitted_main(self) -> Any:
         """The method that makes the signature, fitted to all rows."""
         return self.fitted[self.main]
+
+    @property
+    def kinds_of_table(self) -> Schema:
+        """What the schema says of kinds, for the table as the user has it."""
+        known = self.schema
+        return Schema(
+            categorical=known.categorical, ordinal=known.ordinal, continuous=known.continuous
+        )
+
+    def kinds_of_data(self, positions: Sequence[int] | None = None) -> Schema:
+        """Which columns of `data`, or of some of them, are ordinal: its dtypes tell the rest."""
+        known = set() if self.data.schema is None else {int(c) for c in self.data.schema.ordinal}
+        columns = range(self.data.n_features) if positions is None else positions
+        return Schema(ordinal=[k for k, c in enumerate(columns) if c in known])
 
     @cached_property
     def order(self) -> npt.NDArray[np.int64]:

@@ -16,7 +16,6 @@ from featly.present.report import words
 from featly.present.report.evidence import Evidence
 from featly.present.report.signature import MOST_CELLS, feature_facts, near_misses
 from featly.registry import METHODS
-from featly.schema import Schema
 from featly.study import Dataset, Results
 
 __all__ = ["gather", "headline_size"]
@@ -86,12 +85,14 @@ def _warnings(evidence: Evidence, counts: npt.NDArray[np.int64]) -> list[str]:
     found = list(evidence.told)
     if evidence.advice is not None:
         found += [text for text in evidence.advice.warnings if text not in found]
-    found += words.about_classes(evidence.classes, counts.tolist(), evidence.study.splits)
+    found += words.about_classes(evidence.classes, counts.tolist())
     rows, columns = evidence.data.n_rows, evidence.data.n_features
     if rows * columns <= MOST_CELLS and not scipy.sparse.issparse(evidence.table):
         described = str(evidence.schema.describe(evidence.table)).split("\n")[1:]
         found += [line for line in described if "missing values" not in line.partition(":")[0]]
-        suspect = suspect_columns(evidence.table, schema=_kinds(evidence), n_jobs=evidence.n_jobs)
+        suspect = suspect_columns(
+            evidence.table, schema=evidence.kinds_of_table, n_jobs=evidence.n_jobs
+        )
         found += words.about_columns(suspect)
     notes = [note.partition(": ")[2] or note for note in evidence.results.notes]
     found += [note for note in notes if note not in found][:5]
@@ -101,14 +102,6 @@ def _warnings(evidence: Evidence, counts: npt.NDArray[np.int64]) -> list[str]:
             f"{failed.height:,} fits failed and are left out; the first: {failed['failure'][0]}"
         )
     return found
-
-
-def _kinds(evidence: Evidence) -> Schema:
-    """The schema without what is not about kinds: its columns are all that diagnostics read."""
-    schema = evidence.schema
-    return Schema(
-        categorical=schema.categorical, ordinal=schema.ordinal, continuous=schema.continuous
-    )
 
 
 # ---- what was done -------------------------------------------------------------------------------

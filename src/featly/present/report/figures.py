@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from featly.diagnostics import associations
-from featly.errors import DataError, ParameterError
 from featly.frames import is_frame, take_columns
 from featly.present.report.evidence import Evidence
-from featly.schema import Schema
 
 __all__ = ["Figure", "figures", "inline_svg"]
 
 MOST_IN_MAP = 60
 LEAST_IN_MAP = 3
 LISTED = 30
+MOST, MOST_SETS = 20, 12  # methods in one picture, selections in one
 LARGE, LEAST = 1.65, 1.3  # pixels for a point, with room and without
 
 
@@ -68,8 +67,6 @@ def figures(evidence: Evidence, facts: dict[str, Any]) -> list[Figure]:
                     metadata={"Date": None},
                 )
                 found.append(Figure(name, title, reading, written.getvalue(), part))
-            except (DataError, ParameterError):
-                continue  # such as a method without a path, or a size that was not tried
             finally:
                 for number in set(plt.get_fignums()) - before:
                     plt.close(number)
@@ -81,10 +78,13 @@ def _drawings(
 ) -> Iterator[tuple[str, str, str, str, Callable[[], Any]]]:
     """Name, title, how to read it, part, and what draws it."""
     from featly.present import plots
+    from featly.present.plots.path import has_path
 
     results, main, fitted = evidence.results, evidence.main, evidence.fitted_main
     which: dict[str, Any] = {"learner": evidence.learner}
-    size = facts["headline"]["size"]
+    curves: dict[str, Any] = {"rule": evidence.rule, "methods": facts["protocol"]["methods"][:MOST]}
+    ranks_all = all(len(order) == evidence.data.n_features for order in evidence.orders)
+    size = evidence.size if ranks_all else None  # a method that says itself how many needs none
     yield (
         "performance",
         "How well, by number of columns",
@@ -92,37 +92,41 @@ def _drawings(
         "enough for splits that share rows; the ring is the chosen size; the dotted line is "
         "guessing.",
         "certainty",
-        lambda: plots.plot_curves(results, metric=evidence.metric, rule=evidence.rule, **which),
+        lambda: plots.plot_curves(results, metric=evidence.metric, **which, **curves),
     )
-    yield (
-        "stability",
-        "How stable, by number of columns",
-        "1: every split chooses the same columns. 0: they agree as much as random choices do.",
-        "certainty",
-        lambda: plots.plot_curves(results, metric="stability", rule=evidence.rule, **which),
-    )
+    if any(row["nogueira"] is not None for row in facts["curves"]):  # one split says nothing of it
+        yield (
+            "stability",
+            "How stable, by number of columns",
+            "1: every split chooses the same columns. 0: they agree as much as random choices do.",
+            "certainty",
+            lambda: plots.plot_curves(results, metric="stability", **which, **curves),
+        )
     yield (
         "frequencies",
         "Which columns the splits choose",
-        f"The share of the splits in which a column is among the chosen (size {size:,}). The line "
-        "is what random choices would give.",
+        "The share of the splits in which a column is among the chosen"
+        f"{f' (the best {size:,})' if size else ''}. The dotted line is what random choices would "
+        "give.",
         "certainty",
         lambda: plots.plot_frequencies(results, size=size, method=main, n_features=LISTED, **which),
     )
-    yield (
-        "ranking",
-        f"The ranking of {main}",
-        "The first columns by the method's own score, on all rows. A score is no probability.",
-        "ranking",
-        lambda: plots.plot_ranking(fitted, n_features=LISTED, names=evidence.names),
-    )
-    yield (
-        "path",
-        f"The path of {main}",
-        "What the method saw on its way from all columns to one.",
-        "ranking",
-        lambda: plots.plot_path(fitted),
-    )
+    if hasattr(fitted, "table"):  # others' methods leave less
+        yield (
+            "ranking",
+            f"The ranking of {main}",
+            "The first columns by the method's own score, on all rows. A score is no probability.",
+            "ranking",
+            lambda: plots.plot_ranking(fitted, n_features=LISTED, names=evidence.names),
+        )
+    if has_path(fitted):
+        yield (
+            "path",
+            f"The path of {main}",
+            "What the method saw on its way from all columns to one.",
+            "ranking",
+            lambda: plots.plot_path(fitted, names=evidence.names),
+        )
     yield from _of_signature(evidence, facts)
     if len(facts["selections"]) > 1:
         yield (
@@ -131,7 +135,7 @@ def _drawings(
             "Every column of dots is a group of methods; the bar above it counts the columns that "
             "those methods select and no other does.",
             "comparison",
-            lambda: plots.plot_overlap(facts["selections"]),
+            lambda: plots.plot_overlap(dict(list(facts["selections"].items())[:MOST_SETS])),
         )
     if hasattr(fitted, "positions_") and hasattr(fitted, "problems_"):
         yield (
@@ -197,7 +201,7 @@ def _of_signature(
             "are alike stand together.",
             "signature",
             lambda: plots.plot_redundancy(
-                associations(_columns(evidence, chosen), schema=_kinds(evidence, chosen)),
+                associations(_columns(evidence, chosen), schema=evidence.kinds_of_data(chosen)),
                 [evidence.names[c] for c in chosen],
                 threshold=0.7,
             ),
@@ -214,15 +218,6 @@ def _columns(evidence: Evidence, positions: list[int]) -> Any:
         return take_columns(X, positions)
     part = X[:, positions]
     return part.toarray() if hasattr(part, "toarray") else part
-
-
-def _kinds(evidence: Evidence, positions: list[int]) -> Schema | None:
-    """Which of some columns are ordinal, by their new positions."""
-    known = evidence.data.schema
-    if known is None:
-        return None
-    ordinal = {int(c) for c in known.ordinal}
-    return Schema(ordinal=[k for k, c in enumerate(positions) if c in ordinal])
 
 
 def _part(evidence: Evidence, positions: list[int]) -> tuple[Any, Any, list[str]]:

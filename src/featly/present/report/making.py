@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from featly.base import Ranker
 from featly.errors import ConvergenceWarning, DataError, LeakWarning, ParameterError, SchemaWarning
 from featly.frames import is_frame, open_table, take_columns
 from featly.measures.classification import METRICS
@@ -143,7 +144,7 @@ def report(
         data = Dataset.of(
             X, y, schema=schema, row_groups=row_groups, official=official, name=title or "data"
         )
-        called = _names(data, names)
+        data = replace(data, names=_names(data, names))
         column = official if isinstance(official, str) else None
         plan = _plan(data, methods, splits, fill, column, random_state)
     advice = plan.advice
@@ -176,12 +177,14 @@ def report(
             if method is not None and _worked(results, name)
         }
         size = headline_size(results, main, metric, rule, next(iter(study.learners)))
+        if isinstance(fitted[main], Ranker):  # what it marks as selected is the signature
+            fitted[main].set_params(n_features_to_select=size)
         prior = _prior(data, study, main, size, n_jobs, verbose)
     evidence = Evidence(
         table=_features(X, data),
         data=data,
         schema=schema,
-        names=called,
+        names=list(data.names),
         study=study,
         results=results,
         fitted=fitted,

@@ -12,7 +12,6 @@ from featly.kinds import KINDS
 from featly.present.columns import read_columns
 from featly.present.report.columns import column_facts
 from featly.present.report.evidence import Evidence
-from featly.schema import Schema
 
 __all__ = ["MOST_CELLS", "feature_facts", "near_misses"]
 
@@ -90,7 +89,7 @@ def _alone(evidence: Evidence, shown: npt.NDArray[np.int64]) -> dict[str, list[A
     nothing: list[Any] = [None] * len(shown)
     try:
         data = evidence.data
-        test = UnivariateTest(schema=data.schema and _plain(data.schema), n_jobs=evidence.n_jobs)
+        test = UnivariateTest(schema=evidence.kinds_of_data(), n_jobs=evidence.n_jobs)
         test.fit(data.X, data.y)
     except DataError:  # such as infinite values, or sparse columns that it does not take
         return {"p": nothing, "q": nothing, "test": nothing}
@@ -101,16 +100,12 @@ def _alone(evidence: Evidence, shown: npt.NDArray[np.int64]) -> dict[str, list[A
     }
 
 
-def _plain(schema: Schema) -> Schema:
-    return Schema(ordinal=schema.ordinal)
-
-
 def _alternatives(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
     """Columns that tell much the same as one of the signature."""
     data, chosen = evidence.data, evidence.chosen
     if data.n_rows * data.n_features > MOST_CELLS:
         return {}
-    rows = read_rows(data.X, data.schema and _plain(data.schema))
+    rows = read_rows(data.X, evidence.kinds_of_data())
     inside = set(chosen.tolist())
     step = max(1, CHUNK_CELLS // data.n_features)
     found: dict[int, list[dict[str, Any]]] = {}

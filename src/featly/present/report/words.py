@@ -247,7 +247,7 @@ def _splits(protocol: dict[str, Any], data: dict[str, Any]) -> str:
 
 
 # ---- warnings ------------------------------------------------------------------------------------
-def about_classes(classes: Sequence[str], counts: Sequence[int], splits: Any) -> list[str]:
+def about_classes(classes: Sequence[str], counts: Sequence[int]) -> list[str]:
     """What few rows of a class mean for what can be said."""
     found = []
     smallest = min(range(len(counts)), key=counts.__getitem__)
