@@ -3,6 +3,7 @@
 __all__ = [
     "ConvergenceWarning",
     "DataError",
+    "DeviceError",
     "LeakWarning",
     "ParameterError",
     "SchemaError",
@@ -50,6 +51,14 @@ class ParameterError(ValueError):
     Traceback (most recent call last):
     ...
     featly.errors.ParameterError: n_features_to_select=0: give a whole number from 1, ...
+    """
+
+
+class DeviceError(RuntimeError):
+    """A GPU was asked for and cannot do it: no driver, no CuPy, or not enough memory.
+
+    The message says which, and what to do about it; ``device="auto"`` never raises it for want of
+    a device.
     """
 
 

@@ -1,0 +1,291 @@
+"""A table on disk that is read by blocks of columns, never whole."""
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.errors import DataError, ParameterError
+from featly.frames import DefaultNames
+from featly.io.stores.files import DiskFile
+from featly.resources import in_words
+
+__all__ = ["StoredTable", "checked_dtype", "checked_shape", "one_line", "spans"]
+
+SPAN_BYTES = 1 << 25  # of columns that are read together to pick some
+GAP_BYTES = 1 << 16  # between two columns: reading that much is quicker than another call
+
+
+class StoredTable(ABC):
+    """A table that lies on disk: what :func:`featly.scan` returns.
+
+    It goes into any method that reads by blocks, in place of an array. Nothing of the values is
+    held; a block is read when it is asked for. Threads may read at the same time.
+
+    Attributes
+    ----------
+    path : Path
+        As it was given.
+    n_rows, n_features : int
+    dtype : dtype or None
+        Of what is read; None where columns are of several kinds, and `frame` reads them.
+    missing : int or None
+        For whole numbers: the one that stands for a missing value.
+    feature_major : bool
+        How a block lies: column after column, or row after row.
+    nbytes : int
+        Bytes of the values on disk.
+    sparse : bool
+        Whether zeros are not stored; then there is ``sparse_block`` as well.
+    alignment : int
+        Reading is quickest where blocks begin at a multiple of so many columns.
+    held_bytes : int
+        What the table itself may hold in memory, beside the blocks that it gives away.
+    target : str or None
+        The column that was named as the target; it is none of the columns.
+    """
+
+    kind: str
+    path: Path
+    n_rows: int
+    n_features: int
+    dtype: np.dtype[Any] | None
+    missing: int | None = None
+    feature_major: bool = True
+    nbytes: int
+    sparse: bool = False
+    alignment: int = 1
+    held_bytes: int = 0
+    target: str | None = None
+
+    def __init__(self, path: str | os.PathLike[str], **options: Any) -> None:
+        self.path = Path(path)
+        self._place = os.path.abspath(path)
+        self._options = options  # what opens it again
+
+    # ---- what it is -------------------------------------------------------------------------
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.n_rows, self.n_features
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """Names of the columns; x0, x1, ... where the file has none."""
+        return DefaultNames(self.n_features)  # type: ignore[return-value]
+
+    @property
+    def name(self) -> str:
+        """How messages call the file."""
+        return repr(str(self.path))
+
+    @property
+    def y(self) -> np.ndarray | None:
+        """The target, where one was named."""
+        return None if self.target is None else self.column(self.target)
+
+    def __repr__(self) -> str:
+        values = "of several kinds" if self.dtype is None else f"of {self.dtype}"
+        return (
+            f"{type(self).__name__}({self.name}: {self.n_rows} rows, {self.n_features} columns "
+            f"{values}, {in_words(self.nbytes)})"
+        )
+
+    # ---- reading ----------------------------------------------------------------------------
+    def read(self, low: int, high: int) -> np.ndarray:
+        """Columns ``low:high`` as a new array of shape (n_rows, high - low)."""
+        if self.dtype is None:
+            raise DataError(
+                f"{self.name} has columns of several kinds, which are no array: read them by frame"
+            )
+        self._check_range(low, high)
+        return self._read(int(low), int(high)) if low < high else self.empty(0)
+
+    def take(self, features: npt.ArrayLike) -> np.ndarray:
+        """Any columns in any order, as a new array of shape (n_rows, len(features))."""
+        if self.dtype is None:
+            raise DataError(
+                f"{self.name} has columns of several kinds, which are no array: read them by frame"
+            )
+        wanted = self._checked(features)
+        if len(wanted) == 0:
+            return self.empty(0)
+        if (np.diff(wanted) > 0).all():
+            return self._take(wanted)
+        columns, inverse = np.unique(wanted, return_inverse=True)
+        found = self._take(columns)
+        if self.feature_major:
+            return found.T[inverse].T
+        return np.take(found, inverse, axis=1)
+
+    def frame(self, low: int, high: int) -> Any:
+        """Columns ``low:high`` as a polars frame; for tables whose columns are of several kinds."""
+        raise DataError(f"{self.name} has numbers only: read them by read")
+
+    def take_frame(self, features: npt.ArrayLike) -> Any:
+        """Any columns in any order as a polars frame; for tables of several kinds."""
+        raise DataError(f"{self.name} has numbers only: read them by take")
+
+    def schema_frame(self) -> Any:
+        """A polars frame without rows, whose dtypes tell the kinds of the columns."""
+        raise DataError(f"{self.name} has numbers only: it needs no frame")
+
+    def column(self, name: str) -> np.ndarray | None:
+        """A column that stands beside the table, or in it, by its name; None if there is none.
+
+        Text is an array of objects with None where it is missing; numbers are as they are stored.
+        """
+        return None
+
+    def empty(self, n_columns: int) -> np.ndarray:
+        """An array for so many columns, which lies as those that `read` returns."""
+        assert self.dtype is not None
+        order = "F" if self.feature_major else "C"
+        return np.empty((self.n_rows, n_columns), self.dtype, order)  # type: ignore[call-overload]
+
+    def _check_range(self, low: int, high: int) -> None:
+        if not 0 <= low <= high <= self.n_features:
+            raise ParameterError(
+                f"columns {low}:{high} are none of {self.name}: they run from 0 to "
+                f"{self.n_features}"
+            )
+
+    def _checked(self, features: npt.ArrayLike) -> np.ndarray:
+        wanted = np.asarray(features, np.int64).reshape(-1)
+        wrong = wanted[(wanted < 0) | (wanted >= self.n_features)]
+        if len(wrong):
+            raise ParameterError(
+                f"column {wrong[0]} is none of {self.name}: they run from 0 to "
+                f"{self.n_features - 1}"
+            )
+        return wanted
+
+    @abstractmethod
+    def _read(self, low: int, high: int) -> np.ndarray:
+        """Columns ``low:high``, which are there."""
+
+    def _take(self, columns: np.ndarray) -> np.ndarray:
+        """Columns in ascending order, each once; neighbours are read together."""
+        out = self.empty(len(columns))
+        width = max(1, self.nbytes // self.n_features)
+        done = 0
+        for part in spans(columns, GAP_BYTES // width, max(1, SPAN_BYTES // width)):
+            low, high = int(part[0]), int(part[-1]) + 1
+            block = self._read(low, high)
+            out[:, done : done + len(part)] = (
+                block if high - low == len(part) else block[:, part - low]
+            )
+            done += len(part)
+        return out
+
+    # ---- the file ---------------------------------------------------------------------------
+    @abstractmethod
+    def _files(self) -> Sequence[DiskFile]:
+        """The files that the table lies in."""
+
+    def _states(self) -> list[Any]:
+        """What tells, in another process, whether the files are still the same."""
+        return [file.state for file in self._files()]
+
+    def _require(self, states: list[Any]) -> None:
+        """DataError unless the files are those of a table that was open before."""
+        for file, state in zip(self._files(), states, strict=True):
+            file.require(state)
+
+    def check(self) -> None:
+        """DataError if a file was cut, replaced or changed since the table was scanned."""
+        for file in self._files():
+            file.check()
+
+    def fingerprint(self) -> str:
+        """What is the same for the same content: sizes, times, the first and the last bytes."""
+        digest = hashlib.sha256()
+        digest.update(repr((self.kind, self.shape, str(self.dtype), self._what())).encode())
+        for file in self._files():
+            file.digest_into(digest)
+        return digest.hexdigest()[:32]
+
+    def _what(self) -> Any:
+        """Which part of the file the table is."""
+        return sorted((key, str(value)) for key, value in self._options.items())
+
+    def close(self) -> None:
+        """Let go of the file."""
+        for file in self._files():
+            file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        return _reopened, (type(self), self._place, self._options, self._states())
+
+
+def _reopened(
+    table: type[StoredTable], path: str, options: dict[str, Any], states: list[Any]
+) -> StoredTable:
+    """A table that was pickled, read from its path again."""
+    found = table(path, **options)
+    found._require(states)
+    return found
+
+
+def checked_dtype(dtype: Any, name: str, remedy: str) -> np.dtype[Any]:
+    """The dtype in the order of bytes of this machine; DataError if it is of no use."""
+    dtype = np.dtype(dtype)
+    if dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize in (4, 8)):
+        return dtype.newbyteorder("=")
+    what = "Python objects" if dtype.hasobject else str(dtype)
+    raise DataError(
+        f"{name} holds {what[:80]}; bool, whole numbers, float32 and float64 are read in blocks: "
+        f"{remedy}"
+    )
+
+
+def checked_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
+    """Rows and columns; DataError if these are no table."""
+    if len(shape) != 2:
+        raise DataError(
+            f"{name} has {len(shape)} dimension{'s' * (len(shape) != 1)}, where a table has two: "
+            "reshape it to rows and columns"
+        )
+    n_rows, n_features = (int(size) for size in shape)
+    if not n_rows or not n_features:
+        raise DataError(
+            f"{name} has {n_rows} rows and {n_features} columns: there is nothing to rank"
+        )
+    return n_rows, n_features
+
+
+def spans(columns: np.ndarray, gap: int, most: int) -> Iterator[np.ndarray]:
+    """Ascending columns in runs that are read together.
+
+    Two columns are in one run if no more than `gap` others lie between them; a run reaches over no
+    more than `most` columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [run.tolist() for run in spans(np.array([0, 1, 4, 9, 10, 11]), gap=2, most=5)]
+    [[0, 1, 4], [9, 10, 11]]
+    """
+    ends = np.flatnonzero(np.diff(columns) > gap + 1) + 1
+    for run in np.split(columns, ends):
+        while len(run):
+            count = int(np.searchsorted(run, run[0] + most))
+            yield run[:count]
+            run = run[count:]
+
+
+def one_line(problem: BaseException) -> str:
+    """What a library said, short enough for a message."""
+    return " ".join(str(problem).split())[:160] or type(problem).__name__

@@ -1,0 +1,214 @@
+"""PLINK 1 binary genotypes, two bits each, the ``.bim`` and ``.fam`` files beside them.
+
+Our own reader: bed-reader makes an array of all that is asked for at once and wants the variants by
+index; here, raw bytes go to whoever can use them, and a cut file is noticed.
+
+Purcell, S. et al. (2007), PLINK: a tool set for whole-genome association and population-based
+linkage analyses, *American Journal of Human Genetics* 81, 559-575; format: www.cog-genomics.org.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from featly.errors import DataError
+from featly.io.finding import ColumnFinder
+from featly.io.stores.base import GAP_BYTES, SPAN_BYTES, StoredTable, spans
+from featly.io.stores.files import Buffers, DiskFile, what_begins_with
+from featly.io.stores.lines import LineWords
+
+__all__ = ["BedTable"]
+
+MAGIC = b"l\x1b"
+HEADER = 3
+NAME_COLUMN = 1  # of a .bim file
+MISSING = 3
+PEOPLE = ("fid", "iid", "father", "mother", "sex", "phenotype")
+
+Unpack = Callable[[np.ndarray, np.ndarray], None]
+
+
+class BedTable(StoredTable):
+    """Genotypes of a PLINK ``.bed`` file.
+
+    A genotype is how often the first allele of the ``.bim`` file occurs in it, 0, 1 or 2; 3 is a
+    missing one.
+
+    Parameters
+    ----------
+    path : path
+    unpack : callable
+        ``unpack(packed, out)`` decodes rows of bytes into rows of genotypes.
+    target : str, optional
+        A column of the ``.fam`` file, such as ``"phenotype"``.
+    """
+
+    kind = "bed"
+    missing = MISSING
+    feature_major = True
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, unpack: Unpack, target: str | None = None
+    ) -> None:
+        super().__init__(path, unpack=unpack, target=target)
+        self.dtype = np.dtype(np.uint8)
+        self._unpack = unpack
+        self._opened: list[DiskFile] = []
+        try:
+            self._bed = self._open(Path(path))
+            self._check_beginning()
+            self._fam = self._open(_beside(Path(path), ".fam", self.name))
+            self._bim = self._open(_beside(Path(path), ".bim", self.name))
+            self._names = LineWords(self._bim, NAME_COLUMN)
+            self.n_features = len(self._names)
+            self.n_rows = len(LineWords(self._fam, 0))
+            self._line = -(-self.n_rows // 4)
+            self._check_size()
+            if target is not None:
+                people = f"the .fam file of {self.name}"
+                self.target = PEOPLE[ColumnFinder(PEOPLE, people)(target, "target")]
+        except BaseException:
+            self.close()
+            raise
+        self.nbytes = self.n_features * self._line
+        self._buffers = Buffers()
+        self._bed.advise_sequential()
+
+    def _open(self, path: Path) -> DiskFile:
+        found = DiskFile(path)
+        self._opened.append(found)
+        return found
+
+    def _check_beginning(self) -> None:
+        start = self._bed.head(4096)
+        if not start.startswith(MAGIC):
+            what = what_begins_with(start)
+            remedy = (
+                "it is text; a .bed file of genomic regions has no genotypes"
+                if what == "text"
+                else f"it begins like {what}"
+                if what
+                else "write it with plink --make-bed"
+            )
+            raise DataError(f"{self.name} is no PLINK .bed file: {remedy}")
+        stem = self.path.with_suffix("").name
+        if start[2:3] == b"\x00":
+            raise DataError(
+                f"{self.name} has its genotypes person by person, where variant by variant is "
+                f"needed: convert it with plink --bfile {stem} --make-bed --out {stem}_by_variant"
+            )
+        if start[2:3] != b"\x01":
+            raise DataError(f"{self.name} is damaged in its third byte: copy or write it again")
+
+    def _check_size(self) -> None:
+        wanted = HEADER + self.n_features * self._line
+        size = self._bed.size
+        if size == wanted:
+            return
+        counts = f"{self.n_features} variants (.bim) of {self.n_rows} people (.fam)"
+        if size < wanted:
+            raise DataError(
+                f"{self.name} has {size} bytes, where {counts} take {wanted}: it is cut, or .bim "
+                "or .fam belong to another file. Copy or write it again"
+            )
+        raise DataError(
+            f"{self.name} has {size} bytes, where {counts} take {wanted}: .bim or .fam are cut, or "
+            "belong to another file. Copy or write them again"
+        )
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the variants, from the ``.bim`` file."""
+        return self._names
+
+    # ---- reading ----------------------------------------------------------------------------
+    def packed(self, low: int, high: int) -> np.ndarray:
+        """The raw bytes of variants ``low:high``, uint8 of shape (high - low, ceil(n_rows / 4)).
+
+        Two bits a person, the lowest first: 0 is 2, 1 is missing, 2 is 1 and 3 is 0.
+        """
+        self._check_range(low, high)
+        start = HEADER + low * self._line
+        found = self._buffers.lend((high - low) * self._line, start)
+        self._bed.read_into(found, start)
+        self._bed.confirm()
+        return found.reshape(high - low, self._line)
+
+    def _read(self, low: int, high: int) -> np.ndarray:
+        return self._unpacked(self.packed(low, high))
+
+    def _take(self, columns: np.ndarray) -> np.ndarray:
+        packed = np.empty((len(columns), self._line), np.uint8)
+        done = 0
+        most = max(1, SPAN_BYTES // self._line)
+        for part in spans(columns, GAP_BYTES // self._line, most):
+            low, high = int(part[0]), int(part[-1]) + 1
+            block = self.packed(low, high)
+            packed[done : done + len(part)] = block[part - low]
+            done += len(part)
+        return self._unpacked(packed)
+
+    def _unpacked(self, packed: np.ndarray) -> np.ndarray:
+        out = self._buffers.lend(len(packed) * self.n_rows).reshape(len(packed), self.n_rows)
+        self._unpack(packed, out)
+        return out.T
+
+    # ---- people -----------------------------------------------------------------------------
+    def column(self, name: str) -> np.ndarray | None:
+        """A column of the ``.fam`` file: fid, iid, father, mother, sex or phenotype.
+
+        A phenotype of 1 and 2 alone, with 0 and -9 for missing ones, is that of cases (2) and
+        controls (1); any other is a measurement, where -9 is missing. Missing ones are NaN.
+        """
+        if name not in PEOPLE:
+            return None
+        position = PEOPLE.index(name)
+        words = list(LineWords(self._fam, position))
+        if position < PEOPLE.index("sex"):
+            found = np.empty(len(words), object)
+            found[:] = words
+            return found
+        return _numbers(words, name, self._fam.name)
+
+    # ---- the files --------------------------------------------------------------------------
+    def _files(self) -> Sequence[DiskFile]:
+        return self._opened
+
+    def _what(self) -> Any:
+        return None  # a table of genotypes is the whole file
+
+    def close(self) -> None:
+        """Let go of the files."""
+        super().close()
+        if hasattr(self, "_buffers"):
+            self._buffers.clear()
+
+
+def _beside(path: Path, suffix: str, name: str) -> Path:
+    found = path.with_suffix(suffix)
+    if not found.exists() and path.with_suffix(suffix.upper()).exists():
+        found = path.with_suffix(suffix.upper())
+    if not found.exists():
+        raise DataError(
+            f"{name} has no {suffix} file beside it: put {found.name!r} into the same folder"
+        )
+    return found
+
+
+def _numbers(words: Sequence[str], name: str, source: str) -> np.ndarray:
+    """Sex or phenotype as numbers."""
+    values = np.empty(len(words))
+    for k, word in enumerate(words):
+        try:
+            values[k] = np.nan if word in ("NA", "na", "NaN", "nan") else float(word)
+        except ValueError:
+            raise DataError(
+                f"line {k + 1} of {source} has {word[:40]!r} as {name}, which is no number: "
+                "correct it, or write -9 for a missing one"
+            ) from None
+    coded = name == "sex" or bool(np.isin(values[np.isfinite(values)], (-9, 0, 1, 2)).all())
+    values[np.isin(values, (-9, 0) if coded else (-9,))] = np.nan
+    return values.astype(np.int64) if coded and np.isfinite(values).all() else values

@@ -1,0 +1,277 @@
+"""A file that any thread reads at any place, and that tells when it is no longer what it was.
+
+Files are read, never mapped: a mapped file that shrinks kills the process.
+"""
+
+import ctypes
+import hashlib
+import os
+import sys
+import threading
+import weakref
+from collections import deque
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from featly.errors import DataError
+from featly.io.opening import Opened
+
+__all__ = ["Buffers", "DiskFile", "State", "what_begins_with"]
+
+PROBE_BYTES = 1 << 16
+POOLED_BYTES = 1 << 22  # less than that, an allocation is quick
+CACHE_LINE = 64
+
+_BEGINNINGS = {
+    b"\x93NUMPY": "a NumPy array (.npy)",
+    b"PAR1": "a parquet table (.parquet)",
+    b"\x89HDF\r\n\x1a\n": "an HDF5 file (.h5, .h5ad)",
+    b"l\x1b": "PLINK genotypes (.bed)",
+    b"PK\x03\x04": "a zip file (.npz, .xlsx, .zarr.zip)",
+}
+
+
+class State(NamedTuple):
+    """What tells that a file was changed."""
+
+    size: int
+    changed: int  # nanoseconds
+    inode: int
+    device: int
+
+    @staticmethod
+    def of(found: os.stat_result) -> "State":
+        """From what the system says about a file."""
+        return State(found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+
+
+class DiskFile:
+    """A file to be read in pieces.
+
+    Parameters
+    ----------
+    path : path
+
+    Attributes
+    ----------
+    name : str
+        How messages call it.
+    state : State
+        What it was when it was opened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        if str(path) == "-":
+            raise DataError("standard input cannot be read in blocks of columns: name a file")
+        self.place = Path(os.path.abspath(path))
+        if self.place.is_fifo():
+            raise DataError(f"{str(path)!r} is a pipe: write it to a file first")
+        with Opened(path) as opened:
+            self.name = opened.name
+            if opened.compression:
+                raise DataError(
+                    f"{self.name} is compressed by {opened.compression}: decompress it first"
+                )
+            self._descriptor = os.dup(opened.stream().fileno())
+        # a table that nobody closed is closed with its last user, without a word
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+        self._lock = threading.Lock()
+        self.state = State.of(os.fstat(self._descriptor))
+
+    @property
+    def size(self) -> int:
+        """Bytes, when it was opened."""
+        return self.state.size
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was let go of."""
+        return not self._close.alive
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read_into(self, target: Any, offset: int) -> None:
+        """Fill a buffer of bytes from the place `offset` on, whole or not at all."""
+        if self.closed:
+            raise DataError(f"{self.name} is closed: scan it again")
+        view = memoryview(target)
+        done, wanted = 0, len(view)
+        try:
+            while done < wanted:
+                rest = view[done:] if done else view
+                if _PREADV is not None:
+                    count = _PREADV(self._descriptor, (rest,), offset + done)
+                else:
+                    count = self._read_here(rest, offset + done)
+                if not count:
+                    raise self._shrunk()
+                done += count
+        except OSError as problem:
+            raise DataError(
+                f"{self.name} cannot be read at byte {offset + done} ({problem.strerror}): "
+                "copy it to another disk"
+            ) from None
+
+    def read_rows(self, target: np.ndarray, width: int, offset: int, stride: int) -> None:
+        """Fill an array of bytes with pieces of `width`, of which one begins every `stride`."""
+        if _PREADV is None or self.closed:
+            for place in range(0, len(target), width):
+                self.read_into(target[place : place + width], offset + place // width * stride)
+            return
+        # a call a row is what this costs: no more is done in between than must be
+        descriptor, view = self._descriptor, memoryview(target)
+        start = offset
+        for place in range(0, len(target), width):
+            piece = view[place : place + width]
+            try:
+                count = _PREADV(descriptor, (piece,), start)
+            except OSError:
+                count = 0
+            if count != width:
+                self.read_into(piece, start)  # it says what is wrong
+            start += stride
+
+    def confirm(self) -> None:
+        """DataError if the file changed until now: what was read of it may be of no use.
+
+        A read that meets with a cut may find zeros where the system has cleared a page already.
+        """
+        found = State.of(os.fstat(self._descriptor))
+        if found.size < self.size:
+            raise self._shrunk(found.size)
+        if found.changed != self.state.changed:
+            raise self._changed("changed")
+
+    def _read_here(self, view: memoryview, offset: int) -> int:
+        """For systems that cannot read at a place without going there."""
+        with self._lock:
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+            found = os.read(self._descriptor, len(view))
+        view[: len(found)] = found
+        return len(found)
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Some bytes."""
+        found = bytearray(count)
+        self.read_into(found, offset)
+        return bytes(found)
+
+    def head(self, count: int) -> bytes:
+        """The first bytes, as many as there are."""
+        return self.read(0, min(count, self.size))
+
+    def advise_sequential(self) -> None:
+        """Tell the system that what comes next will be wanted next."""
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+
+    def check(self) -> None:
+        """DataError if the file under this name is not the one that was opened, or changed."""
+        try:
+            found = State.of(os.stat(self.place))
+        except OSError as problem:
+            raise DataError(
+                f"{self.name} is no longer there ({problem.strerror}): bring it back, and scan it "
+                "again"
+            ) from None
+        if found == self.state:
+            return
+        if found.size < self.size:
+            raise self._shrunk(found.size)
+        raise self._changed("was replaced" if found[2:] != self.state[2:] else "changed")
+
+    def _changed(self, what: str) -> DataError:
+        return DataError(f"{self.name} {what} while it was in use: scan it again")
+
+    def _shrunk(self, size: int | None = None) -> DataError:
+        if size is None:
+            size = os.fstat(self._descriptor).st_size
+        return DataError(
+            f"{self.name} was cut from {self.size} to {size} bytes while it was in use: copy or "
+            "write it again, and scan it again"
+        )
+
+    def require(self, state: State) -> None:
+        """DataError unless size and time are still those of a file that was open before."""
+        if self.state[:2] != state[:2]:
+            raise DataError(f"{self.name} changed since it was scanned: scan it again")
+
+    def digest_into(self, digest: "hashlib._Hash") -> None:
+        """Add size, time, the first and the last bytes."""
+        digest.update(repr(self.state[:2]).encode())
+        count = min(PROBE_BYTES, self.size)
+        digest.update(self.read(0, count))
+        digest.update(self.read(self.size - count, count))
+
+
+# PyPI builds for old macOS, and Windows, have no such call
+_PREADV = getattr(os, "preadv", None) if sys.platform != "win32" else None
+
+
+class Buffers:
+    """Memory for blocks that come and go.
+
+    A large block that is freed goes back to the system, and the next one is made of pages that
+    have to be found and cleared again, which takes as long as the reading itself. So the last ones
+    are kept. A block begins at the same place within a cache line as its bytes do in the file:
+    otherwise the system copies at half the speed.
+
+    Examples
+    --------
+    >>> buffers = Buffers()
+    >>> block = buffers.lend(1 << 23)
+    >>> place = block.ctypes.data
+    >>> del block
+    >>> buffers.lend(1 << 23).ctypes.data == place
+    True
+    """
+
+    def __init__(self, kept: int = 2) -> None:
+        self._free: deque[np.ndarray] = deque(maxlen=kept)
+
+    def lend(self, count: int, offset: int = 0) -> np.ndarray:
+        """An array of bytes that nobody else has; `offset` is where in the file they lie."""
+        if count < POOLED_BYTES:
+            return np.empty(count, np.uint8)
+        raw = self._found(count)
+        # every array that is made of what is given away keeps the lease alive, whatever is done to
+        # it; an array in its place would be left out of the chain, and so would a memoryview
+        lease = (ctypes.c_char * len(raw)).from_buffer(raw)
+        weakref.finalize(lease, self._free.append, raw).atexit = False
+        shift = (offset - raw.ctypes.data) % CACHE_LINE
+        return np.frombuffer(lease, np.uint8)[shift : shift + count]
+
+    def _found(self, count: int) -> np.ndarray:
+        for _ in range(len(self._free)):
+            try:
+                raw = self._free.popleft()
+            except IndexError:  # another thread was quicker
+                break
+            if count + CACHE_LINE <= len(raw) <= 2 * count:
+                return raw
+            self._free.append(raw)
+        return np.empty(count + CACHE_LINE, np.uint8)
+
+    def clear(self) -> None:
+        """Give back what is not in use."""
+        self._free.clear()
+
+
+def what_begins_with(start: bytes) -> str | None:
+    """What a file is that begins so, in words; None where that is not known."""
+    for beginning, what in _BEGINNINGS.items():
+        if start.startswith(beginning):
+            return what
+    if start[:4096] and not start[:4096].strip(b"\t\n\r\x0c\x1b" + bytes(range(32, 256))):
+        return "text"
+    return None

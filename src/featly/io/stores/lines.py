@@ -1,0 +1,113 @@
+"""A column of words in a text file of many lines, read when it is asked for."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from featly.errors import DataError
+from featly.io.stores.files import DiskFile
+
+__all__ = ["LineWords"]
+
+STRIDE = 256  # lines between two of which the place is known
+CHUNK_BYTES = 1 << 24
+
+
+class LineWords(Sequence[str]):
+    """One word of every line of a file, such as the names in a ``.bim`` file.
+
+    Five million names would take a third of a gigabyte, and nobody reads them all. What is kept is
+    where every 256th line begins.
+
+    Parameters
+    ----------
+    file : DiskFile
+    word : int
+        Which word of a line, from 0.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.bim"
+    >>> _ = path.write_text("1 rs1 0 10 A G\\n1 rs2 0 20 C T\\n2 rs9 0 5 A C\\n")
+    >>> names = LineWords(DiskFile(path), 1)
+    >>> len(names), names[-1], names[:2], list(names), names.position("rs9")
+    (3, 'rs9', ['rs1', 'rs2'], ['rs1', 'rs2', 'rs9'], 2)
+    """
+
+    def __init__(self, file: DiskFile, word: int) -> None:
+        self.file, self.word = file, word
+        self._starts, self._count = _line_starts(file)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, position: int) -> str: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[str]: ...
+    def __getitem__(self, position: Any) -> Any:
+        places = range(self._count)[position]
+        if isinstance(places, int):
+            piece, within = divmod(places, STRIDE)
+            return self._piece(piece)[within]
+        if not places:
+            return []
+        low, high = min(places[0], places[-1]), max(places[0], places[-1])
+        first = low // STRIDE
+        words = [w for piece in range(first, high // STRIDE + 1) for w in self._piece(piece)]
+        return [words[k - first * STRIDE] for k in places]
+
+    def __iter__(self) -> Iterator[str]:
+        for piece in range(len(self._starts) - 1):
+            yield from self._piece(piece)
+
+    def position(self, name: str) -> int | None:
+        """Where `name` stands first, or None."""
+        sought = name.encode()
+        for piece in range(len(self._starts) - 1):
+            raw = self._raw(piece)
+            if sought in raw:  # a line that has it somewhere
+                words = self._words(raw, piece)
+                if name in words:
+                    return piece * STRIDE + words.index(name)
+        return None
+
+    def _raw(self, piece: int) -> bytes:
+        start, end = int(self._starts[piece]), int(self._starts[piece + 1])
+        return self.file.read(start, end - start)
+
+    def _piece(self, piece: int) -> list[str]:
+        return self._words(self._raw(piece), piece)
+
+    def _words(self, raw: bytes, piece: int) -> list[str]:
+        """The words of the lines of a piece."""
+        found = []
+        for number, line in enumerate(raw.splitlines(), piece * STRIDE + 1):
+            words = line.split(None, self.word + 1)
+            if len(words) <= self.word:
+                raise DataError(
+                    f"line {number} of {self.file.name} has {len(words)} words, where more are "
+                    "needed: correct that line"
+                )
+            found.append(words[self.word].decode(errors="replace"))
+        return found
+
+
+def _line_starts(file: DiskFile) -> tuple[np.ndarray, int]:
+    """Where every 256th line begins, then the end of the file; and how many lines there are."""
+    starts, count, done = [np.zeros(1, np.int64)], 0, 0
+    buffer = np.empty(min(CHUNK_BYTES, file.size), np.uint8)
+    ended = True
+    while done < file.size:
+        chunk = buffer[: min(len(buffer), file.size - done)]
+        file.read_into(chunk, done)
+        ends = np.flatnonzero(chunk == ord("\n"))
+        starts.append(ends[(-count - 1) % STRIDE :: STRIDE] + done + 1)
+        count += len(ends)
+        done += len(chunk)
+        ended = bool(chunk[-1] == ord("\n"))
+    places = np.concatenate(starts)
+    places = places[places < file.size]
+    return np.append(places, file.size), count + (not ended)

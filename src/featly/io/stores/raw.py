@@ -1,0 +1,155 @@
+"""A matrix of numbers that lies in a file as it is: one value behind the other."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from featly.errors import SlowWarning
+from featly.io.stores.base import GAP_BYTES, SPAN_BYTES, spans
+from featly.io.stores.files import Buffers, DiskFile
+from featly.resources import in_words
+
+__all__ = ["RawValues"]
+
+ROW_GAP_BYTES = 1 << 13  # between two rows: reading that much is quicker than another call
+TILE_BYTES = 1 << 20  # of whole rows, from which columns are picked while they are in the cache
+BLOCK_BYTES = 1 << 25  # what a block is expected to take
+# measured, the file in the system's cache: a second has so many bytes, a call takes so many seconds
+RATE, CALL = 1e10, 2e-6
+WORTH_A_WARNING = 60  # seconds
+
+
+class RawValues:
+    """Values of one dtype from a place in a file on.
+
+    Parameters
+    ----------
+    file : DiskFile
+    offset : int
+        Where the first value begins.
+    shape : tuple of int
+    stored : dtype
+        As it is in the file, order of bytes included.
+    feature_major : bool
+        Column after column, or row after row.
+    """
+
+    def __init__(
+        self,
+        file: DiskFile,
+        offset: int,
+        shape: tuple[int, int],
+        stored: np.dtype[Any],
+        *,
+        feature_major: bool,
+    ) -> None:
+        self.file, self.offset, self.stored = file, offset, stored
+        self.dtype = stored.newbyteorder("=")
+        self.n_rows, self.n_features = shape
+        self.feature_major = feature_major
+        self.buffers = Buffers()
+        # a line is a column or a row, whichever lies together
+        self._line = stored.itemsize * (self.n_rows if feature_major else self.n_features)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all values."""
+        return self.n_rows * self.n_features * self.stored.itemsize
+
+    def warn(self, name: str, stacklevel: int) -> None:
+        """Say so if columns have to be gathered from very many rows."""
+        if self.feature_major:
+            return
+        blocks = -(-self.nbytes // BLOCK_BYTES)
+        whole = self.nbytes / RATE
+        seconds = min(blocks * whole, blocks * self.n_rows * CALL + whole)
+        if seconds - whole > WORTH_A_WARNING:
+            warnings.warn(
+                f"{name} lies row by row, and has {self.n_rows} rows: to read all columns in "
+                f"blocks of {in_words(BLOCK_BYTES)} takes about {seconds / 60:.0f} minutes, where "
+                f"column by column it takes {max(whole, 1):.0f} s. Write it in Fortran order",
+                SlowWarning,
+                stacklevel=stacklevel + 1,
+            )
+
+    def read(self, low: int, high: int) -> np.ndarray:
+        """Columns ``low:high``, which lie as those in the file."""
+        size = self.stored.itemsize
+        if self.feature_major:
+            start = self.offset + low * self._line
+            found = self._memory((high - low) * self._line, start)
+            self.file.read_into(found, start)
+            self.file.confirm()
+            return self._native(found.view(self.stored).reshape(high - low, self.n_rows).T)
+        start, width = self.offset + low * size, (high - low) * size
+        found = self._memory(self.n_rows * width, start)
+        self._read_rows(found, start, width)
+        self.file.confirm()
+        return self._native(found.view(self.stored).reshape(self.n_rows, high - low))
+
+    def take(self, columns: np.ndarray) -> np.ndarray:
+        """Columns in ascending order, each once."""
+        if self.feature_major:
+            return self._take_columns(columns)
+        # in every row, what lies close together is read together
+        out = np.empty((self.n_rows, len(columns)), self.stored)
+        size = self.stored.itemsize
+        tile = max(1, TILE_BYTES // self._line)
+        done = 0
+        for part in spans(columns, ROW_GAP_BYTES // size, self.n_features):
+            low, width = int(part[0]), (int(part[-1]) + 1 - int(part[0])) * size
+            scratch = np.empty((min(tile, self.n_rows), width // size), self.stored)
+            for row in range(0, self.n_rows, tile):
+                rows = scratch[: min(tile, self.n_rows - row)]
+                start = self.offset + row * self._line + low * size
+                self._read_rows(rows.reshape(-1).view(np.uint8), start, width)
+                out[row : row + tile, done : done + len(part)] = rows[:, part - low]
+            done += len(part)
+        self.file.confirm()
+        return self._native(out)
+
+    def _take_columns(self, columns: np.ndarray) -> np.ndarray:
+        out = np.empty((len(columns), self.n_rows), self.stored)
+        done = 0
+        gap, most = GAP_BYTES // self._line, max(1, SPAN_BYTES // self._line)
+        for part in spans(columns, gap, most):
+            low, high = int(part[0]), int(part[-1]) + 1
+            whole = high - low == len(part)
+            here = out[done : done + len(part)]
+            lines = here if whole else np.empty((high - low, self.n_rows), self.stored)
+            self.file.read_into(lines.reshape(-1).view(np.uint8), self.offset + low * self._line)
+            if not whole:
+                here[:] = lines[part - low]
+            done += len(part)
+        self.file.confirm()
+        return self._native(out.T)
+
+    def _memory(self, count: int, start: int) -> np.ndarray:
+        # values must begin where the processor wants them, even if those in the file do not
+        return self.buffers.lend(count, start if start % self.stored.itemsize == 0 else 0)
+
+    def _read_rows(self, found: np.ndarray, start: int, width: int) -> None:
+        """Fill with `width` bytes of every row; the first of them is at `start`."""
+        line, read_into = self._line, self.file.read_into
+        n_rows = len(found) // width
+        if width == line:
+            read_into(found, start)
+            return
+        if line - width > ROW_GAP_BYTES:
+            self.file.read_rows(found, width, start, line)
+            return
+        tile = max(1, TILE_BYTES // line)
+        scratch = np.empty(tile * line, np.uint8)
+        rows = found.reshape(n_rows, width)
+        for row in range(0, n_rows, tile):
+            count = min(tile, n_rows - row)
+            # behind the columns of the last row there may be nothing more
+            there = scratch[: (count - 1) * line + width]
+            read_into(there, start + row * line)
+            rows[row : row + count] = scratch[: count * line].reshape(count, line)[:, :width]
+
+    def _native(self, values: np.ndarray) -> np.ndarray:
+        if values.dtype == self.dtype:
+            return values
+        return values.byteswap(inplace=True).view(self.dtype)

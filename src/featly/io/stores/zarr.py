@@ -1,0 +1,310 @@
+"""Zarr arrays, in a folder or a zip file, by the zarr package (2 or 3)."""
+
+import hashlib
+import itertools
+import os
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from featly.errors import DataError
+from featly.io.finding import ColumnFinder
+from featly.io.stores.base import StoredTable, checked_dtype, checked_shape, one_line
+from featly.io.stores.chunks import HELD_BANDS, Bands
+from featly.io.stores.files import DiskFile, what_begins_with
+
+__all__ = ["ZarrTable", "is_zarr_folder"]
+
+METADATA = ("zarr.json", ".zarray", ".zgroup")
+SHOWN = 8
+REMEDY = "write it again as float32"
+ABSENT = -1
+
+
+class ZarrTable(StoredTable):
+    """An array of a Zarr store.
+
+    A chunk that is not there stands for a block of fill values, and nothing tells it from one that
+    was lost. So what chunks there are is noted when the table is scanned, and looked up again with
+    everything that is read.
+    """
+
+    kind = "zarr"
+    feature_major = False
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dataset: str | None = None,
+        target: str | None = None,
+    ) -> None:
+        super().__init__(path, dataset=dataset, target=target)
+        zarr = _library()
+        folder = Path(path).is_dir()
+        self._store: Any = None
+        if folder and not is_zarr_folder(Path(path)):
+            raise DataError(
+                f"{self.name} is a folder without a Zarr array in it: name the folder that holds "
+                "zarr.json, .zarray or .zgroup"
+            )
+        self._file = None if folder else DiskFile(path)
+        try:
+            if self._file is not None:
+                _check_zip(self._file)
+            try:
+                if folder:
+                    self._root = zarr.open(self._place, mode="r")
+                else:
+                    self._store = zarr.storage.ZipStore(self._place, mode="r")
+                    self._root = zarr.open(self._store, mode="r")
+            except Exception as problem:
+                raise self._damaged(problem) from None
+            self._lay(self._array(dataset))
+            if target is not None:
+                beside = self._beside()
+                self.target = beside[ColumnFinder(beside, self.name)(target, "target")]
+        except BaseException:
+            self.close()
+            raise
+
+    def _array(self, dataset: str | None) -> Any:
+        if hasattr(self._root, "shape"):
+            if dataset is not None:
+                raise DataError(
+                    f"{self.name} is one array, no group of them: leave dataset {dataset!r} out"
+                )
+            return self._root
+        arrays = self._arrays()
+        known = [name for name, array in arrays.items() if len(array.shape) == 2]
+        listed = ", ".join(map(repr, known[:SHOWN])) + (", ..." if len(known) > SHOWN else "")
+        if dataset is None:
+            if len(known) == 1:
+                return arrays[known[0]]
+            if not known:
+                raise DataError(f"{self.name} has no array of two dimensions: there is no table")
+            raise DataError(
+                f"{self.name} has {len(known)} matrices ({listed}): name one by dataset"
+            )
+        found = arrays.get(dataset.strip("/"))
+        if found is None:
+            there = f": there are {listed}" if known else ", and no other"
+            raise DataError(f"{self.name} has no array {dataset!r}{there}")
+        return found
+
+    def _arrays(self) -> dict[str, Any]:
+        """All arrays below a group by their path."""
+        if hasattr(self._root, "shape"):
+            return {}
+        found: dict[str, Any] = {}
+        groups = [("", self._root)]
+        try:
+            while groups:
+                prefix, group = groups.pop()
+                found |= {prefix + name: array for name, array in group.arrays()}
+                groups += [(f"{prefix}{name}/", below) for name, below in group.groups()]
+        except Exception as problem:
+            raise self._damaged(problem) from None
+        return dict(sorted(found.items()))
+
+    def _lay(self, array: Any) -> None:
+        self._data = array
+        self.where = array.path.strip("/")
+        what = f"{self.where!r} of {self.name}" if self.where else self.name
+        self.dtype = checked_dtype(array.dtype, what, REMEDY)
+        self.n_rows, self.n_features = checked_shape(array.shape, what)
+        # a shard is a file of many chunks, of which each can be read alone
+        chunks = int(array.chunks[0]), int(array.chunks[1])
+        self._bands = Bands(self.shape, chunks[1], self.dtype)
+        self._bands.warn(what, chunks, stacklevel=5)
+        self.alignment = self._bands.width
+        self.held_bytes = HELD_BANDS * self._bands.band_bytes if self._bands.holds else 0
+        self._chunks = None
+        if self._file is None:
+            self._chunks = _ChunkFiles(array, Path(self._place) / self.where, self.name)
+            self.nbytes = self._chunks.nbytes
+        else:
+            self.nbytes = self._file.size
+
+    # ---- reading ----------------------------------------------------------------------------
+    def _read(self, low: int, high: int) -> np.ndarray:
+        return self._bands.read(low, high, self._fetch)
+
+    def _fetch(self, low: int, high: int) -> np.ndarray:
+        if self._data is None:
+            raise DataError(f"{self.name} is closed: scan it again")
+        try:
+            found = np.asarray(self._data[:, low:high])
+        except (KeyboardInterrupt, SystemExit, MemoryError):
+            raise
+        except Exception as problem:
+            self._check_read(low, high)
+            raise self._damaged(problem) from None
+        self._check_read(low, high)
+        return np.ascontiguousarray(found, self.dtype)
+
+    def _check_read(self, low: int, high: int) -> None:
+        if self._chunks is not None:
+            self._chunks.check(low, high)
+        elif self._file is not None:
+            self._file.check()
+
+    def _beside(self) -> list[str]:
+        """Names of what `column` finds."""
+        return [name for name, array in self._arrays().items() if array.shape == (self.n_rows,)]
+
+    def column(self, name: str) -> np.ndarray | None:
+        """An array of the same store that has a value for every row, by its path."""
+        if name not in self._beside():
+            return None
+        try:
+            found = np.asarray(self._root[name][:])
+        except Exception as problem:
+            raise self._damaged(problem) from None
+        return found.astype(object) if found.dtype.kind in "SUT" else found
+
+    # ---- the files --------------------------------------------------------------------------
+    def _damaged(self, problem: BaseException) -> DataError:
+        return DataError(
+            f"{self.name} cannot be read as a Zarr store ({one_line(problem)}): it is cut or "
+            "damaged. Copy or write it again"
+        )
+
+    def _files(self) -> Sequence[DiskFile]:
+        return [] if self._file is None else [self._file]
+
+    def _states(self) -> list[Any]:
+        return super()._states() if self._chunks is None else [self._chunks.fingerprint()]
+
+    def check(self) -> None:
+        """DataError if a file was cut, replaced or changed since the table was scanned."""
+        super().check()
+        if self._chunks is not None:
+            self._chunks.check(0, self.n_features)
+
+    def _what(self) -> Any:
+        chunks = None if self._chunks is None else self._chunks.fingerprint()
+        return self.where, chunks
+
+    def _require(self, states: list[Any]) -> None:
+        if self._chunks is None:
+            super()._require(states)
+        elif [self._chunks.fingerprint()] != states:
+            raise DataError(f"{self.name} changed since it was scanned: scan it again")
+
+    def close(self) -> None:
+        """Let go of the files."""
+        super().close()
+        self._data = None
+        if self._store is not None:
+            self._store.close()
+        if hasattr(self, "_bands"):
+            self._bands.clear()
+
+
+class _ChunkFiles:
+    """The files of the chunks of an array in a folder: which there are, their sizes and times."""
+
+    def __init__(self, array: Any, folder: Path, name: str) -> None:
+        self.folder, self.name = folder, name
+        unit = getattr(array, "shards", None) or array.chunks
+        self.width = int(unit[1])
+        self.grid = -(-int(array.shape[0]) // int(unit[0])), -(-int(array.shape[1]) // self.width)
+        self._key = _key_of(array)
+        self._metadata = [DiskFile(folder / file) for file in METADATA if (folder / file).is_file()]
+        self._seen = self._look(0, self.grid[1])
+        there = self._seen[0] != ABSENT
+        if not there.any():
+            raise DataError(
+                f"{name} has no chunk of its array: nothing was written to it, or the files were "
+                "left behind. Copy or write it again"
+            )
+        self.nbytes = int(self._seen[0][there].sum())
+
+    def _look(self, first: int, last: int) -> np.ndarray:
+        """Sizes and times of the files in some columns of the grid."""
+        found = np.full((2, self.grid[0], last - first), ABSENT, np.int64)
+        folder, key, stat = f"{self.folder}{os.sep}", self._key, os.stat
+        for i, j in itertools.product(range(self.grid[0]), range(first, last)):
+            try:
+                state = stat(folder + key((i, j)))
+            except FileNotFoundError:
+                continue
+            except OSError as problem:
+                raise DataError(
+                    f"{self.name} cannot be read ({problem.strerror}): copy it to another disk"
+                ) from None
+            found[0, i, j - first], found[1, i, j - first] = state.st_size, state.st_mtime_ns
+        return found
+
+    def check(self, low: int, high: int) -> None:
+        """DataError if a file with some of the columns ``low:high`` is not what it was."""
+        for file in self._metadata:
+            file.check()
+        first, last = low // self.width, -(-high // self.width)
+        found, before = self._look(first, last), self._seen[:, :, first:last]
+        if (found == before).all():
+            return
+        i, j = np.argwhere((found != before).any(axis=0))[0].tolist()
+        size, was = int(found[0, i, j]), int(before[0, i, j])
+        if size == ABSENT:
+            what = "went missing"
+        elif size < was:
+            what = f"was cut from {was} to {size} bytes"
+        else:
+            what = "changed"
+        raise DataError(
+            f"{self.name}: the chunk {self._key((i, j + first))!r} {what} while it was in use: "
+            "copy or write it again, and scan it again"
+        )
+
+    def fingerprint(self) -> str:
+        """Of sizes and times of all files."""
+        digest = hashlib.sha256(self._seen.tobytes())
+        for file in self._metadata:
+            file.digest_into(digest)
+        return digest.hexdigest()[:32]
+
+
+def _key_of(array: Any) -> Any:
+    """From the place of a chunk in the grid to the name of its file."""
+    if hasattr(array, "metadata"):
+        return array.metadata.encode_chunk_key
+    separator = array._dimension_separator or "."  # zarr 2
+    return lambda place: separator.join(map(str, place))
+
+
+def _library() -> Any:
+    try:
+        import zarr
+    except ImportError:
+        raise DataError(
+            "Zarr stores are read by zarr, which is not installed: pip install 'featly[io]'"
+        ) from None
+    return zarr
+
+
+def is_zarr_folder(folder: Path) -> bool:
+    """Whether a folder is a Zarr store."""
+    return any((folder / name).is_file() for name in METADATA)
+
+
+def _check_zip(file: DiskFile) -> None:
+    start = file.head(4096)
+    if not start.startswith(b"PK"):
+        what = what_begins_with(start)
+        remedy = f"it begins like {what}" if what else "write it with zarr"
+        raise DataError(f"{file.name} is no zip file with a Zarr store: {remedy}")
+    try:
+        with zipfile.ZipFile(file.place) as found:
+            names = {name.rpartition("/")[2] for name in found.namelist()}
+    except (zipfile.BadZipFile, OSError, ValueError) as problem:
+        raise DataError(
+            f"{file.name} cannot be read as a zip file ({one_line(problem)}): it is cut or "
+            "damaged. Copy or write it again"
+        ) from None
+    if not names & set(METADATA):
+        raise DataError(f"{file.name} is a zip file without a Zarr store in it: write it with zarr")
