@@ -1,0 +1,162 @@
+"""The greedy filters on a CUDA device: ``python3 benchmarks/gpu_greedy.py [columns [rows]]``.
+
+Five million columns of three levels, 1,000 rows, made on the device. Times are medians, the device
+waited for. The floor of a step is to read the planes once; fractions are of the bandwidth that a
+copy on the same device reaches. The order is compared with that of the CPU on the first 50,000
+columns.
+"""
+
+import statistics
+import sys
+import time
+
+import numpy as np
+
+from featly.core import greedy as cpu
+from featly.core.codes import WholeCodes
+from featly.core.cuda import greedy, planes
+from featly.core.cuda.codes import CudaCodes
+from featly.core.cuda.device import kernel, to_host, xp
+from featly.core.cuda.information import Classes, chi_squared, class_information
+from featly.filters.cmim import CMIM
+from featly.filters.jmi import JMI
+from featly.filters.mrmr import MRMR
+
+N_STEPS = 50
+COMPARED = 50_000  # columns
+METHODS = {"MRMR": MRMR, "JMI": JMI, "CMIM": CMIM}
+
+# a number for every cell, by a hash of its place; every thousandth column knows the class a little
+MAKE = r"""
+typedef unsigned long long u64;
+__device__ u64 mixed(u64 x) {
+    x += 0x9e3779b97f4a7c15ULL;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31);
+}
+extern "C" __global__ void make(unsigned char* X, const int* y, long long n, long long p) {
+    const u64 cell = blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    if (cell >= (u64)n * p) return;
+    const u64 row = cell / p, column = cell % p, found = mixed(cell);
+    const bool tells = mixed(~column) % 1000 == 0;
+    const bool here = tells && (found >> 40) % 100 < 5 + mixed(column + 7) % 40;
+    X[cell] = here ? y[row] : (found & 0xffffffff) * 3 >> 32;
+}
+"""
+
+
+def made(n, p):
+    cupy = xp()
+    y = np.random.default_rng(0).integers(0, 2, n)
+    X = cupy.empty((n, p), cupy.uint8)
+    loop = kernel(MAKE, "make")
+    loop((-(-n * p // 256),), (256,), (X, cupy.asarray(y.astype(np.int32)), n, p))
+    return X, y
+
+
+def clock(function, repeats=5):
+    """Median of the seconds that a call takes, the device waited for; the first is not counted."""
+    cupy = xp()
+    times = []
+    for _ in range(repeats + 1):
+        cupy.cuda.Device().synchronize()
+        begin = time.perf_counter()
+        function()
+        cupy.cuda.Device().synchronize()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times[1:])
+
+
+def bandwidth():
+    """Bytes a second that a copy reads and writes."""
+    cupy = xp()
+    one = cupy.ones(1 << 31, cupy.uint8)
+    other = cupy.empty_like(one)
+    return 2 * one.nbytes / clock(lambda: cupy.copyto(other, one), 10)
+
+
+def row(name, seconds, moved, peak):
+    print(
+        f"{name:44s} {seconds * 1e3:10.3f} ms {moved / 1e9:9.3f} GB {moved / seconds / peak:7.1%}"
+    )
+
+
+def main(p=5_000_000, n=1000):
+    peak = bandwidth()
+    print(f"copy: {peak / 1e12:.2f} TB/s")
+    X, y = made(n, p)
+    small = X[:, :COMPARED].copy()
+    preparation(X, y, peak)
+    lines = [searched(name, X, y, small, peak) for name in METHODS]
+    print(*lines, sep="\n")
+    fit(X, y)
+
+
+def preparation(X, y, peak):
+    """What comes before a search, and the filters that need no more."""
+    coded, given = next(CudaCodes.of(X).blocks()), Classes(y, 2)
+    size = len(X) * coded.n_columns
+    row("bounds of a block", clock(lambda: next(CudaCodes.of(X).blocks())), size, peak)
+    written = planes.pack(coded, None, 2, given.layout).lying.nbytes
+    seconds = clock(lambda: planes.pack(coded, None, 2, given.layout))
+    row("packing of a block", seconds, size + written, peak)
+    for name, function in (("information", class_information), ("chi-squared", chi_squared)):
+        seconds = clock(lambda function=function: function(CudaCodes.of(X), y, 2), 3)
+        row(f"{name} of all columns, on the host", seconds, X.nbytes, peak)
+
+
+def searched(name, X, y, small, peak):
+    """Times of a search and its steps, and a line that tells whether the CPU agrees."""
+    method, p = METHODS[name](), X.shape[1]
+    wants = {"by_class": method._by_class, "redundancy": method._redundancy}
+
+    def terms(table):
+        return greedy.PairInformation(CudaCodes.of(table), y, 2, **wants)
+
+    def search(table):
+        return greedy.forward(method._criterion(terms(table)), N_STEPS)
+
+    seconds = clock(lambda: terms(X), 3)
+    here = terms(X)
+    lying = sum(array.nbytes for array in here._store.lying)
+    row(f"{name}: packed, relevance known", seconds, 2 * X.nbytes + lying, peak)
+    written = 8 * p * (method._by_class + method._redundancy)
+    step = clock(lambda: [here.beside(17) for _ in range(20)]) / 20
+    row(f"{name}: a step, the counts alone", step, lying + 8 * p + written, peak)
+    criterion = method._criterion(here)
+    step = clock(lambda: [(criterion.choose(17), criterion.value()) for _ in range(20)]) / 20
+    row(f"{name}: a step, counts and criterion", step, lying + 8 * p + written, peak)
+    step = clock(lambda: greedy._best(here.relevance, here.digits, None, here.varies), 20)
+    row(f"{name}: a step, the best column", step, 9 * p, peak)
+    whole = clock(lambda: search(X), 3)
+    moved = 2 * X.nbytes + lying + (N_STEPS - 1) * (lying + 8 * p + written)
+    row(f"{name}: {N_STEPS} steps, order on the host", whole, moved, peak)
+    # ---- the same order as on the CPU
+    table = to_host(small)
+    low, high = np.zeros(table.shape[1], np.int64), np.full(table.shape[1], 2)
+    begin = time.perf_counter()
+    theirs = cpu.PairInformation(WholeCodes(table, low, high), y, 2, **wants)
+    wanted = cpu.forward(method._criterion(theirs), N_STEPS)
+    cpu_seconds = time.perf_counter() - begin
+    found = search(small)
+    alike = (found.order == wanted.order).all() and (found.criterion == wanted.criterion).all()
+    return (
+        f"{name}: {whole * 1e3:.1f} ms for {p:,} x {len(X):,}; {table.shape[1]:,} columns in the "
+        f"order of the CPU: {'yes' if alike else 'NO'} (CPU {cpu_seconds:.2f} s, first call)"
+    )
+
+
+def fit(X, y):
+    """The public method, from an array on the device to fitted attributes on the host."""
+    for name, kind in METHODS.items():
+        if "device" not in kind().get_params():
+            print("the methods take no device yet")
+            return
+        method = kind(discretizer=None, device="cuda", max_steps=N_STEPS)
+        seconds = clock(lambda method=method: method.fit(X, y), 3)
+        print(f"{name}(discretizer=None, device='cuda').fit: {seconds * 1e3:.1f} ms")
+
+
+if __name__ == "__main__":
+    main(*(int(argument.replace("_", "")) for argument in sys.argv[1:]))

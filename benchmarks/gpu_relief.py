@@ -1,0 +1,284 @@
+"""Numbers on a CUDA device: ``PYTHONPATH=src python3 benchmarks/gpu_relief.py``.
+
+ReliefF, SVM-RFE, l2-AROM, moments and the clinical kernel on tables that are made on the device.
+Times are the best of some, the device waited for. Fractions are of what the same device reaches
+with a copy, with a product of float64 matrices and with additions of float64 in registers. Orders
+are compared with those of the CPU on small tables, in the same run.
+
+With ``--small`` the tables are small: to see that it runs.
+"""
+
+import sys
+import time
+from functools import partial
+
+import numpy as np
+
+from featly.core import clinical as host_clinical
+from featly.core import kernel_sets, relief
+from featly.core.arom import arom
+from featly.core.cuda import clinical as cuda_clinical
+from featly.core.cuda import device, linear, moments
+from featly.core.cuda import relief as cuda_relief
+from featly.core.cuda.pair_sums import PairSums
+from featly.core.cuda.source import CudaSource, cuda_source
+from featly.core.mkl import solve_mkl
+from featly.core.ordering import best_first
+from featly.core.relief import GRID, Near, Nearest
+from featly.core.relief_columns import Layout
+from featly.core.sources import centers_and_variances, unit_scale
+from featly.elimination.backward import eliminate
+from featly.elimination.clinical_machine import ClinicalMachine
+from featly.elimination.linear_machine import LinearMachine
+
+ADDITIONS = r"""
+extern "C" __global__ void additions(double* out, double step, int times)
+{
+    double a = threadIdx.x, b = a + 1, c = a + 2, d = a + 3, e = a + 4, f = a + 5, g = a + 6, h = a;
+    for (int k = 0; k < times; k++) {
+        #pragma unroll
+        for (int q = 0; q < 16; q++) {
+            a += step; b += step; c += step; d += step; e += step; f += step; g += step; h += step;
+        }
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = a + b + c + d + e + f + g + h;
+}
+"""
+
+
+def best_of(call, times=3):
+    """The shortest time of some calls on the device, and what the last one returned."""
+    found, result = [], None
+    for _ in range(times):
+        result = None  # its memory is given back before the next call
+        wait()
+        began = time.perf_counter()
+        result = call()
+        wait()
+        found.append(time.perf_counter() - began)
+    return min(found), result
+
+
+def wait():
+    device.xp().cuda.runtime.deviceSynchronize()
+
+
+def show(what, seconds, note=""):
+    print(f"{what:<58} {1e3 * seconds:12.2f} ms   {note}", flush=True)
+
+
+def peaks(small):
+    """Bytes moved, float64 operations of products, and float64 additions, all a second."""
+    cupy = device.xp()
+    size = 1 << (20 if small else 29)
+    values, copied = cupy.ones(size), cupy.empty(size)
+    seconds, _ = best_of(partial(cupy.copyto, copied, values))
+    bandwidth = 16 * size / seconds
+    show("copy within the device", seconds, f"{bandwidth / 1e12:.2f} TB/s")
+    del values, copied
+    n = 256 if small else 8192
+    A = cupy.random.standard_normal((n, n))
+    seconds, _ = best_of(lambda: A @ A)
+    products = 2 * n**3 / seconds
+    show(f"product of float64 matrices, {n} x {n}", seconds, f"{products / 1e12:.1f} TFLOP/s")
+    blocks, times = 132 * 16, 10 if small else 4000
+    out = cupy.empty((blocks, 256))
+    add = device.kernel(ADDITIONS, "additions")
+    argument = (out, np.float64(1e-3), np.int32(times))
+    seconds, _ = best_of(lambda: add((blocks,), (256,), argument))
+    additions = blocks * 256 * times * 128 / seconds
+    show("additions of float64 in registers", seconds, f"{additions / 1e12:.1f} T/s")
+    return bandwidth, products, additions
+
+
+def normal(n, p, layout="rows", seed=0):
+    """Normal numbers of float32 on the device, 20 columns shifted between two classes."""
+    cupy = device.xp()
+    cupy.random.seed(seed)
+    y = np.random.default_rng(seed).permutation(np.arange(n) % 2)
+    shape = (n, p) if layout == "rows" else (p, n)
+    X = cupy.random.standard_normal(shape, dtype=np.float32)
+    X = X if layout == "rows" else X.T
+    X[:, :20] += 0.6 * cupy.asarray(y[:, None], dtype=np.float32)
+    return X, y
+
+
+def of_relief(n, p, additions, bandwidth):
+    X, y = normal(n, p)
+    name = f"ReliefF {n:,} x {p:,} float32"
+    seconds, found = best_of(lambda: cuda_relief.relief_weights(CudaSource(X), y, 2, Nearest(10)))
+    terms = n * (n + 1) / 2 * p
+    show(name, seconds, f"{2 * terms / seconds / additions:.0%} of float64 additions")
+    good = (np.sort(best_first(found.weights)[:20]) < 20).sum()
+    layout = Layout.of(y, 2)
+
+    def columns():
+        made = cuda_relief._Columns(CudaSource(X), layout)
+        for _ in made.tiles():
+            pass
+        return made
+
+    seconds, made = best_of(columns, 2)
+    bytes_moved = n * p * (4 + 4 + 8)
+    show("  ranges and scaling", seconds, f"{bytes_moved / seconds / bandwidth:.0%} of a copy")
+
+    def distances():
+        sums = PairSums(n, made.width)
+        for _, tile in made.tiles():
+            sums.add(tile)
+        return sums.total()
+
+    seconds, total = best_of(distances, 2)
+    show("  distances", seconds, f"{2 * terms / seconds / additions:.0%} of float64 additions")
+    own = device.as_device(np.arange(n, dtype=np.int32))
+    work = cuda_relief._Work(made, layout, Nearest(10), False)
+    seconds, _ = best_of(partial(work._weigh, total, own), 1)
+    show("  neighbours", seconds)
+    seconds, pairs = best_of(partial(cuda_relief._collected, total, own, triangle=True), 1)
+    show("  pairs", seconds, f"{len(pairs.firsts):,}")
+    del total
+    out = device.xp().zeros(len(made.features))
+
+    def weights():
+        for positions, tile in made.tiles():
+            cuda_relief._add_weights(tile, pairs, positions, out)
+
+    seconds, _ = best_of(weights, 2)
+    read = 8 * len(pairs.firsts) * p
+    show("  weights", seconds, f"{read / seconds / 1e12:.1f} TB/s of rows, {good}/20 found")
+
+
+def of_multisurf(n, p):
+    X, y = normal(n, p)
+    seconds, _ = best_of(lambda: cuda_relief.relief_weights(CudaSource(X), y, 2, Near()), 2)
+    show(f"MultiSURF {n:,} x {p:,} float32", seconds)
+
+
+def standardised(source):
+    center, variance = centers_and_variances(source, source.moments())
+    return source.scaled(center, unit_scale(variance))
+
+
+def of_columns(n, p, bandwidth, products):
+    """Moments, forms, Gram matrices, SVM-RFE and l2-AROM of a wide table."""
+    for layout in ("rows", "columns"):
+        X, y = normal(n, p, layout)
+        source, signs = CudaSource(X), np.where(y == 1, 1.0, -1.0)
+        size = X.nbytes
+        name = f"{n:,} x {p:,} float32 by {layout}: "
+        found_moments = partial(moments.moments_of, X, source.columns, y, 2)
+        seconds, _ = best_of(found_moments, 5)
+        note = f"{size / seconds / 1e12:.2f} TB/s, {size / seconds / bandwidth:.0%} of a copy"
+        show(name + "moments by class", seconds, note)
+        seconds, _ = best_of(lambda source=source, y=y: source.moments(y, 2))
+        show("  and brought to the host", seconds)
+        scaled = standardised(source)
+        v = np.random.default_rng(0).normal(size=n)
+        forms = partial(linear.forms_of, X, scaled.columns, v, scaled.center, scaled.scale)
+        seconds, _ = best_of(forms, 5)
+        note = f"{size / seconds / 1e12:.2f} TB/s, {size / seconds / bandwidth:.0%} of a copy"
+        show(name + "forms v'K_f v", seconds, note)
+        seconds, _ = best_of(scaled.gram, 5)
+        flops = 2 * n * n * p
+        note = f"{flops / seconds / 1e12:.1f} TFLOP/s, {flops / seconds / products:.0%} of products"
+        show(name + "Gram matrix", seconds, note)
+
+        def rfe(scaled=scaled, signs=signs):
+            machine = LinearMachine(scaled, signs, np.ones(n), 1.0)
+            return eliminate(machine, p, step=0.2).order
+
+        seconds, order = best_of(rfe, 2)
+        show(name + "SVM-RFE", seconds, f"{(order[:20] < 20).sum()} of the best 20 told the class")
+        seconds, found = best_of(lambda scaled=scaled, signs=signs: arom(scaled, signs, np.inf), 2)
+        show(name + "l2-AROM", seconds, f"{len(found.path)} machines, {found.path[-1]} left")
+
+
+def of_clinical(n, p, bandwidth, additions):
+    """The clinical kernel: sorting, forms, matrix, SVM-RFE and MKL."""
+    X, y = normal(n, p)
+    source, signs = CudaSource(X), np.where(y == 1, 1.0, -1.0)
+    name = f"clinical {n:,} x {p:,} float32: "
+    seconds, columns = best_of(lambda: cuda_clinical.ClinicalColumns.of(source), 2)
+    show(name + "sorted", seconds, f"{n * p / seconds / 1e9:.1f} G cells/s")
+    v = np.random.default_rng(0).normal(size=n)
+    seconds, _ = best_of(lambda: columns.forms(v), 5)
+    note = f"{12 * n * p / seconds / bandwidth:.0%} of a copy, results on the host"
+    show(name + "forms v'K_f v", seconds, note)
+    seconds, _ = best_of(columns.gram)
+    terms = n * (n + 1) / 2 * p
+    show(name + "matrix", seconds, f"{2 * terms / seconds / additions:.0%} of float64 additions")
+    seconds, _ = best_of(lambda: columns.product(v))
+    show(name + "product", seconds)
+
+    def rfe():
+        machine = ClinicalMachine(columns, signs, np.full(n, 0.1))
+        return eliminate(machine, p, step=0.2).order
+
+    seconds, order = best_of(rfe, 1)
+    show(name + "SVM-RFE", seconds, f"{(order[:20] < 20).sum()} of the best 20 told the class")
+    kernels = cuda_clinical.ColumnKernels.of(source)
+    seconds, found = best_of(lambda: solve_mkl(kernels, signs, np.full(n, 0.1)), 1)
+    show(name + "multiple kernel learning", seconds, f"{found.n_iter} machines")
+
+
+def streamed(n, p):
+    """A table on the host that passes through the device."""
+    X = np.random.default_rng(0).standard_normal((n, p), dtype=np.float32)
+    source = cuda_source(X, capacity=X.nbytes // 4)
+    for what, call in (("moments", source.moments), ("Gram matrix", source.gram)):
+        seconds, _ = best_of(call, 2)
+        note = f"{X.nbytes / seconds / 1e9:.1f} GB/s"
+        show(f"streamed {n:,} x {p:,} float32: {what}", seconds, note)
+
+
+def compared():
+    """The same orders as the CPU, on tables that it can do."""
+    for layout in ("rows", "columns"):
+        X, y = normal(300, 3000, layout, seed=1)
+        mine = CudaSource(X)
+        theirs = mine.on_host()
+        signs = np.where(y == 1, 1.0, -1.0)
+        for rule in (Nearest(10), Near()):
+            ours = cuda_relief.relief_weights(mine, y, 2, rule).weights
+            cpu = relief.relief_weights(theirs, y, 2, rule).weights
+            same = (best_first(ours) == best_first(cpu)).all()
+            apart = np.abs(ours - cpu).max() * GRID
+            print(f"{layout}: {rule}: same order {same}, weights within {apart:.0f} of the grid")
+
+        def rfe(source, signs=signs):
+            machine = LinearMachine(standardised(source), signs, np.ones(300), 1.0)
+            return eliminate(machine, 3000, step=0.2).order
+
+        print(f"{layout}: SVM-RFE: same order {(rfe(mine) == rfe(theirs)).all()}")
+        paths = [arom(standardised(source), signs, np.inf).path for source in (mine, theirs)]
+        print(f"{layout}: l2-AROM: same path {paths[0] == paths[1]}")
+
+        def clinical(columns, signs=signs):
+            machine = ClinicalMachine(columns, signs, np.full(300, 0.1))
+            return eliminate(machine, 3000, step=0.2).order
+
+        ours = clinical(cuda_clinical.ClinicalColumns.of(mine))
+        cpu = clinical(host_clinical.ClinicalColumns.of(theirs))
+        print(f"{layout}: clinical SVM-RFE: same order {(ours == cpu).all()}")
+        both = [
+            solve_mkl(kernels.of(source), signs, np.full(300, 0.1)).weights
+            for kernels, source in (
+                (cuda_clinical.ColumnKernels, mine),
+                (kernel_sets.ColumnKernels, theirs),
+            )
+        ]
+        print(f"{layout}: MKL: same order {(best_first(both[0]) == best_first(both[1])).all()}")
+
+
+def main(small):
+    bandwidth, products, additions = peaks(small)
+    of_relief(*((300, 1000) if small else (10_000, 100_000)), additions, bandwidth)
+    of_multisurf(*((200, 500) if small else (4_000, 20_000)))
+    of_columns(*((50, 3000) if small else (200, 1_000_000)), bandwidth, products)
+    of_clinical(*((50, 500) if small else (200, 200_000)), bandwidth, additions)
+    streamed(*((50, 2000) if small else (200, 4_000_000)))
+    compared()
+
+
+if __name__ == "__main__":
+    main("--small" in sys.argv[1:])

@@ -1,0 +1,246 @@
+"""All pairs of columns on the device against the CPU: the same columns, the same bits."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from featly.core import all_pairs as cpu
+from featly.core import all_pairs_codes, all_pairs_units
+from featly.core.codes import DenseCodes
+from featly.core.sources import DenseSource
+from featly.diagnostics.redundancy import redundancy
+from featly.errors import DataError, DeviceError, ParameterError
+
+cupy = pytest.importorskip("cupy")
+
+from featly.core.cuda import all_pairs, all_pairs_columns, device  # noqa: E402
+
+ROOM = 1 << 30
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Tiles of 64 columns, so that a small table has many rounds."""
+    monkeypatch.setattr(all_pairs, "TILE", 64)
+
+
+def table(seed, n, p, dtype=np.float32, gaps=0.05):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, p))
+    X[:, p // 2] = X[:, 0]
+    X[:, p // 3] = -3 * X[:, 0] + 1
+    X[:, p // 4] = 0.7
+    if np.dtype(dtype).kind != "f":
+        return np.clip(np.rint(X), 0 if np.dtype(dtype).kind == "u" else -3, 3).astype(dtype)
+    X[random.random((n, p)) < gaps] = np.nan
+    X[:, p - 2] = np.nan
+    return X.astype(dtype)
+
+
+def same_pairs(one, other):
+    orders = [np.lexsort((found[1], found[0])) for found in (one, other)]
+    return all(np.array_equal(a[orders[0]], b[orders[1]]) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint16, bool])
+@pytest.mark.parametrize("layout", ["C", "F", "strided"])
+def test_neighbours(small_tiles, dtype, layout):
+    for p in (1, 7, 64, 130, 321):  # one block, two, odd and even numbers of them
+        X = table(p, 45, p, dtype)
+        there = cupy.asarray(X, order="F" if layout == "F" else "C")
+        if layout == "strided":
+            wide = cupy.zeros((2 * 45, 2 * p), X.dtype)
+            wide[::2, ::2] = there
+            there = wide[::2, ::2]
+        columns = all_pairs.UnitColumns(there)
+        here = all_pairs_units.UnitColumns(DenseSource(X.astype(np.float64)))
+        for count in (1, 10):
+            index, value = all_pairs.neighbours(columns, count)
+            expected_index, expected = cpu.neighbours(here, count, ROOM)
+            assert np.array_equal(index, expected_index)
+            assert value.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("ranks", [False, True])
+@pytest.mark.parametrize("threshold", [0.05, 0.4, 1.0])
+def test_pairs_above(small_tiles, ranks, threshold):
+    X = table(3, 50, 300)
+    columns = all_pairs.UnitColumns(cupy.asarray(X), ranks=ranks)
+    here = all_pairs_units.UnitColumns(DenseSource(X), ranks=ranks)
+    found = all_pairs.pairs_above(columns, threshold, 100_000)
+    expected = cpu.pairs_above(here, threshold, 100_000, ROOM)
+    assert same_pairs(found, expected)
+    assert len(expected[0]) > (0 if threshold == 1 else 50)
+
+
+def test_spearman(small_tiles):
+    X = np.round(table(4, 60, 150), 1)  # with ties among the values
+    columns = all_pairs.UnitColumns(cupy.asarray(X), ranks=True)
+    here = all_pairs_units.UnitColumns(DenseSource(X), ranks=True)
+    for one, other in zip(
+        all_pairs.neighbours(columns, 7), cpu.neighbours(here, 7, ROOM), strict=True
+    ):
+        assert np.array_equal(one, other)
+
+
+@settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.integers(2, 12), st.integers(2, 200), st.integers(1, 12), st.integers(0, 2**32))
+def test_ties(small_tiles, n, p, count, seed):
+    """Few rows of few values: most values are shared by many pairs."""
+    X = np.random.default_rng(seed).integers(0, 3, (n, p)).astype(np.float32)
+    index, value = all_pairs.neighbours(all_pairs.UnitColumns(cupy.asarray(X)), count)
+    here = all_pairs_units.UnitColumns(DenseSource(X))
+    expected_index, expected = cpu.neighbours(here, count, ROOM)
+    assert np.array_equal(index, expected_index)
+    assert np.array_equal(value, expected)
+
+
+def test_a_list_that_ties_fill(small_tiles, monkeypatch):
+    kept = []
+    keep_best = all_pairs._Sweep._keep_best
+
+    def told(sweep):
+        kept.append(sweep._length())
+        keep_best(sweep)
+
+    monkeypatch.setattr(all_pairs._Sweep, "_keep_best", told)
+    slack = (all_pairs.AHEAD + 1) * 2 * 64**2
+    monkeypatch.setattr(all_pairs, "_sizes", lambda *sizes: (64, slack + 3000))
+    X = np.random.default_rng(0).integers(0, 2, (5, 600)).astype(np.float32)
+    index, value = all_pairs.neighbours(all_pairs.UnitColumns(cupy.asarray(X)), 4)
+    expected_index, expected = cpu.neighbours(all_pairs_units.UnitColumns(DenseSource(X)), 4, ROOM)
+    assert kept
+    assert np.array_equal(index, expected_index)
+    assert np.array_equal(value, expected)
+
+
+def test_many_rows(small_tiles):
+    """More rows than are added up at a time."""
+    X = table(5, 9001, 130)
+    columns = all_pairs.UnitColumns(cupy.asarray(X))
+    here = all_pairs_units.UnitColumns(DenseSource(X))
+    for one, other in zip(
+        all_pairs.neighbours(columns, 5), cpu.neighbours(here, 5, ROOM), strict=True
+    ):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("n", [8, 1000, 8000, 20_000])
+@pytest.mark.parametrize("kind", ["normal", "heavy", "skewed", "alike"])
+def test_margin(n, kind):
+    """The screen is as near to the value as it is said to be."""
+    random = np.random.default_rng(n)
+    X = random.normal(size=(n, 256))
+    if kind == "heavy":
+        X = random.standard_cauchy(size=X.shape)
+    elif kind == "skewed":
+        X = np.exp(2 * X)
+    elif kind == "alike":  # nothing cancels
+        X = X[:, :1] + 1e-3 * X
+    columns = all_pairs.UnitColumns(cupy.asarray(X))
+    tile = cupy.zeros((256, 256), np.uint16)
+    columns.tile(tile, (0, 256), (0, 256))
+    screened = cupy.abs(tile.view(np.float16).astype(np.float64)) / all_pairs_columns.UNIT**2
+    f, g = (side.reshape(-1).astype(np.uint64) for side in cupy.indices((256, 256)))
+    value = columns.values_of(f << np.uint64(40) | g).reshape(256, 256)
+    off = float(cupy.maximum(cupy.abs(screened - value) - columns.relative * screened, 0).max())
+    assert off <= columns.margin
+    assert columns.margin < 0.01
+
+
+@pytest.mark.parametrize("n", [2, 60, 3000])  # in half precision, and in float32
+@pytest.mark.parametrize("levels", [2, 3, 16])
+def test_information(small_tiles, n, levels):
+    random = np.random.default_rng(levels)
+    for p in (1, 30, 200):
+        matrix = random.integers(1, levels + 1, (p, n)).astype(np.uint8)
+        if levels < 16:
+            matrix[random.random((p, n)) < 0.1] = 0
+        matrix[p // 2] = matrix[0]
+        matrix[p // 3] = 1
+        codes = DenseCodes(matrix, np.full(p, levels))
+        columns, here = all_pairs.CodedColumns(codes), all_pairs_codes.CodedColumns(codes)
+        index, value = all_pairs.neighbours(columns, 6)
+        expected_index, expected = cpu.neighbours(here, 6, ROOM)
+        assert np.array_equal(index, expected_index)
+        assert value.tobytes() == expected.tobytes()
+        found = all_pairs.pairs_above(columns, 0.01, 100_000)
+        assert same_pairs(found, cpu.pairs_above(here, 0.01, 100_000, ROOM))
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 1.0])
+def test_without_redundant(small_tiles, threshold):
+    X = table(6, 30, 300)
+    order = np.random.default_rng(1).permutation(300)
+    columns = all_pairs.UnitColumns(cupy.asarray(X))
+    here = all_pairs_units.UnitColumns(DenseSource(X))
+    found = all_pairs.without_redundant(columns, order, threshold, 5)
+    expected = cpu.without_redundant(here, order, threshold, 5, ROOM)
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one, other)
+
+
+# ---- as it is called ------------------------------------------------------------------------
+@pytest.mark.parametrize("measure", ["pearson", "spearman", "information"])
+@pytest.mark.parametrize("asked", [{"threshold": 0.3}, {"neighbours": 4}])
+def test_redundancy(measure, asked):
+    torch = pytest.importorskip("torch")
+    X = table(8, 40, 90)
+    expected = redundancy(X, measure=measure, device="cpu", **asked)
+    for given_ in (X, np.asfortranarray(X), cupy.asarray(X), torch.asarray(X, device="cuda")):
+        found = redundancy(given_, measure=measure, device="cuda", **asked)
+        assert np.array_equal(found.pairs, expected.pairs)
+        if "neighbours" in asked:
+            assert np.array_equal(found.neighbours, expected.neighbours)
+            assert np.array_equal(found.values, expected.values)
+        else:
+            assert np.array_equal(found.groups, expected.groups)
+
+
+def test_bad_input():
+    X = cupy.asarray(table(9, 40, 30))
+    with pytest.raises(ParameterError, match=r"max_pairs=3 pairs reach threshold=0\.1"):
+        redundancy(X, threshold=0.1, max_pairs=3)
+    with pytest.raises(DeviceError, match="256 neighbours are found on the CPU"):
+        redundancy(cupy.ones((3, 400)), neighbours=300)
+    with pytest.raises(ParameterError, match="X lies on a device"):
+        redundancy(X, neighbours=3, device="cpu")
+    with pytest.raises(DataError, match="2: reshape"):
+        redundancy(X[0], neighbours=3)
+    with pytest.raises(DataError, match="no rows"):
+        redundancy(X[:0], neighbours=3)
+    with pytest.raises(DataError, match="'x1' is categorical"):
+        redundancy(X, neighbours=3, schema={"categorical": [1]})
+    X[3, 2] = cupy.inf
+    for measure in ("pearson", "spearman"):
+        with pytest.raises(DataError, match=r"'x2' has an infinite value .* row 3"):
+            redundancy(X, neighbours=3, measure=measure)
+    many = np.random.default_rng(0).integers(0, 20, (100, 5))
+    with pytest.raises(DeviceError, match="more than 16 levels"):
+        redundancy(many, neighbours=2, measure="information", discretizer=None, device="cuda")
+
+
+def test_a_device_that_is_full(monkeypatch):
+    monkeypatch.setattr(all_pairs_columns, "free_bytes", lambda: 1000)
+    X = table(1, 40, 60)
+    with pytest.raises(DeviceError, match=r"GB on the device, .* give device='cpu'"):
+        redundancy(X, neighbours=3, device="cuda")
+    monkeypatch.setattr("featly.core.all_pairs_devices.WORTH_A_DEVICE", 0)
+    found = redundancy(X, neighbours=3)  # the CPU does it
+    assert np.array_equal(found.neighbours, redundancy(X, neighbours=3, device="cpu").neighbours)
+
+
+def test_stopped_half_way():
+    X = cupy.asarray(table(2, 40, 900))
+    free = device.free_bytes()
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        redundancy(X, neighbours=3, verbose=stop)
+    assert device.free_bytes() >= free - (1 << 26)  # what was held is given back
+    assert redundancy(X, neighbours=3).neighbours.shape == (900, 3)

@@ -1,0 +1,182 @@
+"""The clinical kernel on the device: forms, products, matrices, and the methods that use them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from featly.core import clinical as host
+from featly.core import kernel_sets
+from featly.core.mkl import solve_mkl
+from featly.core.sources import DenseSource
+from featly.elimination.backward import eliminate
+from featly.elimination.clinical_machine import ClinicalMachine
+
+from .tables import LAYOUTS, laid
+
+cupy = pytest.importorskip("cupy")
+
+from featly.core.cuda import clinical, device  # noqa: E402
+from featly.core.cuda.device import NotOnDevice, as_device, to_host  # noqa: E402
+from featly.core.cuda.source import cuda_source  # noqa: E402
+
+few = settings(max_examples=12, deadline=None)
+
+
+def numbers(seed, n, p, layout="rows", gaps=0.0):
+    """Numbers of float32; constants, ties, duplicates, and columns without a value among them."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, p)).astype(np.float32)
+    if gaps:
+        X[random.random(X.shape) < gaps] = np.nan
+    if p > 6:
+        X[:, 2], X[:, 4], X[:, 6] = 7, X[:, 5], np.round(X[:, 6])
+        if gaps:
+            X[:, 3] = np.nan
+    return laid(X, layout)
+
+
+def mixed(seed, n, p=9, q=4):
+    """Numbers and categories, gaps in both; one category names the rows."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 4, (q, n)).astype(np.uint8)
+    codes[0] = np.arange(1, n + 1)
+    kinds = np.zeros(p + q, np.uint8)
+    kinds[random.permutation(p + q)[:q]] = 2
+    values = numbers(seed, n, p, gaps=0.1).astype(np.float64)
+    return DenseSource(values, codes, kinds, np.array([n, *[3] * (q - 1)]))
+
+
+def same(ours, theirs, seed):
+    """All that is asked of columns under the clinical kernel."""
+    random = np.random.default_rng(seed)
+    n, p = theirs.n_rows, theirs.n_features
+    v, weight = random.normal(size=n), random.random(p)
+    weight[0] = 0.0
+    close = {"rtol": 1e-10, "atol": 1e-10}
+    assert (ours.n_features, ours.rank) == (p, theirs.rank)
+    np.testing.assert_array_equal(ours.lonely, theirs.lonely)
+    for gaps in (True, False):
+        np.testing.assert_allclose(ours.forms(v, gaps), theirs.forms(v, gaps), **close)
+    np.testing.assert_allclose(ours.product(v), theirs.product(v), **close)
+    np.testing.assert_allclose(ours.product(v, weight), theirs.product(v, weight), **close)
+    np.testing.assert_allclose(ours.gram(), theirs.gram(), **close)
+    K = theirs.gram(weight)
+    np.testing.assert_allclose(ours.gram(weight), K, **close)
+    some = random.permutation(p)[: p // 2 + 1]
+    mine = K.copy()
+    assert ours.gram(-weight[some], some, out=mine) is mine
+    np.testing.assert_allclose(mine, theirs.gram(-weight[some], some, out=K), **close)
+    if isinstance(ours, clinical.ColumnKernels):
+        products = theirs.products(v, 0, p)
+        np.testing.assert_allclose(ours.products(v, 1, p), products[1:], **close)
+        assert ours.products(v, 1, 1).shape == (0, n)
+        products *= weight[:, None]
+        squares = ours.squared_products(v, weight)
+        np.testing.assert_allclose(squares, products.T @ products, **close)
+    else:
+        rows = random.permutation(n)[: n // 2 + 1]
+        np.testing.assert_allclose(ours.block(rows, weight), theirs.block(rows, weight), **close)
+
+
+@pytest.fixture(params=[4096, 1], ids=["in shared memory", "by CuPy"])
+def _sorting(request, monkeypatch):
+    monkeypatch.setattr(clinical, "MOST_SORTED", request.param)
+
+
+@pytest.mark.usefixtures("_sorting")
+@pytest.mark.parametrize("n", [2, 3, 70, 140])
+@pytest.mark.parametrize("kernels", [False, True], ids=["columns", "kernels"])
+def test_mixed_columns(n, kernels):
+    source = mixed(n, n)
+    if kernels:
+        ours, theirs = clinical.ColumnKernels.of(source), kernel_sets.ColumnKernels.of(source)
+    else:
+        ours, theirs = clinical.ClinicalColumns.of(source), host.ClinicalColumns.of(source)
+    same(ours, theirs, n)
+    for some in (np.arange(11, 0, -1), np.array([3, 8, 1]), np.array([2])):
+        ours, theirs = ours.view(some), theirs.view(some)
+        same(ours, theirs, n)
+
+
+@few
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 80),
+    p=st.sampled_from((1, 7, 60)),
+    layout=st.sampled_from(LAYOUTS),
+    gaps=st.sampled_from((0.0, 0.2)),
+    streamed=st.booleans(),
+)
+def test_numbers_on_the_device(seed, n, p, layout, gaps, streamed):
+    X = numbers(seed, n, p, layout, gaps)
+    source = cuda_source(X, capacity=8 * 4 * n if streamed else None)
+    ours = clinical.ClinicalColumns.of(source)
+    theirs = host.ClinicalColumns.of(DenseSource(X))
+    same(ours, theirs, seed)
+    if p > 6:
+        v = np.random.default_rng(seed).normal(size=n)
+        forms = ours.forms(v)
+        assert forms[4] == forms[5]
+
+
+def test_positions_by_every_way():
+    X = numbers(0, 40, 9, gaps=0.2).T.astype(np.float64)
+    z = host.number_positions(X, *host.ranges(X), first_row=3)
+    on_device = as_device(np.ascontiguousarray(X))
+    found = clinical.number_positions(on_device, *clinical.ranges(on_device), first_row=3)
+    np.testing.assert_array_equal(to_host(found), z)
+    codes = np.random.default_rng(0).integers(0, 4, (3, 40)).astype(np.uint8)
+    placed = clinical.code_positions(as_device(codes), first_row=2)
+    np.testing.assert_array_equal(to_host(placed), host.code_positions(codes, first_row=2))
+    both = [z, host.code_positions(codes, first_row=3)]
+    same(clinical.ClinicalColumns(both), host.ClinicalColumns(both), 0)
+    same(clinical.ClinicalColumns(found), host.ClinicalColumns(z), 0)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_similarities(other):
+    X = numbers(1, 30, 9, gaps=0.2).T.astype(np.float64)
+    bounds = host.ranges(X)
+    z = host.number_positions(X, *bounds)
+    zb = host.number_positions(X[:, :13], *bounds, first_row=30) if other else None
+    weight = np.linspace(-1, 1, 9)
+    ours, theirs = np.ones((30, 13 if other else 30)), np.ones((30, 13 if other else 30))
+    clinical.add_similarities(z, zb, weight, ours)
+    host.add_similarities(z, zb, weight, theirs)
+    np.testing.assert_allclose(ours, theirs, atol=1e-13)
+
+
+def test_too_many_columns_are_for_the_cpu(monkeypatch):
+    monkeypatch.setattr(device, "free_bytes", lambda: 1 << 20)
+    with pytest.raises(NotOnDevice, match="9 sorted columns of 30 rows"):
+        clinical.ClinicalColumns(numbers(1, 30, 9).T.astype(np.float64))
+
+
+# ---- the methods ----------------------------------------------------------------------------
+def classes(n, seed):
+    y = np.where(np.random.default_rng(seed).random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return y
+
+
+@pytest.mark.parametrize("most_dense_rows", [None, 10], ids=["matrix", "products"])
+def test_svm_rfe_eliminates_as_on_the_cpu(most_dense_rows):
+    source, y = mixed(4, 60, 40, 6), classes(60, 4)
+
+    def order(columns):
+        machine = ClinicalMachine(columns, y, np.full(60, 0.1), most_dense_rows=most_dense_rows)
+        return eliminate(machine, columns.n_features, step=0.2).order
+
+    wanted = order(host.ClinicalColumns.of(source))
+    np.testing.assert_array_equal(order(clinical.ClinicalColumns.of(source)), wanted)
+
+
+def test_mkl_learns_the_weights_of_the_cpu():
+    source, y, C = mixed(6, 60), classes(60, 6), np.full(60, 0.1)
+    ours, theirs = (
+        solve_mkl(kernels.view(np.flatnonzero(~kernels.lonely)), y, C)
+        for kernels in (clinical.ColumnKernels.of(source), kernel_sets.ColumnKernels.of(source))
+    )
+    np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-6, atol=1e-9)
+    assert ours.gap < 1e-8

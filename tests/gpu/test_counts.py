@@ -1,0 +1,182 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from featly.core import contingency, information
+from featly.core.codes import DenseCodes
+from featly.core.whole_numbers import NotWholeError
+from featly.errors import DeviceError
+
+from .tables import LAYOUTS, laid, made, on_host
+
+cupy = pytest.importorskip("cupy")
+
+from featly.core.cuda import device  # noqa: E402
+from featly.core.cuda.codes import CudaCodes  # noqa: E402
+from featly.core.cuda.device import NotOnDevice, as_device, to_host  # noqa: E402
+from featly.core.cuda.information import chi_squared, class_information  # noqa: E402
+
+KINDS = ("uint8", "int8", "int16", "int64", "float32", "float64")
+few = settings(max_examples=12, deadline=None)
+
+
+def same_counts(found, wanted):
+    """Equal tables; levels that no row has may be left out."""
+    assert len(found) == len(wanted)
+    for i in range(len(found)):
+        ours, theirs = found.table(i), wanted.table(i)
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        ours, theirs = (table[1:][table[1:].any(axis=1)] for table in (ours, theirs))
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def same_answers(codes, wanted, y, n_classes):
+    """Counts, informations and statistics of the device are those of the CPU, to the bit."""
+    tables = wanted.tables(y, n_classes)
+    same_counts(codes.tables(y, n_classes), tables)
+    ours = class_information(codes, y, n_classes)
+    theirs = information.class_information(tables, len(y))
+    np.testing.assert_array_equal(ours.mutual, theirs.mutual)
+    np.testing.assert_array_equal(ours.entropy, theirs.entropy)
+    np.testing.assert_array_equal(ours.class_entropy, theirs.class_entropy)
+    np.testing.assert_array_equal(ours.uncertainty(), theirs.uncertainty())
+    np.testing.assert_array_equal(ours.ratio(), theirs.ratio())
+    for a, b in zip(chi_squared(codes, y, n_classes), contingency.chi_squared(tables), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@few
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 150),
+    p=st.sampled_from((1, 3, 130)),
+    levels=st.sampled_from((2, 3, 5, 9, 12, 200)),
+    dtype=st.sampled_from(KINDS),
+    layout=st.sampled_from(LAYOUTS),
+    n_classes=st.integers(2, 3),
+)
+def test_the_same_counts_as_on_the_cpu(seed, n, p, levels, dtype, layout, n_classes):
+    n_classes = min(n_classes, n)
+    levels = min(levels, 126) if dtype == "int8" else levels
+    missing = 0.1 if dtype.startswith("float") else 0.0
+    X, y = made(seed, n, p, levels, dtype, missing, n_classes)
+    codes = CudaCodes.of(as_device(laid(X, layout)))
+    same_answers(codes, on_host(X), y, n_classes)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_row_a_class_of_its_own(layout):
+    X, _ = made(1, 70, 140, 4)
+    y = np.random.default_rng(1).permutation(70)
+    same_answers(CudaCodes.of(as_device(laid(X, layout))), on_host(X), y, 70)
+
+
+@pytest.mark.parametrize("columns", [slice(0, 256), slice(1, 203), slice(0, 200, 3)])
+def test_views_of_a_table(columns):
+    X, y = made(2, 90, 256, 3)
+    same_answers(CudaCodes.of(as_device(X)[:, columns]), on_host(X[:, columns].copy()), y, 2)
+    turned = as_device(np.asfortranarray(X))[:, columns]
+    same_answers(CudaCodes.of(turned), on_host(X[:, columns].copy()), y, 2)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_table_on_the_host_comes_in_blocks(layout):
+    X, y = made(3, 80, 700, 4)
+    codes = CudaCodes.of(laid(X, layout), block_bytes=80 * 128)
+    assert len([block.first for block in codes.blocks()]) == 6
+    same_answers(codes, on_host(X), y, 2)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_codes_of_the_host(layout):
+    X, y = made(4, 80, 300, 5)
+    codes = on_host(laid(X, layout))
+    same_answers(CudaCodes.of_codes(codes, block_bytes=80 * 128), codes, y, 2)
+    cut = np.random.default_rng(0).integers(0, 4, (300, 80)).astype(np.uint8)
+    cut = DenseCodes(cut, np.full(300, 6))
+    same_answers(CudaCodes.of_codes(cut, block_bytes=80 * 128), cut, y, 2)
+    many = DenseCodes(np.ones((1, 80), np.uint16), np.array([300]))
+    with pytest.raises(NotOnDevice, match="254 levels"):
+        list(CudaCodes.of_codes(many).blocks())
+
+
+def test_truth_values_are_levels():
+    X, y = made(5, 60, 40, 2)
+    same_answers(CudaCodes.of(as_device(X.astype(bool))), on_host(X), y, 2)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("value", [0.5, np.inf])
+def test_a_number_that_is_not_whole_is_named(layout, value):
+    X = np.zeros((40, 300), np.float32)
+    X[7, 250], X[3, 260], X[9, 250] = value, 0.25, value
+    with pytest.raises(NotWholeError) as wanted:
+        on_host(X)
+    with pytest.raises(NotWholeError) as found:
+        CudaCodes.of(as_device(laid(X, layout))).n_levels  # noqa: B018
+    for name in ("feature", "row", "value"):
+        assert getattr(found.value, name) == getattr(wanted.value, name)
+    assert (found.value.feature, found.value.row) == (250, 7)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint64", "float64"])
+def test_a_column_that_spans_too_much_is_left_to_the_cpu(dtype):
+    X = np.zeros((9, 3), dtype)
+    X[4, 1] = 254
+    with pytest.raises(NotOnDevice, match="column 1 spans"):
+        CudaCodes.of(as_device(X)).n_levels  # noqa: B018
+    X[4, 1] = 253
+    assert CudaCodes.of(as_device(X)).n_levels.tolist() == [1, 254, 1]
+
+
+def test_text_and_complex_numbers_stay_on_the_cpu():
+    with pytest.raises(NotOnDevice, match="complex128"):
+        CudaCodes.of(np.zeros((2, 2), complex))
+    with pytest.raises(DeviceError, match="numbers can"):
+        as_device(np.array(["a"]))
+
+
+@pytest.mark.parametrize("shape", [(3_000_001,), (700, 3011), (2, 3, 5), ()])
+def test_arrays_go_there_and_come_back(shape, monkeypatch):
+    monkeypatch.setattr(device, "STAGE", 1 << 20)
+    array = np.random.default_rng(0).random(shape, np.float32)
+    for given_array in (array, array.T, array[::2] if array.ndim else array):
+        sent = as_device(given_array)
+        assert sent.dtype == given_array.dtype
+        np.testing.assert_array_equal(to_host(sent), given_array)
+        np.testing.assert_array_equal(to_host(sent.T), given_array.T)
+
+
+def test_a_tensor_of_torch_is_not_copied():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no device")
+    for dtype in (torch.uint8, torch.bool, torch.float32):
+        tensor = torch.ones((4, 6), dtype=dtype, device="cuda")
+        array = as_device(tensor)
+        assert device.is_device_array(tensor)
+        assert array.data.ptr == tensor.data_ptr()
+        assert to_host(array).tolist() == tensor.cpu().numpy().tolist()
+    assert not device.is_device_array(torch.ones(3))
+
+
+def test_too_little_memory_says_how_much_there_is():
+    pool = cupy.get_default_memory_pool()
+    before = pool.get_limit()
+    pool.free_all_blocks()
+    try:
+        pool.set_limit(size=pool.used_bytes() + (1 << 20))
+        assert device.free_bytes() <= 1 << 20
+        with pytest.raises(DeviceError, match=r"0\.0168 GB asked for.*free: give memory_limit"):
+            as_device(np.zeros(1 << 24, np.uint8))
+    finally:
+        pool.set_limit(size=before)
+
+
+def test_no_cupy_and_no_device_say_what_to_do(monkeypatch):
+    for reason in ("device='cuda' needs CuPy: pip install 'featly[gpu]'", "no CUDA device"):
+        monkeypatch.setattr(device, "_why_not", lambda reason=reason: reason)
+        assert not device.available()
+        with pytest.raises(DeviceError, match=reason.split(":")[0]):
+            device.xp()
