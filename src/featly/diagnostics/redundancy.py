@@ -1,0 +1,499 @@
+r"""Which columns of a table tell the same, among all pairs of them.
+
+.. math::
+
+    |r_{fg}| = \frac{|\sum_i (x_{if} - \bar x_f)(x_{ig} - \bar x_g)|}
+                    {\sqrt{\sum_i (x_{if} - \bar x_f)^2 \sum_i (x_{ig} - \bar x_g)^2}}
+    \qquad\text{or}\qquad
+    SU(f, g) = 2 \frac{H(f) + H(g) - H(f, g)}{H(f) + H(g)}
+
+Correlations as in Pearson, K. (1895), Notes on regression and inheritance, *Proceedings of the
+Royal Society of London* 58, 240-242; symmetric uncertainty as in Press, W. H. et al. (1988),
+*Numerical Recipes in C*, section 14.4.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils.validation import check_array
+
+from featly.core import all_pairs
+from featly.core.all_pairs import on_grid
+from featly.core.all_pairs_codes import CodedColumns
+from featly.core.all_pairs_devices import compared
+from featly.core.all_pairs_units import NotFiniteError, UnitColumns
+from featly.core.cuda.device import is_device_array, to_host
+from featly.core.discretise import CutRule
+from featly.core.parallel import n_threads, single_threaded_blas
+from featly.diagnostics.reading import check_count
+from featly.errors import DataError, ParameterError, SchemaWarning
+from featly.frames import DefaultNames, frame_of, is_frame, library_of, open_table, refuse_shapes
+from featly.kinds import CATEGORICAL, CONTINUOUS
+from featly.problem import Problem
+from featly.progress import progress_bar
+from featly.reading import read, read_stored, stored_of
+from featly.resources import DEVICES, Resources, bytes_of
+from featly.schema import Columns, Schema
+
+__all__ = ["Redundancy", "redundancy"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MEASURES = ("pearson", "spearman", "information")
+RULES = ("equal-frequency", "equal-width", "pkid")
+PAIR = np.dtype([("first", np.int64), ("second", np.int64), ("value", np.float64)])
+OWN_SHARE = 2  # of the memory, what is held ready; the rest is for the source
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """What :func:`redundancy` found.
+
+    Attributes
+    ----------
+    measure : str
+    threshold : float or None
+    pairs : structured array with fields first, second, value
+        By falling value, then by first and second, with ``first < second``. Of a threshold, every
+        pair that reaches it; of neighbours, every pair of a column and a neighbour of it.
+    neighbours : int array of shape (n_features, k), or None
+        The most redundant other columns of each, ties by position; -1 where no more have a value
+        above 0.
+    values : float array of shape (n_features, k), or None
+        Theirs; 0 where there is no neighbour.
+    names : sequence of str
+    library : str or None
+        The frame library of the table.
+    """
+
+    measure: str
+    threshold: float | None
+    pairs: npt.NDArray[Any]
+    neighbours: IntArray | None
+    values: FloatArray | None
+    names: Sequence[str]
+    library: str | None
+
+    @cached_property
+    def groups(self) -> IntArray:
+        """A number for every column: columns are of one group that pairs lead to from each other.
+
+        Groups are numbered by their first column; a column without a pair is one by itself.
+        """
+        if self.threshold is None:
+            raise ParameterError("groups are those above a threshold: give redundancy a threshold")
+        p = len(self.names)
+        links = np.ones(len(self.pairs), np.int8), (self.pairs["first"], self.pairs["second"])
+        graph = scipy.sparse.coo_array(links, shape=(p, p)).tocsr()
+        labels = connected_components(graph, directed=False)[1].astype(np.int64)
+        _, first, place = np.unique(labels, return_index=True, return_inverse=True)
+        number = np.empty(len(first), np.int64)
+        number[np.argsort(first)] = np.arange(len(first))
+        return np.asarray(number[place.reshape(-1)])
+
+    @cached_property
+    def representatives(self) -> IntArray:
+        """One column of every group: that in most pairs, the first of equal ones."""
+        groups = self.groups
+        partners = np.bincount(
+            np.concatenate([self.pairs["first"], self.pairs["second"]]), minlength=len(groups)
+        )
+        order = np.lexsort((np.arange(len(groups)), -partners, groups))
+        starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+        return np.asarray(order[starts])
+
+    def table(self) -> Any:
+        """The outcome as a frame with the names of the columns.
+
+        Returns
+        -------
+        frame
+            Of a threshold: first, second, value, a row a pair. Of neighbours: feature, neighbour,
+            rank, value. Of the library of the table; polars for arrays.
+        """
+        if self.neighbours is None or self.values is None:
+            return frame_of(
+                {
+                    "first": self._named(self.pairs["first"]),
+                    "second": self._named(self.pairs["second"]),
+                    "value": self.pairs["value"].copy(),
+                },
+                self.library,
+            )
+        feature, place = np.nonzero(self.neighbours >= 0)
+        return frame_of(
+            {
+                "feature": self._named(feature),
+                "neighbour": self._named(self.neighbours[feature, place]),
+                "rank": place + 1,
+                "value": self.values[feature, place],
+            },
+            self.library,
+        )
+
+    def _named(self, columns: IntArray) -> list[str]:
+        return [self.names[column] for column in columns.tolist()]
+
+    def text(self) -> str:
+        """In a line or two."""
+        p = len(self.names)
+        if self.threshold is None:
+            assert self.neighbours is not None
+            return f"the {self.neighbours.shape[1]} nearest of {p} columns, by {self.measure}"
+        partners = np.union1d(self.pairs["first"], self.pairs["second"])
+        return (
+            f"{len(self.pairs)} pairs of {p} columns reach {self.threshold:g}, by {self.measure}\n"
+            f"{len(partners)} columns are in a pair; {len(self.representatives)} groups remain"
+        )
+
+    __str__ = text
+
+
+def redundancy(
+    X: Any,
+    *,
+    threshold: float | None = None,
+    neighbours: int | None = None,
+    measure: str = "pearson",
+    discretizer: Any = "equal-frequency",
+    max_pairs: int = 10_000_000,
+    schema: Schema | dict[str, Any] | None = None,
+    device: str = "auto",
+    memory_limit: int | str | None = None,
+    n_jobs: int | None = None,
+    verbose: bool | Callable[[int, int], Any] = False,
+) -> Redundancy:
+    r"""Compare every column of a table with every other, and keep what is asked for.
+
+    Either all pairs whose redundancy reaches a threshold, or the nearest columns of each. A
+    million columns have half a trillion pairs: they are never in memory together. The result is
+    exact: a computation in half or single precision only says which pairs need not be looked at,
+    with a bound on its error that is proved, and all others are computed in float64.
+
+    Pearson's and Spearman's correlation without their sign: a missing value counts as the mean of
+    its column, or of its ranks (:class:`featly.MRMR` does the same; :func:`associations`
+    compares the rows that both columns have). Values are rounded to multiples of 2^-40, so that
+    columns which are the same up to sign, scale and offset have exactly 1. A constant column has
+    no partner.
+
+    "information" is symmetric uncertainty: mutual information over the mean of the two entropies,
+    of columns cut into levels. A missing value is a level of its own. It takes columns of all
+    kinds.
+
+    Parameters
+    ----------
+    X : data frame, array, sparse matrix or array on a device of shape (n_rows, n_features)
+    threshold : float, optional
+        Above 0 and at most 1: pairs from here on.
+    neighbours : int, optional
+        How many columns are listed for each. Give either this or `threshold`.
+    measure : {"pearson", "spearman", "information"}, default="pearson"
+    discretizer : str, discretiser or None, default="equal-frequency"
+        How continuous and ordinal columns are cut into levels for "information":
+        "equal-frequency", "equal-width" (ten intervals), "pkid", or an instance of a discretiser
+        that needs no classes; None: whole numbers are levels as they are.
+    max_pairs : int, default=10,000,000
+        More pairs than that are an error: each takes 24 bytes.
+    schema : Schema, dict or None, default=None
+        The kinds of the columns, where dtypes do not tell.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        "auto" takes a GPU where there is one and the work is worth it. The result is the same.
+    memory_limit : int, str or None, default=None
+        Bytes for columns that are held ready, such as "2GB"; those beyond are read again. None: a
+        quarter of what is free.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (tiles, tiles in all).
+
+    Returns
+    -------
+    Redundancy
+        With `pairs`, `neighbours`, `values`, `groups`, `representatives` and ``table()``.
+
+    See Also
+    --------
+    featly.RedundancyFilter : Leaves out columns that are redundant to better ones.
+    associations : Some columns against all, of mixed kinds.
+    suspect_columns : Columns that are exactly the same, or multiples of each other.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import featly
+    >>> table = pl.DataFrame({
+    ...     "inches": [60.0, 70.0, 66.0, 63.0], "weight": [55.0, 80.0, 81.0, 50.0],
+    ...     "centimetres": [152.4, 177.8, 167.64, 160.02], "age": [30.0, 41.0, 77.0, 52.0]})
+    >>> found = featly.redundancy(table, threshold=0.9)
+    >>> found.table()
+    shape: (1, 3)
+    ┌────────┬─────────────┬───────┐
+    │ first  ┆ second      ┆ value │
+    │ ---    ┆ ---         ┆ ---   │
+    │ str    ┆ str         ┆ f64   │
+    ╞════════╪═════════════╪═══════╡
+    │ inches ┆ centimetres ┆ 1.0   │
+    └────────┴─────────────┴───────┘
+    >>> found.groups.tolist(), found.representatives.tolist()
+    ([0, 1, 0, 2], [0, 1, 3])
+    >>> featly.redundancy(table, neighbours=1).neighbours[:, 0].tolist()
+    [2, 0, 0, 1]
+    """
+    wanted = _checked(threshold, neighbours, measure, discretizer, max_pairs)
+    resources = _resources(device, memory_limit)
+    n_threads(n_jobs)  # refuses what makes no sense
+    on_device = is_device_array(X)
+    if on_device and resources.device == "cpu":
+        raise ParameterError("device='cpu', but X lies on a device: give device='auto' or 'cuda'")
+    table = _Table.of(X, schema, wanted, resources, n_jobs, on_device=on_device)
+    with single_threaded_blas(), progress_bar(verbose, "redundancy", "tiles") as progress:
+        try:
+            found = _compared(table, wanted, resources, progress)
+        except NotFiniteError as error:
+            table.blame(error.feature)
+            raise
+    return _outcome(found, wanted, table, library_of(X))
+
+
+# ---- parameters -----------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Wanted:
+    """What was asked for."""
+
+    threshold: float | None
+    neighbours: int | None
+    measure: str
+    rule: CutRule | None
+    max_pairs: int
+
+    @property
+    def coded(self) -> bool:
+        return self.measure == "information"
+
+
+def _checked(
+    threshold: Any, neighbours: Any, measure: Any, discretizer: Any, max_pairs: Any
+) -> _Wanted:
+    if (threshold is None) == (neighbours is None):
+        raise ParameterError(
+            f"threshold={threshold!r}, neighbours={neighbours!r}: give one of the two"
+        )
+    if neighbours is not None:
+        neighbours = check_count("neighbours", neighbours, 1)
+    else:
+        number = isinstance(threshold, int | float | np.integer | np.floating)
+        if isinstance(threshold, bool) or not number or not 0 < threshold <= 1:
+            raise ParameterError(f"threshold={threshold!r}: give a number above 0, and at most 1")
+        threshold = float(threshold)
+    if not isinstance(measure, str) or measure not in MEASURES:
+        raise ParameterError(f"measure={measure!r}: give {', '.join(map(repr, MEASURES))}")
+    rule = None
+    if measure == "information":
+        rule = _rule(discretizer)
+    elif not isinstance(discretizer, str) or discretizer != "equal-frequency":
+        raise ParameterError(
+            f"discretizer={discretizer!r} is of no use with measure={measure!r}, which does not "
+            "cut numbers into levels: leave it out, or give measure='information'"
+        )
+    return _Wanted(threshold, neighbours, measure, rule, check_count("max_pairs", max_pairs, 1))
+
+
+def _rule(discretizer: Any) -> CutRule | None:
+    if discretizer is None:
+        return None
+    rule = None
+    if isinstance(discretizer, str) and discretizer in RULES:
+        rule = CutRule(discretizer)
+    elif hasattr(discretizer, "cut_rule") and not isinstance(discretizer, type):
+        rule = discretizer.cut_rule()
+    if rule is None or rule.supervised:
+        raise ParameterError(
+            f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))}, a discretiser of "
+            "featly.preprocessing that needs no classes, or None for numbers that are levels "
+            "already"
+        )
+    return rule
+
+
+def _resources(device: Any, memory_limit: Any) -> Resources:
+    if not isinstance(device, str) or device not in DEVICES:
+        raise ParameterError(f"device={device!r}: give 'auto', 'cpu' or 'cuda'")
+    return Resources(device, None if memory_limit is None else bytes_of(memory_limit))
+
+
+# ---- the table ------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Table:
+    """A table as it was read, or as it lies on a device."""
+
+    names: Any
+    shape: tuple[int, int]
+    problem: Problem | None
+    array: Any  # on the device, or None
+
+    @staticmethod
+    def of(
+        X: Any,
+        schema: Any,
+        wanted: _Wanted,
+        resources: Resources,
+        n_jobs: int | None,
+        *,
+        on_device: bool,
+    ) -> "_Table":
+        if on_device:
+            from featly.core.cuda.device import as_device
+
+            X = as_device(X)
+            if X.ndim != 2:
+                raise DataError(f"X has {X.ndim} dimensions, where a table has 2: reshape it")
+            _refuse_empty(X.shape)
+            names = DefaultNames(X.shape[1])
+            columns = Schema.of(schema).resolve(names, np.full(len(names), CONTINUOUS))
+            if not wanted.coded and not columns.levels:
+                _check_columns(columns, wanted.measure)
+                return _Table(columns.names, X.shape, None, X)
+            X = to_host(X)
+        stored = stored_of(X, mapped=resources.memory is not None)
+        if stored is not None:
+            room = resources.room
+            reading = read_stored(stored, Schema.of(schema), room, n_jobs, integers=True)
+        else:
+            reading = read(_opened(X), Schema.of(schema), n_jobs, integers=True)
+        source, columns = reading.source, reading.columns
+        _check_columns(columns, wanted.measure)
+        problem = Problem(source, columns, np.zeros(source.n_rows, np.int64), np.zeros(1))
+        return _Table(columns.names, (source.n_rows, source.n_features), problem, None)
+
+    def blame(self, feature: int) -> None:
+        """DataError for a column that is not finite."""
+        name = self.names[feature]
+        if self.problem is not None:
+            values = self.problem.source.load(np.array([feature]))[0]
+        else:
+            values = to_host(self.array[:, feature].astype(np.float64))
+        rows = np.flatnonzero(np.isinf(values))
+        if len(rows):
+            raise DataError(
+                f"column {name!r} has an infinite value (inf) in row {rows[0]}: correct it, or "
+                "make it missing"
+            )
+        raise DataError(
+            f"column {name!r} has values as large as {np.nanmax(np.abs(values)):.3g}, whose "
+            "squares overflow: divide the column by a large number"
+        )
+
+
+def _opened(X: Any) -> Any:
+    """A table as it can be read."""
+    refuse_shapes(X)
+    if is_frame(X):
+        _refuse_empty(X.shape)
+        return open_table(X)
+    if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
+        X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
+    textual = getattr(X, "dtype", np.dtype(float)).kind in "OUST"
+    X = check_array(
+        X,
+        accept_sparse="csc",
+        dtype=None if textual else "numeric",
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        ensure_min_features=0,
+        input_name="X",
+    )
+    _refuse_empty(X.shape)
+    return open_table(X) if textual else X
+
+
+def _refuse_empty(shape: tuple[int, int]) -> None:
+    for count, word in zip(shape, ("rows", "columns"), strict=True):
+        if count == 0:
+            raise DataError(f"X has no {word}: there is nothing to look at")
+
+
+def _check_columns(columns: Columns, measure: str) -> None:
+    unused = columns.given()
+    if unused:
+        told = f"redundancy does not use {' and '.join(unused)} of the schema"
+        warnings.warn(told, SchemaWarning, stacklevel=4)  # the caller of redundancy
+    nominal = np.flatnonzero(columns.kinds == CATEGORICAL)
+    if measure != "information" and len(nominal):
+        raise DataError(
+            f"column {columns.names[int(nominal[0])]!r} is categorical, and measure={measure!r} "
+            "takes numbers: leave it out, declare it continuous or ordinal in the schema if its "
+            "values have an order, or give measure='information'"
+        )
+
+
+# ---- the comparison -------------------------------------------------------------------------
+def _compared(table: _Table, wanted: _Wanted, resources: Resources, progress: Any) -> Any:
+    """What `all_pairs` returns, on the device or not."""
+    n_rows, p = table.shape
+    ranks, problem = wanted.measure == "spearman", table.problem
+
+    def there(twin: Any) -> Any:
+        if problem is None:
+            columns = twin.UnitColumns(table.array, ranks=ranks)
+        elif wanted.coded:
+            columns = twin.CodedColumns(_codes(problem, wanted))
+        else:
+            columns = twin.UnitColumns.of(problem.source, ranks=ranks)
+        return _asked(twin, columns, wanted, resources.memory, progress)
+
+    def here() -> Any:
+        assert problem is not None
+        columns: Any = UnitColumns(problem.source, ranks=ranks)
+        if wanted.coded:
+            columns = CodedColumns(_codes(problem, wanted))
+        return _asked(all_pairs, columns, wanted, resources.room // OWN_SHARE, progress)
+
+    work = float(n_rows) * p * p
+    return compared(resources.device, work, there, None if problem is None else here)
+
+
+def _codes(problem: Problem, wanted: _Wanted) -> Any:
+    return problem.coded(wanted.rule, problem.source.n_jobs)
+
+
+def _asked(twin: Any, columns: Any, wanted: _Wanted, memory: Any, progress: Any) -> Any:
+    if wanted.neighbours is not None:
+        count = min(wanted.neighbours, max(1, columns.n_features - 1))
+        return twin.neighbours(columns, count, memory, progress)
+    assert wanted.threshold is not None
+    threshold = on_grid(wanted.threshold, columns.grid)
+    return twin.pairs_above(columns, threshold, wanted.max_pairs, memory, progress)
+
+
+def _outcome(found: Any, wanted: _Wanted, table: _Table, library: str | None) -> Redundancy:
+    if wanted.neighbours is None:
+        first, second, value = found
+        order = np.lexsort((second, first, -value))
+        pairs = _pairs(first[order], second[order], value[order])
+        return Redundancy(wanted.measure, wanted.threshold, pairs, None, None, table.names, library)
+    index, values = found
+    missing = wanted.neighbours - index.shape[1]
+    index = np.pad(index, ((0, 0), (0, missing)), constant_values=-1)
+    values = np.pad(values, ((0, 0), (0, missing)))
+    feature, place = np.nonzero(index >= 0)
+    other = index[feature, place]
+    first, second = np.minimum(feature, other), np.maximum(feature, other)
+    _, once = np.unique(first * len(index) + second, return_index=True)
+    first, second, value = first[once], second[once], values[feature, place][once]
+    order = np.lexsort((second, first, -value))
+    pairs = _pairs(first[order], second[order], value[order])
+    return Redundancy(wanted.measure, None, pairs, index, values, table.names, library)
+
+
+def _pairs(first: IntArray, second: IntArray, value: FloatArray) -> npt.NDArray[Any]:
+    pairs = np.empty(len(value), PAIR)
+    pairs["first"], pairs["second"], pairs["value"] = first, second, value
+    return pairs

@@ -1,0 +1,383 @@
+r"""Columns without those that better ones tell already.
+
+.. math::
+
+    S = \{ j : R(i, j) < t \text{ for all } i \in S \text{ before } j \}
+
+with columns in falling order of relevance and R the redundancy of two of them; or, of groups of
+columns that tell the same, the most relevant of each. The idea of maximum weight and minimum
+redundancy: Wang, J., Wu, L., Kong, J., Li, Y. and Zhang, B. (2013), Maximum weight and minimum
+redundancy: a novel framework for feature subset selection, *Pattern Recognition* 46, 1616-1627.
+Groups: Song, Q., Ni, J. and Wang, G. (2013), A fast clustering-based feature subset selection
+algorithm for high-dimensional data, *IEEE Transactions on Knowledge and Data Engineering* 25,
+1-14.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+
+from featly.base import Problem, Selection, SubsetSelector, interrupted, keep_first
+from featly.core import all_pairs
+from featly.core.all_pairs_codes import CodedColumns
+from featly.core.all_pairs_devices import compared
+from featly.core.all_pairs_tree import spanning_tree
+from featly.core.all_pairs_units import UnitColumns
+from featly.core.codes import Codes
+from featly.core.information import class_information
+from featly.core.ordering import best_first
+from featly.core.uncertainty import uncertainty
+from featly.errors import DataError, ParameterError
+from featly.filters.counting import rule_of
+from featly.filters.f_test import f_statistic
+from featly.kinds import KINDS
+from featly.progress import progress_bar
+from featly.resources import in_words
+from featly.schema import Schema
+
+__all__ = ["RedundancyFilter"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+RULES = ("greedy", "groups")
+MEASURES = ("pearson", "spearman", "information")
+RELEVANCES = ("f", "information")
+TREES = ("largest", "smallest")
+MOST_RELEVANCE = 1e300  # an F that is infinite
+OWN_SHARE = 2  # of the memory, what is held ready; the rest is for the source
+
+
+class _KindsByMeasure:
+    """Kinds of column: all of them for information, numbers for correlations and F."""
+
+    def __get__(self, method: Any, owner: Any = None) -> tuple[str, ...]:
+        if method is None:
+            return KINDS[:2]
+        informed = method._measure() == "information" and method._relevance() == "information"
+        return KINDS if informed else KINDS[:2]
+
+
+class RedundancyFilter(SubsetSelector):
+    r"""Leave out columns that are redundant to more relevant ones.
+
+    ``rule="greedy"``: columns go by their relevance, from the largest down, the first of equal
+    ones first. Each stays unless its redundancy with one that stays before it is at least
+    `threshold`. That is exact among all pairs of columns: those above the threshold are never in
+    memory together, and no pair is missed (see :func:`featly.redundancy`). A constant column is
+    redundant to none.
+
+    ``rule="groups"`` is FAST, of Song, Ni and Wang: columns whose symmetric uncertainty with the
+    class is above `least_relevance` are joined by a spanning tree whose edges are their symmetric
+    uncertainties with each other. An edge is cut if its value is below the uncertainty with the
+    class at both of its ends. Of each of the trees that remain, the most relevant column is
+    chosen. The paper takes a tree of *least* sum. Two equal columns are then kept apart by any
+    third one that has nothing to do with either, and both are chosen, against the paper's own
+    purpose; so the default here is the tree of largest sum, which joins what is alike
+    (``tree="smallest"`` is the paper to the letter).
+
+    Parameters
+    ----------
+    rule : {"greedy", "groups"}, default="greedy"
+    threshold : float, default=0.95
+        Of "greedy": above 0, and at most 1.
+    measure : {"pearson", "spearman", "information"} or None, default=None
+        Redundancy: the absolute correlation of two columns or of their ranks, or their symmetric
+        uncertainty. None: "pearson" for "greedy", "information" for "groups", which takes no
+        other.
+    relevance : {"f", "information"} or None, default=None
+        What columns go by in "greedy": F of analysis of variance, or information gain. None:
+        information gain if that is the `measure`, else F. "groups" goes by symmetric uncertainty.
+    least_relevance : float or None, default=None
+        Of "groups", from 0 to below 1. None: the uncertainty of the column that is number
+        :math:`\lfloor\sqrt p \log_2 p\rfloor` by it, as in the paper.
+    tree : {"largest", "smallest"}, default="largest"
+        Of "groups".
+    discretizer : str, discretiser or None, default="mdlp"
+        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
+        "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
+        Of use with information only.
+    schema : Schema, dict or None, default=None
+        What is known about the columns; those to `keep` go first and are never removed.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where "greedy" compares columns. "auto": on a GPU, where there is one and the table is
+        large. The result is the same. "groups" are made on the CPU.
+    memory_limit : int, str or None, default=None
+        Bytes for columns that are held ready, such as "2GB"; None is a quarter of what is free.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (steps, steps in all).
+
+    Attributes
+    ----------
+    relevance_ : float array of shape (n_features,)
+        F (1e300 where it is infinite), information gain in bits, or symmetric uncertainty.
+    redundant_to_ : int array of shape (n_features,)
+        The chosen column for which this one was left out; -1 where there is none.
+    redundancy_ : float array of shape (n_features,)
+        Of the two; 0 where there is none. With "groups" it may be small: a column belongs to a
+        group because of any other one in it.
+    empty_ : bool
+        Of "groups": whether no column is above `least_relevance`. The most relevant one was
+        chosen then, because a selection has at least one.
+    interrupted_ : bool
+        Whether Ctrl-C ended the comparison. Then columns that it had not come to are left out.
+    order_, support_, kinds_, classes_
+        See :class:`featly.base.SubsetSelector`. Chosen columns go by their relevance.
+
+    See Also
+    --------
+    featly.redundancy : All pairs of columns above a threshold, or the nearest of each.
+    FCBF : The threshold of a pair is what the less relevant column tells about the class.
+    MRMR : Weighs redundancy against relevance.
+
+    References
+    ----------
+    Wang, J. et al. (2013), Maximum weight and minimum redundancy: a novel framework for feature
+    subset selection, *Pattern Recognition* 46, 1616-1627. Song, Q., Ni, J. and Wang, G. (2013), A
+    fast clustering-based feature subset selection algorithm for high-dimensional data, *IEEE
+    Transactions on Knowledge and Data Engineering* 25, 1-14.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly import RedundancyFilter
+    >>> frame = pl.DataFrame({
+    ...     "centimetres": [152.0, 178.0, 168.0, 160.0, 181.0, 175.0],
+    ...     "inches": [59.8, 70.1, 66.1, 63.0, 71.3, 68.9],
+    ...     "age": [30.0, 41.0, 77.0, 52.0, 45.0, 61.0],
+    ... })
+    >>> outcome = ["f", "m", "f", "f", "m", "m"]
+    >>> chosen = RedundancyFilter(threshold=0.9).fit(frame, outcome)
+    >>> chosen.get_feature_names_out().tolist(), chosen.redundant_to_.tolist()
+    (['inches', 'age'], [1, -1, -1])
+    """
+
+    _missing = True
+    _streams = True
+    _on_device = True
+    _kinds = _KindsByMeasure()  # type: ignore[assignment, misc]
+
+    def __init__(
+        self,
+        *,
+        rule: str = "greedy",
+        threshold: float = 0.95,
+        measure: str | None = None,
+        relevance: str | None = None,
+        least_relevance: float | None = None,
+        tree: str = "largest",
+        discretizer: Any = "mdlp",
+        schema: Schema | dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        memory_limit: int | str | None = None,
+        verbose: bool | Callable[[int, int], Any] = False,
+    ) -> None:
+        self.rule = rule
+        self.threshold = threshold
+        self.measure = measure
+        self.relevance = relevance
+        self.least_relevance = least_relevance
+        self.tree = tree
+        self.discretizer = discretizer
+        self.schema = schema
+        self.n_jobs = n_jobs
+        self.device = device
+        self.memory_limit = memory_limit
+        self.verbose = verbose
+
+    def _measure(self) -> str:
+        """What redundancy is, the default filled in."""
+        return self.measure or ("information" if self.rule == "groups" else "pearson")
+
+    def _relevance(self) -> str:
+        """What relevance is, the default filled in."""
+        return self.relevance or ("information" if self._measure() == "information" else "f")
+
+    def _greedy(self) -> bool:
+        return True
+
+    def _takes_integers(self) -> bool:
+        return self._measure() == "information" and self._relevance() == "information"
+
+    def _check_parameters(self) -> None:
+        for name, known in (("rule", RULES), ("tree", TREES)):
+            given = getattr(self, name)
+            if not isinstance(given, str) or given not in known:
+                raise ParameterError(f"{name}={given!r}: give {' or '.join(map(repr, known))}")
+        for name, known in (("measure", MEASURES), ("relevance", RELEVANCES)):
+            given = getattr(self, name)
+            if given is not None and (not isinstance(given, str) or given not in known):
+                raise ParameterError(f"{name}={given!r}: give {', '.join(map(repr, known))}")
+        _check_share("threshold", self.threshold, "a number above 0, and at most 1")
+        if self.least_relevance is not None:
+            _check_share("least_relevance", self.least_relevance, "a number from 0 to below 1")
+        rule_of(self.discretizer)
+        if self.rule == "groups":
+            if self._measure() != "information":
+                raise ParameterError(
+                    f"measure={self.measure!r}: groups compare what columns tell of each other and "
+                    "of the class, so give measure='information', or rule='greedy'"
+                )
+            self._check_use({"threshold": 0.95, "relevance": None}, "rule='groups'")
+        else:
+            self._check_use({"least_relevance": None, "tree": "largest"}, "rule='greedy'")
+        if "information" not in (self._measure(), self._relevance()):
+            self._check_use({"discretizer": "mdlp"}, f"measure={self._measure()!r}")
+
+    def _check_use(self, defaults: dict[str, Any], where: str) -> None:
+        """ParameterError for a parameter that nobody looks at."""
+        for name, default in defaults.items():
+            given = getattr(self, name)
+            if type(given) is not type(default) or given != default:
+                raise ParameterError(f"{name}={given!r} is of no use with {where}: leave it out")
+
+    # ---- the computation --------------------------------------------------------------------
+    def _select(self, problem: Problem) -> Selection:
+        codes = None
+        if "information" in (self._measure(), self._relevance()):
+            codes = problem.coded(rule_of(self.discretizer), self.n_jobs)
+        if self.rule == "groups":
+            assert codes is not None
+            return self._grouped(problem, codes)
+        if self._relevance() == "f" or self._measure() != "information":
+            moments = problem.moments(by_class=True)  # refuses infinite values
+        if self._relevance() == "information":
+            assert codes is not None
+            tables = codes.tables(problem.y, len(problem.classes))
+            relevance = class_information(tables, codes.n_rows, self.n_jobs).gain()
+        else:
+            relevance = np.minimum(f_statistic(moments)[0], MOST_RELEVANCE)
+        order = keep_first(best_first(relevance), problem.columns.keep)
+        found = self._compared(problem, codes, order)
+        return _selection(order, relevance, *found)
+
+    def _compared(
+        self, problem: Problem, codes: Codes | None, order: IntArray
+    ) -> tuple[IntArray, FloatArray, int]:
+        """For which column each goes, its redundancy with that, and how many are decided."""
+        source, resources = problem.source, problem.resources
+        ranks = self._measure() == "spearman"
+        informed = self._measure() == "information"
+        n_fixed = len(problem.columns.keep)
+        with progress_bar(self.verbose, type(self).__name__, "tiles") as progress:
+
+            def there(twin: Any) -> Any:
+                columns = (
+                    twin.CodedColumns(codes)
+                    if informed
+                    else twin.UnitColumns.of(source, ranks=ranks)
+                )
+                return asked(twin, columns, resources.memory)
+
+            def here() -> Any:
+                columns: Any = UnitColumns(source, ranks=ranks)
+                if informed:
+                    assert codes is not None
+                    columns = CodedColumns(codes)
+                return asked(all_pairs, columns, resources.room // OWN_SHARE)
+
+            def asked(twin: Any, columns: Any, memory: int | None) -> Any:
+                threshold = all_pairs.on_grid(float(self.threshold), columns.grid)
+                return twin.without_redundant(columns, order, threshold, n_fixed, memory, progress)
+
+            work = float(source.n_rows) * source.n_features**2
+            return compared(resources.device, work, there, here)
+
+    def _grouped(self, problem: Problem, codes: Codes) -> Selection:
+        with_class = uncertainty(codes, problem.y + 1, len(problem.classes))
+        order = best_first(with_class)
+        least, p = self.least_relevance, len(order)
+        if least is None:
+            place = max(1, int(np.sqrt(p) * np.log2(max(p, 2))))
+            least = float(with_class[order[min(place, p) - 1]])
+        above = with_class > least
+        empty = not above.any()
+        keep = problem.columns.keep
+        above[keep] = True
+        if not above.any():
+            above[order[0]] = True
+        features = order[above[order]]
+        columns = CodedColumns(codes)
+        needed, room = len(features) * columns.bytes_per_column, problem.resources.room
+        if needed > room:
+            raise DataError(
+                f"{len(features)} columns are above least_relevance={least:g} and take "
+                f"{in_words(needed)}, with a memory limit of {in_words(room)}: give a larger "
+                "least_relevance or memory_limit"
+            )
+        with progress_bar(self.verbose, type(self).__name__, "columns") as progress:
+            one, other, value = spanning_tree(
+                columns, features, progress, largest=self.tree == "largest"
+            )
+        relevant = with_class[features]
+        stays = (value >= relevant[one]) | (value >= relevant[other])
+        links = np.ones(int(stays.sum()), np.int8), (one[stays], other[stays])
+        graph = scipy.sparse.coo_array(links, shape=(len(features), len(features))).tocsr()
+        group = connected_components(graph, directed=False)[1]
+        return _representatives(columns, features, group, with_class, keep, empty=empty)
+
+
+def _check_share(name: str, given: Any, rule: str) -> None:
+    number = isinstance(given, int | float | np.integer | np.floating)
+    inside = number and (0 < given <= 1 if name == "threshold" else 0 <= given < 1)
+    if isinstance(given, bool) or not inside:
+        raise ParameterError(f"{name}={given!r}: give {rule}")
+
+
+def _selection(
+    order: IntArray, relevance: FloatArray, redundant_to: IntArray, value: FloatArray, decided: int
+) -> Selection:
+    if decided == 0:
+        raise KeyboardInterrupt
+    stopped = decided < len(order)
+    done = order[:decided]
+    selection = Selection(
+        done[redundant_to[done] < 0],
+        extra={"relevance": relevance, "redundant_to": redundant_to, "redundancy": value},
+        attributes={"interrupted": stopped, "empty": False},
+    )
+    if stopped:
+        raise interrupted(selection)
+    return selection
+
+
+def _representatives(
+    columns: CodedColumns,
+    features: IntArray,
+    group: npt.NDArray[Any],
+    with_class: FloatArray,
+    keep: IntArray,
+    *,
+    empty: bool,
+) -> Selection:
+    """The first column of every group, or those of it that are to be kept."""
+    ordered = keep_first(features, keep)
+    place = np.empty(len(with_class), np.int64)
+    place[features] = np.arange(len(features))
+    _, first = np.unique(group[place[ordered]], return_index=True)
+    chosen = np.zeros(len(with_class), np.bool_)
+    chosen[ordered[first]] = True
+    chosen[keep] = True
+    representative = np.empty(len(first), np.int64)
+    representative[group[place[ordered[first]]]] = ordered[first]
+    redundant_to = np.full(len(with_class), -1)
+    value = np.zeros(len(with_class))
+    for column in representative.tolist():
+        members = features[group == group[place[column]]]
+        gone = members[~chosen[members]]
+        if len(gone):
+            redundant_to[gone] = column
+            one, other = columns.load(gone), columns.load(np.array([column]))
+            value[gone] = columns.screen(one, other, 0, len(gone))[:, 0]
+    return Selection(
+        ordered[chosen[ordered]],
+        extra={"relevance": with_class, "redundant_to": redundant_to, "redundancy": value},
+        attributes={"interrupted": False, "empty": empty},
+    )
