@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.combine.decomposition import check_decomposition, rank_by_classes
+from featly.core.cuda.device import is_device_array
 from featly.core.ordering import keep_first
 from featly.core.parallel import single_threaded_blas
 from featly.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
@@ -27,8 +28,9 @@ from featly.kinds import KINDS
 from featly.measures.sizes import choose_size
 from featly.outcomes import Ranking, Selection, StoppedError, interrupted
 from featly.problem import Problem, read_target
-from featly.reading import read
+from featly.reading import read, read_stored, stored_of
 from featly.registry import methods_that, suggested
+from featly.resources import resources_of
 from featly.schema import Columns, Schema
 
 __all__ = [
@@ -52,6 +54,9 @@ class _Selector(SelectorMixin, BaseEstimator):
     _missing: ClassVar[bool] = False
     _sparse: ClassVar[bool] = True
     _many_classes: ClassVar[bool] = True
+    _takes_bytes: ClassVar[bool] = False  # reads whole numbers of one byte as they lie
+    _streams: ClassVar[bool] = False  # reads a table on disk by blocks of columns
+    _on_device: ClassVar[bool] = False  # computes on a GPU
 
     def _takes_many_classes(self) -> bool:
         """Whether more than two classes are taken: a method for two does where it is told how."""
@@ -92,9 +97,10 @@ class _Selector(SelectorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : data frame, array or sparse matrix of shape (n_rows, n_features)
+        X : data frame, array, sparse matrix or table on disk of shape (n_rows, n_features)
             A pandas, polars or pyarrow frame, anything that NumPy turns into a two-dimensional
-            array, or a SciPy sparse matrix.
+            array, a SciPy sparse matrix, what :func:`featly.scan` opens, or a CuPy array or
+            PyTorch tensor on a GPU.
         y : sequence of shape (n_rows,)
             The class of every row.
 
@@ -129,22 +135,32 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _read(self, X: Any, y: Any) -> Problem:
         """Check and read what was passed to ``fit``."""
         name = type(self).__name__
+        resources = resources_of(self)
         refuse_shapes(X)
-        if is_frame(X):
+        stored = stored_of(X, mapped=resources.memory is not None)
+        if stored is not None or is_device_array(X):
+            table: Any = X if stored is None else stored
+        elif is_frame(X):
             table = open_table(X)
-            validate_data(self, X, y, skip_check_array=True)
-            for count, unit in ((X.shape[1], "feature"), (X.shape[0], "sample")):
-                if count == 0:
-                    raise DataError(f"X has 0 {unit}(s): a minimum of 1 is required")
         else:
             X, table = self._read_array(X)
-            validate_data(self, X, y, skip_check_array=True)
+        for count, unit in ((X.shape[1], "feature"), (X.shape[0], "sample")):
+            if count == 0:
+                raise DataError(f"X has 0 {unit}(s): a minimum of 1 is required")
+        validate_data(self, X, y, skip_check_array=True)
         labels, classes = read_target(y, X.shape[0], name, many_classes=self._takes_many_classes())
-        integers = self._takes_integers()
-        reading = read(table, Schema.of(self.schema), self.n_jobs, integers=integers)
+        schema, integers = Schema.of(self.schema), self._takes_integers()
+        bytes_of_values = getattr(getattr(X, "dtype", None), "itemsize", 0)
+        integers = integers or (self._takes_bytes and bytes_of_values == 1)
+        if stored is not None:
+            room = resources.room
+            reading = read_stored(stored, schema, room, self.n_jobs, integers=integers)
+        else:
+            reading = read(table, schema, self.n_jobs, integers=integers)
         self._check_schema(reading.columns)
         self._library = library_of(X)
-        return Problem(reading.source, reading.columns, labels, classes)
+        problem = Problem(reading.source, reading.columns, labels, classes, resources=resources)
+        return problem if self._streams else problem.in_memory(name)
 
     def _read_array(self, X: Any) -> tuple[Any, Any]:
         """An array, list or sparse matrix as scikit-learn checks it, and as it can be read."""

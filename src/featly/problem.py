@@ -1,6 +1,7 @@
 """A table and a target, read and checked: where every method's computation starts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,16 @@ from sklearn.utils.validation import column_or_1d
 
 from featly.core.codes import Codes, DenseCodes, SparseCodes
 from featly.core.discretise import CutRule, cut_codes, cut_sparse, learn_cuts
-from featly.core.parallel import run_blocks
-from featly.core.sources import CSCSource, DenseSource, Moments, Source
+from featly.core.packed import key_of
+from featly.core.parallel import run_blocks, split
+from featly.core.sources import CSCSource, DenseSource, Moments, Source, StreamedSource
+from featly.core.streamed_codes import InfiniteError, StreamedCodes
 from featly.core.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
 from featly.errors import DataError, ParameterError, SchemaError
 from featly.frames import absent, values_of
 from featly.kinds import CATEGORICAL, KINDS
 from featly.registry import methods_that, suggested
+from featly.resources import Resources, in_words
 from featly.schema import Columns
 
 __all__ = ["Problem", "read_target", "row_prices"]
@@ -36,6 +40,8 @@ class Problem:
         The labels, sorted.
     rows : int64 array or None
         Where the rows stand in the table that was given, if they are only some of it.
+    resources : Resources
+        The device and the memory that may be used.
     """
 
     source: Source
@@ -43,18 +49,20 @@ class Problem:
     y: np.ndarray
     classes: np.ndarray
     rows: np.ndarray | None = None
+    resources: Resources = field(default_factory=Resources)
 
     def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
         """The rows of two classes, positions in `classes`, copied, and nothing else."""
         rows = np.flatnonzero((self.y == first) | (self.y == second))
         y = (self.y[rows] == second).astype(np.int64)
         source, classes = self.source.of_rows(rows, n_jobs), self.classes[[first, second]]
-        return Problem(source, self.columns, y, classes, self._places(rows))
+        return Problem(source, self.columns, y, classes, self._places(rows), self.resources)
 
     def against_rest(self, one: int, n_jobs: int | None = None) -> "Problem":
         """One class (True) against all others (False); the table is shared."""
         y, source = (self.y == one).astype(np.int64), self.source.with_jobs(n_jobs)
-        return Problem(source, self.columns, y, np.array([False, True]), self.rows)
+        classes = np.array([False, True])
+        return Problem(source, self.columns, y, classes, self.rows, self.resources)
 
     def _places(self, rows: np.ndarray) -> np.ndarray:
         return rows if self.rows is None else self.rows[rows]
@@ -62,6 +70,38 @@ class Problem:
     def row(self, position: int) -> int:
         """Where a row stands in the table that was given."""
         return int(position if self.rows is None else self.rows[position])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identifies the table and how it was read."""
+        source, read = self.source, (self.columns.kinds, self.columns.levels)
+        if isinstance(source, StreamedSource):
+            table = getattr(source.store, "table", None)
+            if table is not None:
+                return key_of(table.fingerprint(), source.store.dtype.str, *read)
+            found = source.each(lambda part, places: key_of(part.values, part.codes))
+            return key_of(found, *read)
+        if isinstance(source, CSCSource):
+            matrix = source.matrix
+            return key_of(matrix.shape, matrix.data, matrix.indices, matrix.indptr, *read)
+        assert isinstance(source, DenseSource)
+        rows = source.values.T if source.feature_major else source.values
+        found = run_blocks(
+            lambda block: key_of(rows[slice(*block)]), split(len(rows), -(-len(rows) // 64)), None
+        )
+        return key_of(source.values.shape, source.feature_major, found, source.codes, *read)
+
+    def in_memory(self, who: str) -> "Problem":
+        """The same with its table in memory, or DataError where there is no room for it."""
+        held = self.source.held()
+        if isinstance(held, StreamedSource):
+            raise DataError(
+                f"X takes {in_words(held.nbytes)} in memory, and may take half of "
+                f"{in_words(self.resources.room)}: {who} needs it whole. Give a larger "
+                "memory_limit, or a method that reads columns by blocks: "
+                f"{suggested(methods_that(streams=True))}"
+            )
+        return replace(self, source=held)
 
     def moments(
         self, *, by_class: bool = False, complete_for: str | None = None, instead: str = ""
@@ -102,25 +142,14 @@ class Problem:
 
     def coded(self, rule: CutRule | None, n_jobs: int | None = None) -> Codes:
         """The columns as codes: numbers cut by a rule, or, without one, levels as they stand."""
+        if isinstance(self.source, StreamedSource):
+            classes = (self.y, len(self.classes))
+            return StreamedCodes(self.source, rule, *classes, self._blamed, n_jobs)
         if rule is None:
             try:
                 return whole_codes(self.source, n_jobs)
-            except NotWholeError as found:
-                name, value = self.columns.names[found.feature], found.value
-                if np.isinf(value):
-                    self._blame_infinite(found.feature)
-                raise DataError(
-                    f"column {name!r} is continuous (row {self.row(found.row)}: {value:g}): with "
-                    "discretizer=None numbers are levels as they stand, and must be whole. Give "
-                    "discretizer='mdlp', 'pkid', 'equal-frequency' or 'equal-width', or declare "
-                    "the column categorical"
-                ) from None
-            except TooManyLevelsError as found:
-                raise DataError(
-                    f"column {self.columns.names[found.feature]!r} has {found.count} different "
-                    "values, more than the 65534 levels that can be counted: is it an "
-                    "identifier? Leave it out, or give a discretizer"
-                ) from None
+            except (NotWholeError, TooManyLevelsError) as found:
+                raise self._blamed(found) from None
         self._refuse_infinite(n_jobs)
         cuts = learn_cuts(self.source, self.y, len(self.classes), rule, n_jobs)
         if isinstance(self.source, CSCSource):
@@ -128,6 +157,23 @@ class Problem:
             matrix = self.source.matrix[:, self.source.columns]
             return SparseCodes(matrix, data, zero, n_levels, n_jobs)
         return DenseCodes(*cut_codes(self.source, cuts, n_jobs), n_jobs)
+
+    def _blamed(self, found: Any) -> Exception:
+        """What is wrong with a column that cannot be coded, in the user's words."""
+        name = self.columns.names[found.feature]
+        if isinstance(found, TooManyLevelsError):
+            return DataError(
+                f"column {name!r} has {found.count} different values, more than the 65534 levels "
+                "that can be counted: is it an identifier? Leave it out, or give a discretizer"
+            )
+        if isinstance(found, InfiniteError) or np.isinf(found.value):
+            self._blame_infinite(found.feature)
+        return DataError(
+            f"column {name!r} is continuous (row {self.row(found.row)}: {found.value:g}): with "
+            "discretizer=None numbers are levels as they stand, and must be whole. Give "
+            "discretizer='mdlp', 'pkid', 'equal-frequency' or 'equal-width', or declare the "
+            "column categorical"
+        )
 
     def _refuse_infinite(self, n_jobs: int | None) -> None:
         if isinstance(self.source, CSCSource):

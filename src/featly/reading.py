@@ -1,18 +1,23 @@
 """From a user's table and schema to a source of columns."""
 
+import dataclasses
+import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 
-from featly.core.sources import CSCSource, DenseSource, Source
+from featly.core.sources import CSCSource, DenseSource, Source, StreamedSource
 from featly.errors import DataError, SchemaError
-from featly.frames import ArrayTable, DefaultNames, Table, as_floats
+from featly.frames import ArrayTable, DefaultNames, Table, as_floats, open_table
 from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.schema import Columns, Schema
 
-__all__ = ["Reading", "read", "read_numbers"]
+if TYPE_CHECKING:
+    from featly.io.stores import StoredTable
+
+__all__ = ["Reading", "read", "read_numbers", "read_stored", "stored_of"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,127 @@ def read(X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = 
             values = as_floats(X)
         return Reading(DenseSource(values, n_jobs=n_jobs), columns)
     return _read_table(ArrayTable(X), schema, n_jobs)
+
+
+def stored_of(X: Any, *, mapped: bool) -> "StoredTable | None":
+    """X as a table on disk, if it is one; with `mapped`, so is an array that maps a file."""
+    stores = sys.modules.get("featly.io.stores")  # which made X, if it is such a table
+    if stores is not None and isinstance(X, stores.StoredTable):
+        return X  # type: ignore[no-any-return]
+    if mapped and isinstance(X, np.memmap):
+        from featly.io.stores import store_of
+
+        return store_of(X)
+    return None
+
+
+def read_stored(
+    table: "StoredTable",
+    schema: Schema,
+    memory: int,
+    n_jobs: int | None = None,
+    *,
+    integers: bool = False,
+) -> Reading:
+    """Read a table on disk: into memory where half of `memory` holds it, else by blocks."""
+    if table.dtype is None:
+        like = open_table(table.schema_frame())
+        columns = schema.resolve(like.names, like.kinds())
+    else:
+        columns = schema.resolve(table.names, np.full(table.n_features, CONTINUOUS))
+    source = StreamedSource(_Store(table, columns, integers=integers), memory, n_jobs)
+    return Reading(source.held(), columns)
+
+
+class _Store:
+    """A stored table as :class:`featly.core.sources.ColumnStore`."""
+
+    def __init__(self, table: "StoredTable", columns: Columns, *, integers: bool) -> None:
+        self.table, self.columns = table, columns
+        self.n_rows, self.kinds = table.n_rows, columns.kinds
+        self.plain = table.dtype is not None and bool((columns.kinds == CONTINUOUS).all())
+        self.feature_major = table.feature_major if self.plain else True
+        self.dtype = np.dtype(self._dtype(integers))
+
+    def _dtype(self, integers: bool) -> Any:
+        """Of the numbers: what a reading of the whole table in memory would give."""
+        own = self.table.dtype
+        if self.plain:
+            if self.table.missing is not None:
+                return np.float32
+            if integers and own.kind in "biu":
+                return np.uint8 if own.kind == "b" else own
+            return as_floats(np.empty(0, own)).dtype
+        like = ArrayTable(np.empty((0, len(self.kinds)), np.float32 if own is None else own))
+        empty = open_table(self.table.schema_frame()) if own is None else like
+        found = read_numbers(empty, self.columns)
+        return np.float64 if found is None else found.dtype
+
+    def read(self, low: int, high: int) -> DenseSource:
+        """Columns ``low:high``."""
+        if self.table.dtype is None:
+            return self._mixed(open_table(self.table.frame(low, high)), np.arange(low, high))
+        return self._numbers(self.table.read(low, high), np.arange(low, high))
+
+    def take(self, features: np.ndarray) -> DenseSource:
+        """Some columns."""
+        if self.table.dtype is None:
+            order = np.sort(features)
+            low, high = int(order[0]), int(order[-1]) + 1
+            return self.read(low, high).view(features - low)
+        return self._numbers(self.table.take(features), features)
+
+    def check(self) -> None:
+        """DataError where the file is not what it was."""
+        self.table.check()
+
+    def levels(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Genotypes as codes, without a detour by floats."""
+        missing = self.table.missing
+        if missing is None or not self.plain or self.table.dtype != np.uint8:
+            return None
+        raw = self.table.read(low, high).T
+        # the value that stands for missing is the largest: one more than the levels
+        codes = np.where(raw == missing, 0, raw + np.uint8(1)).astype(np.uint8, copy=False)
+        return np.ascontiguousarray(codes), np.full(high - low, missing, np.int64)
+
+    def _numbers(self, values: np.ndarray, features: np.ndarray) -> DenseSource:
+        if not self.plain:
+            if self.table.missing is not None:
+                values = _with_gaps(values, self.table.missing)
+            return self._mixed(ArrayTable(values), features)
+        if self.table.missing is not None:
+            return DenseSource(_with_gaps(values, self.table.missing))
+        if values.dtype == bool:
+            values = values.view(np.uint8)
+        return DenseSource(values.astype(self.dtype, copy=False))
+
+    def _mixed(self, table: Table, features: np.ndarray) -> DenseSource:
+        columns = _some(self.columns, features)
+        nominal = np.flatnonzero(columns.kinds == CATEGORICAL).tolist()
+        codes, n_levels = table.codes(nominal) if nominal else (None, None)
+        values = read_numbers(table, columns)
+        if values is not None:
+            values = np.asfortranarray(values, self.dtype)
+        return DenseSource(values, codes, columns.kinds, n_levels)
+
+
+def _with_gaps(values: np.ndarray, missing: int) -> np.ndarray:
+    found = values.astype(np.float32)
+    found[values == missing] = np.nan
+    return found
+
+
+def _some(columns: Columns, features: np.ndarray) -> Columns:
+    """What is known about some of the columns, numbered anew; only what reading needs."""
+    place = {int(f): k for k, f in enumerate(features)}
+    return dataclasses.replace(
+        columns,
+        names=[columns.names[int(f)] for f in features],
+        kinds=columns.kinds[features],
+        inferred=columns.inferred[features],
+        levels={place[f]: order for f, order in columns.levels.items() if f in place},
+    )
 
 
 def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:

@@ -40,6 +40,8 @@ class Method:
         The parts of a schema it uses besides the kinds.
     cost : str
         Operations, for n rows and p columns.
+    streams, on_device : bool
+        Whether it reads a table on disk by blocks of columns; whether it computes on a GPU.
     """
 
     path: str
@@ -52,6 +54,8 @@ class Method:
     many_classes: bool
     uses: tuple[str, ...]
     cost: str
+    streams: bool = False
+    on_device: bool = False
 
     @property
     def class_name(self) -> str:
@@ -71,6 +75,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep",),
         cost="n p, one pass",
+        streams=True,
+        on_device=True,
     ),
     "univariate-test": Method(
         path="featly.filters.univariate_test:UnivariateTest",
@@ -83,6 +89,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep",),
         cost="n p, n log n for ranks; tables by their margins",
+        streams=True,
+        on_device=True,
     ),
     "chi-squared": Method(
         path="featly.filters.chi_squared:ChiSquared",
@@ -95,6 +103,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep",),
         cost="n p; n p log n to cut numbers",
+        streams=True,
+        on_device=True,
     ),
     "information-gain": Method(
         path="featly.filters.information_gain:InformationGain",
@@ -107,6 +117,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p; n p log n to cut numbers",
+        streams=True,
+        on_device=True,
     ),
     "gain-ratio": Method(
         path="featly.filters.gain_ratio:GainRatio",
@@ -119,6 +131,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p; n p log n to cut numbers",
+        streams=True,
+        on_device=True,
     ),
     "symmetric-uncertainty": Method(
         path="featly.filters.symmetric_uncertainty:SymmetricUncertainty",
@@ -131,6 +145,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p; n p log n to cut numbers",
+        streams=True,
+        on_device=True,
     ),
     "signal-to-noise": Method(
         path="featly.filters.signal_to_noise:SignalToNoise",
@@ -143,6 +159,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p, one pass",
+        streams=True,
+        on_device=True,
     ),
     "mim": Method(
         path="featly.filters.mim:MIM",
@@ -155,6 +173,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p",
+        streams=True,
+        on_device=True,
     ),
     "mifs": Method(
         path="featly.filters.mifs:MIFS",
@@ -167,6 +187,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p levels / 64 a step",
+        streams=True,
+        on_device=True,
     ),
     "mrmr": Method(
         path="featly.filters.mrmr:MRMR",
@@ -179,6 +201,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p levels / 64 a step",
+        streams=True,
+        on_device=True,
     ),
     "jmi": Method(
         path="featly.filters.jmi:JMI",
@@ -191,6 +215,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p levels / 64 a step",
+        streams=True,
+        on_device=True,
     ),
     "cmi": Method(
         path="featly.filters.cmi:CMI",
@@ -203,6 +229,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p levels / 64 a step",
+        streams=True,
+        on_device=True,
     ),
     "cmim": Method(
         path="featly.filters.cmim:CMIM",
@@ -215,6 +243,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p levels / 64 a step",
+        streams=True,
+        on_device=True,
     ),
     "icap": Method(
         path="featly.filters.icap:ICAP",
@@ -227,6 +257,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p levels / 64 a step",
+        streams=True,
+        on_device=True,
     ),
     "disr": Method(
         path="featly.filters.disr:DISR",
@@ -239,6 +271,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p levels / 64 a step",
+        streams=True,
+        on_device=True,
     ),
     "information-criterion": Method(
         path="featly.filters.information_criterion:InformationCriterion",
@@ -251,6 +285,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p levels / 64 a step",
+        streams=True,
+        on_device=True,
     ),
     "monotone-dependence": Method(
         path="featly.filters.monotone_dependence:MonotoneDependence",
@@ -263,6 +299,7 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n p log n; n² p a step",
+        streams=True,
     ),
     "relief": Method(
         path="featly.filters.relief:Relief",
@@ -275,6 +312,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n² p",
+        streams=True,
+        on_device=True,
     ),
     "relieff": Method(
         path="featly.filters.relieff:ReliefF",
@@ -287,6 +326,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n² p",
+        streams=True,
+        on_device=True,
     ),
     "multisurf": Method(
         path="featly.filters.multisurf:MultiSURF",
@@ -299,6 +340,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n² p",
+        streams=True,
+        on_device=True,
     ),
     "cfs": Method(
         path="featly.filters.cfs:CFS",
@@ -359,6 +402,8 @@ METHODS: dict[str, Method] = {
         many_classes=False,
         uses=("keep", "prior"),
         cost="n² p, + n² a round; n p² a round where n is much larger",
+        streams=True,
+        on_device=True,
     ),
     "mkl-rfe": Method(
         path="featly.elimination.mkl_rfe:MKLRFE",
@@ -395,6 +440,8 @@ METHODS: dict[str, Method] = {
         many_classes=False,
         uses=("keep", "prior"),
         cost="n^2 p per iteration",
+        streams=True,
+        on_device=True,
     ),
     "pairwise": Method(
         path="featly.ensembles.pairwise:PairwiseRanker",

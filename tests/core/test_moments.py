@@ -101,3 +101,19 @@ def test_a_constant_column_that_a_sparse_table_stores():
         fitted = method.fit(scipy.sparse.csc_array(X), y)
         assert fitted.scores_[1] == 0
         assert fitted.order_[-1] == 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("n_rows", [1, 7, 64, 333, 2 * 32_768 + 11])
+def test_bytes_have_the_moments_of_the_same_floats(order, dtype, n_rows):
+    rng = np.random.default_rng(n_rows)
+    limits = np.iinfo(dtype)
+    values = rng.integers(limits.min, limits.max + 1, (n_rows, 5)).astype(dtype)
+    values[:, 2], values[:, 3] = limits.max, [limits.min] + [limits.max] * (n_rows - 1)
+    values = np.asarray(values, order=order)
+    groups = rng.integers(0, 3, n_rows)
+    whole = DenseSource(values).moments(groups, 3)
+    floats = DenseSource(values.astype(np.float64, order="K")).moments(groups, 3)
+    for name in ("count", "mean", "m2"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(floats, name))

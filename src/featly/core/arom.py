@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.linalg import lstsq
 
 from featly.core.l1_margin import NotSeparableError, l1_margin
-from featly.core.sources import DenseSource, Source, compacted
+from featly.core.sources import Source, compacted
 from featly.core.svm import SVMDual
 
 __all__ = ["Arom", "NotSeparableError", "arom"]
@@ -149,7 +149,7 @@ def arom(
     objective: list[float] = []
     gaps: list[float] = []
     converged = collapsed = stuck = interrupted = False
-    part, all_bytes = source, source.nbytes if isinstance(source, DenseSource) else 0
+    part, all_bytes = source, source.nbytes
     alive, before = np.arange(p), None
     gone = 0.0  # what the columns that have vanished weigh in h
     try:

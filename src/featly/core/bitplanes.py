@@ -12,7 +12,7 @@ Rows lie in the order of their class (:mod:`featly.core.bitpacking`), so that th
 class are those of a range of words, at no further cost.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,7 @@ class Other:
 
     levels: IntArray
     counts: IntArray
+    _made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
     def of(codes: npt.NDArray[Any], classes: IntArray, n_classes: int) -> "Other":
@@ -71,6 +72,26 @@ class Other:
         levels = (np.cumsum(occupied) - 1)[codes]
         counts = np.bincount(levels * n_classes + classes, minlength=n_levels * n_classes)
         return Other(levels, counts.reshape(n_levels, n_classes))
+
+    def planes(self, layout: Layout) -> tuple[WordArray, IntArray]:
+        """Its planes, one after the other, and its counts as the loops want them; made once."""
+        found = self._made.get("planes")
+        if found is None:
+            lying = np.full(64 * layout.n_words, -1)
+            lying[layout.bits] = self.levels
+            bits = lying == np.arange(len(self.counts) - 1)[:, None]
+            words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64).reshape(-1)
+            found = self._made["planes"] = (words, np.repeat(self.counts.T.reshape(-1), LANES))
+        return found
+
+    def visited(self, layout: Layout) -> tuple[IntArray, IntArray]:
+        """Bits of the rows by its levels and their classes, and where those end; made once."""
+        found = self._made.get("visited")
+        if found is None:
+            key = self.levels * layout.n_classes + layout.classes
+            bits = layout.bits[np.argsort(key, kind="stable")]
+            found = self._made["visited"] = (bits, _starts(self.counts.reshape(-1)))
+        return found
 
 
 class BitPlanes:
@@ -100,22 +121,69 @@ class BitPlanes:
         pairs: IntArray | None = None,
         n_jobs: int | None = None,
     ) -> None:
+        column, n_planes = _lanes_of(features, occupied_levels(tables)[features])
+        start = _starts(n_planes * layout.n_words * LANES)
+        margin_start = _starts(n_planes * layout.n_classes * LANES)
+        planes, margins = np.zeros(start[-1], np.uint64), np.zeros(margin_start[-1], np.int64)
+        place = np.full(codes.n_features, -1, np.int64)
+        taken = np.flatnonzero(column >= 0)
+        place[column[taken]] = taken
+        pack_planes(codes, tables, layout, place, start, planes, n_jobs)
+        lay_margins(tables, layout, place, margin_start, margins)
+        self._take(column, n_planes, planes, margins, layout, pairs, n_jobs)
+
+    @staticmethod
+    def stored(
+        arrays: dict[str, npt.NDArray[Any]],
+        layout: Layout,
+        pairs: IntArray | None = None,
+        n_jobs: int | None = None,
+    ) -> "BitPlanes":
+        """Planes from what :meth:`arrays` gave."""
+        found = object.__new__(BitPlanes)
+        first, second = (
+            (arrays["column"], arrays["n_planes"]),
+            (arrays["planes"], arrays["margins"]),
+        )
+        found._take(*first, *second, layout, pairs, n_jobs)
+        return found
+
+    def _take(
+        self,
+        column: IntArray,
+        n_planes: IntArray,
+        planes: WordArray,
+        margins: IntArray,
+        layout: Layout,
+        pairs: IntArray | None,
+        n_jobs: int | None,
+    ) -> None:
+        self.column, self.n_planes, self.planes, self.margins = column, n_planes, planes, margins
         self.layout, self.n_jobs = layout, n_jobs
         self.pairs = np.zeros(0, np.int64) if pairs is None else pairs
-        self.column, self.n_planes = _lanes_of(features, occupied_levels(tables)[features])
-        self.start = _starts(self.n_planes * layout.n_words * LANES)
-        self.margin_start = _starts(self.n_planes * layout.n_classes * LANES)
-        self.planes = np.zeros(self.start[-1], np.uint64)
-        self.margins = np.zeros(self.margin_start[-1], np.int64)
-        place = np.full(codes.n_features, -1, np.int64)
-        taken = np.flatnonzero(self.column >= 0)
-        place[self.column[taken]] = taken
-        pack_planes(codes, tables, layout, place, self.start, self.planes, n_jobs)
-        lay_margins(tables, layout, place, self.margin_start, self.margins)
-        n_blocks = max(1, min(len(self.planes) // BLOCK_WORDS, len(self.n_planes)))
+        self.start = _starts(n_planes * layout.n_words * LANES)
+        self.margin_start = _starts(n_planes * layout.n_classes * LANES)
+        n_blocks = max(1, min(len(planes) // BLOCK_WORDS, len(n_planes)))
         marks = np.linspace(0, self.start[-1], n_blocks + 1)
         bounds = np.searchsorted(self.start, marks)
         self.blocks = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What must be kept to have these planes again."""
+        names = ("column", "n_planes", "planes", "margins")
+        return {name: getattr(self, name) for name in names}
+
+    def levels(self, feature: int) -> IntArray | None:
+        """The level of every row in one column, numbered from 0; None where it is not here."""
+        found = np.flatnonzero(self.column == feature)
+        if len(found) == 0:
+            return None
+        group, lane = divmod(int(found[0]), LANES)
+        words = self.planes[self.start[group] : self.start[group + 1]].reshape(-1, LANES)[:, lane]
+        planes = np.ascontiguousarray(words).reshape(int(self.n_planes[group]), -1)
+        bits = np.unpackbits(planes.view(np.uint8), axis=1, bitorder="little")
+        rows = bits[:, self.layout.bits]
+        return np.where(rows.any(axis=0), rows.argmax(axis=0), len(planes)).astype(np.int64)
 
     def information(
         self,
@@ -139,9 +207,7 @@ class BitPlanes:
         what = (self.planes, self.start, self.n_planes, self.column)
         result = (table, own, *added, dropped_bits)
         if n_others > MOST_OTHERS:
-            key = other.levels * layout.n_classes + layout.classes
-            visited = layout.bits[np.argsort(key, kind="stable")]
-            ends = _starts(other.counts.reshape(-1))
+            visited, ends = other.visited(layout)
 
             def by_rows(block: tuple[int, int]) -> None:
                 _visit(
@@ -151,8 +217,7 @@ class BitPlanes:
 
             run_blocks(by_rows, self.blocks, self.n_jobs)
             return
-        others = _planes_of(other, layout)
-        margins = np.repeat(other.counts.T.reshape(-1), LANES)
+        others, margins = other.planes(layout)
 
         def by_planes(block: tuple[int, int]) -> None:
             _count(
@@ -179,14 +244,6 @@ def _lanes_of(features: IntArray, occupied: IntArray) -> tuple[IntArray, IntArra
 
 def _starts(sizes: IntArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-
-
-def _planes_of(other: Other, layout: Layout) -> WordArray:
-    """The planes of one column, one after the other."""
-    lying = np.full(64 * layout.n_words, -1)
-    lying[layout.bits] = other.levels
-    bits = lying == np.arange(len(other.counts) - 1)[:, None]
-    return np.packbits(bits, axis=1, bitorder="little").view(np.uint64).reshape(-1)
 
 
 # ---- compiled loops -------------------------------------------------------------------------

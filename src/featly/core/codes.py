@@ -14,7 +14,9 @@ import scipy.sparse
 
 from featly.core.contingency import Tables
 from featly.core.jit import kernel
+from featly.core.lanes import equal_mask
 from featly.core.parallel import run_blocks, split
+from featly.core.popcount import ones
 
 __all__ = [
     "Codes",
@@ -71,12 +73,17 @@ class Codes(ABC):
         """
         start = table_starts(self.n_levels, n_groups)
         counts = np.zeros(start[-1], np.int64)
-        few = n_groups if n_groups <= FEW else 0  # with more they are counted by a histogram
-        member = (groups == np.arange(few)[:, None]).astype(np.uint8)
+        members = class_words(groups, n_groups)
+        first = np.zeros(self.n_features, np.uint8)  # the byte of level 0, which is missing
 
         def one(block: tuple[int, int]) -> None:
-            codes = self.block(*block)
-            _count_columns(codes, groups, n_groups, member, self.n_levels, start, block[0], counts)
+            codes, sizes = self.block(*block), self.n_levels[slice(*block)]
+            if codes.dtype == np.uint8 and n_groups <= FEW and sizes.max(initial=0) <= FEW:
+                raw = codes.reshape(-1)
+                _count_bytes(raw, self.n_rows, members, first, 0, self.n_levels, start, *block, 0,
+                             counts)  # fmt: skip
+            else:
+                _count_columns(codes, groups, n_groups, start, block[0], counts)
 
         run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
@@ -161,7 +168,10 @@ class WholeCodes(Codes):
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
         """Counts of every column against a grouping of the rows; nothing is missing."""
         most = int(self.n_levels.max(initial=0))
-        rowwise = self.values.flags.c_contiguous and self.values.itemsize == 1 and most <= FEW
+        bytewise = self.values.itemsize == 1 and most <= FEW
+        if bytewise and self.values.flags.f_contiguous and n_groups <= FEW:
+            return self._tables_of_columns(groups, n_groups)
+        rowwise = self.values.flags.c_contiguous and bytewise
         if not rowwise or (self.low[:1] != self.low).any():
             return super().tables(groups, n_groups)
         start = table_starts(self.n_levels, n_groups)
@@ -175,6 +185,21 @@ class WholeCodes(Codes):
             _count_rows(raw, order, ends, first, most, *block, start, counts)
 
         run_blocks(one, split(self.n_features, ROW_BLOCK), self.n_jobs)
+        return Tables(counts, start, n_groups)
+
+    def _tables_of_columns(self, groups: IntArray, n_groups: int) -> Tables:
+        """Counts of bytes that lie column by column, as they lie."""
+        start = table_starts(self.n_levels, n_groups)
+        counts = np.zeros(start[-1], np.int64)
+        members, raw = class_words(groups, n_groups), self.values.T.reshape(-1).view(np.uint8)
+        zero = (self.low - 1).astype(np.uint8)
+
+        def one(block: tuple[int, int]) -> None:
+            begin = block[0] * self.n_rows
+            _count_bytes(raw, self.n_rows, members, zero, 1, self.n_levels, start, *block, begin,
+                         counts)  # fmt: skip
+
+        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
 
 
@@ -279,6 +304,21 @@ def chosen(codes: Codes, features: IntArray) -> Codes:
     return codes if same else SomeCodes(codes, features)
 
 
+def class_words(groups: IntArray, n_groups: int) -> npt.NDArray[np.uint64]:
+    """One bit a row and group, 64 rows a word: which rows are in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.codes import class_words
+    >>> class_words(np.array([0, 1, 1]), 2).tolist()
+    [[1], [6]]
+    """
+    inside = np.zeros((n_groups, -(-len(groups) // 64) * 64), np.uint8)
+    inside[groups, np.arange(len(groups))] = 1
+    return np.packbits(inside, axis=1, bitorder="little").view(np.uint64)
+
+
 def table_starts(n_levels: IntArray, n_groups: int) -> IntArray:
     """Where the tables begin that have a row for missing values."""
     return np.concatenate([[0], np.cumsum((n_levels + 1) * n_groups, dtype=np.int64)])
@@ -310,55 +350,48 @@ def spread(tables: Tables) -> Tables:
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
-def _count_columns(codes, groups, n_groups, member, n_levels, start, first, counts):
+def _count_columns(codes, groups, n_groups, start, first, counts):
     """Counts of feature-major codes, whose first column is column `first` of the table."""
-    n_members, n = member.shape
-    lanes = np.empty(64, np.uint8)
-    wanted = np.empty(1, codes.dtype)  # comparing with another type would widen every code
-    sizes = np.zeros(n_members, np.int64)
-    for c in range(n_members):
-        for i in range(n):
-            sizes[c] += member[c, i]
     for k in range(len(codes)):
         x = codes[k]
-        f = first + k
+        base = start[first + k]
+        for i in range(len(x)):
+            counts[base + np.int64(x[i]) * n_groups + groups[i]] += 1
+
+
+@kernel
+def _count_bytes(raw, n, members, zero, lowest, n_levels, start, lo, hi, begin, counts):
+    """Counts of columns ``lo:hi``, bytes that lie one after the other from ``raw[begin]`` on.
+
+    Level l of column f is the byte ``zero[f] + l``, from `lowest` to the last one. 64 rows are
+    compared with a level at once; the word that results tells by a count of its bits, after an AND
+    with those of a class, how many rows of it there are. The last level has what is left.
+    """
+    n_groups, n_words = members.shape
+    sizes = np.zeros(n_groups, np.int64)
+    for c in range(n_groups):
+        for w in range(n_words):
+            sizes[c] += np.int64(ones(members[c, w]))
+    for f in range(lo, hi):
+        at = begin + (f - lo) * n
         base = start[f]
-        if n_levels[f] > FEW or n_members < n_groups:
-            for i in range(n):
-                counts[base + np.int64(x[i]) * n_groups + groups[i]] += 1
-            continue
-        lowest = x[0]
-        for i in range(n):
-            lowest = min(lowest, x[i])
         for c in range(n_groups):
-            inside = member[c]
-            left = sizes[c]
-            # from missing, if any is, to all but the last level, which has what is left
-            for level in range(lowest > 0, n_levels[f]):
-                total = 0
-                wanted[0] = level
-                v = wanted[0]
-                lanes[:] = 0
-                i = 0
-                rounds = 0
-                while i + 64 <= n:
-                    for j in range(64):
-                        lanes[j] += np.uint8(x[i + j] == v) & inside[i + j]
-                    i += 64
-                    rounds += 1
-                    if rounds == 255:
-                        for j in range(64):
-                            total += lanes[j]
-                        lanes[:] = 0
-                        rounds = 0
-                for j in range(64):
-                    total += lanes[j]
-                while i < n:
-                    total += np.uint8(x[i] == v) & inside[i]
-                    i += 1
-                counts[base + level * n_groups + c] = total
-                left -= total
-            counts[base + n_levels[f] * n_groups + c] = left
+            counts[base + n_levels[f] * n_groups + c] = sizes[c]
+        for level in range(lowest, n_levels[f]):
+            byte = np.uint8(zero[f] + np.uint8(level))
+            here = base + level * n_groups
+            for w in range(n_words):
+                place = at + 64 * w
+                if place + 64 <= len(raw):
+                    word = equal_mask(raw, place, byte)
+                else:  # the end of the memory
+                    word = np.uint64(0)
+                    for i in range(len(raw) - place):
+                        word |= np.uint64(raw[place + i] == byte) << np.uint64(i)
+                for c in range(n_groups):
+                    counts[here + c] += np.int64(ones(word & members[c, w]))
+            for c in range(n_groups):
+                counts[base + n_levels[f] * n_groups + c] -= counts[here + c]
 
 
 @kernel

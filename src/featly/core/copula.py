@@ -40,10 +40,10 @@ import numpy.typing as npt
 
 from featly.core.jit import kernel
 from featly.core.parallel import run_blocks, split
-from featly.core.sources import Source
+from featly.core.sources import Source, StreamedSource
 from featly.kinds import CATEGORICAL
 
-__all__ = ["CodedColumns", "class_dependence", "code_columns", "dependence"]
+__all__ = ["CodedColumns", "class_dependence", "code_columns", "coded_bytes", "dependence"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -96,6 +96,11 @@ def code_columns(source: Source, n_jobs: int | None = None) -> CodedColumns:
 
     run_blocks(one, source.blocks(), n_jobs)
     return CodedColumns(codes, n_levels, source.kinds == CATEGORICAL)
+
+
+def coded_bytes(source: Source) -> int:
+    """Bytes that :func:`code_columns` takes."""
+    return source.n_features * source.n_rows * np.dtype(_code_type(source.n_rows)).itemsize
 
 
 def class_dependence(
@@ -171,6 +176,8 @@ def _code_type(n_rows: int) -> type[np.unsignedinteger[Any]]:
 
 def _coded(source: Source, low: int, high: int) -> CodedColumns:
     """A range of columns as codes."""
+    if isinstance(source, StreamedSource):
+        return _coded(source.range(low, high), 0, high - low)
     categorical = source.kinds[low:high] == CATEGORICAL
     codes = np.zeros((high - low, source.n_rows), _code_type(source.n_rows))
     numeric = np.flatnonzero(~categorical)

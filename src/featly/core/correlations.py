@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from featly.core.jit import kernel
 from featly.core.parallel import run_blocks
-from featly.core.sources import DenseSource, Moments, Source
+from featly.core.sources import DenseSource, Moments, Source, StreamedSource
 
 __all__ = ["Correlations", "mid_ranks"]
 
@@ -71,8 +71,10 @@ class Correlations:
         complete = moments.count[0] == source.n_rows
         self._complete, self._gapped = np.flatnonzero(complete), np.flatnonzero(~complete)
         self._whole = self._source if complete.all() else self._source.view(self._complete)
-        self._filled: DenseSource | None = None
-        if len(self._gapped):
+        self._filled: Source | None = None
+        if len(self._gapped) and isinstance(self._source, StreamedSource):
+            self._filled = self._source.view(self._gapped).filled()
+        elif len(self._gapped):
             view = self._source.view(self._gapped)
             filled = np.empty((len(self._gapped), source.n_rows))
 
@@ -95,10 +97,10 @@ class Correlations:
         found /= GRID
 
 
-def mid_ranks(source: Source) -> DenseSource:
+def mid_ranks(source: Source) -> Source:
     """The columns of a source as ranks from 1, the mean of their ranks for equal values.
 
-    A missing value stays so. A sparse source becomes dense.
+    A missing value stays so. A sparse source becomes dense, a streamed one is ranked when read.
 
     Examples
     --------
@@ -108,6 +110,8 @@ def mid_ranks(source: Source) -> DenseSource:
     [2.5, 1.0, nan, 2.5]
     """
     dtype = np.float32 if source.n_rows < EXACT else np.float64
+    if isinstance(source, StreamedSource):
+        return source.mapped(mid_ranks, np.dtype(dtype), feature_major=True, once=True)
     ranks = np.empty((source.n_features, source.n_rows), dtype)
 
     def one(block: tuple[int, int]) -> None:

@@ -17,6 +17,7 @@ same; what is compared of f is at least as large. So f is chosen no later than w
 nor does it come later among the columns that are left at the last step.
 """
 
+import bisect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,15 +26,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.bitpacking import Layout, occupied_levels
-from featly.core.bitplanes import MOST_LEVELS, BitPlanes, Other
+from featly.core.bitplanes import Other
 from featly.core.codes import Codes
 from featly.core.codes import spread as spread_tables
 from featly.core.contingency import Tables
-from featly.core.greedy_histograms import SpreadColumns, WideColumns
+from featly.core.greedy_histograms import SpreadColumns
 from featly.core.information import ClassInformation, FixedPoint, class_information
 from featly.core.jit import kernel
 from featly.core.ordering import falling, favoured, rounded
+from featly.core.packed import Keeping, SavedSearch
+from featly.core.packing import Packing, packed_columns
+from featly.core.parallel import run_blocks
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -46,7 +49,6 @@ AnyArray = npt.NDArray[Any]
 SPARE_BITS = 4  # of fixed point that are given up, so that more terms can be added up
 COMPARED_BITS = 24  # behind the point, of a criterion times the number of rows
 MOST_PAIRS = 1 << 18  # entries of a table for the counts of two classes
-MOST_PADDING = 4  # times the words of a plane that words of one class each may take
 
 
 class PairInformation:
@@ -63,6 +65,10 @@ class PairInformation:
         Whether I(f; s) is wanted, which may cost nothing; without, `redundancy` means nothing.
     spread : bool
         Whether missing values are spread over the levels; otherwise they are one.
+    keeping : Keeping, optional
+        Where packed columns are kept; in memory by default.
+    progress : callable, optional
+        Called with (columns packed, columns in all) where they are packed by ranges.
 
     Attributes
     ----------
@@ -105,47 +111,52 @@ class PairInformation:
         by_class: bool,
         redundancy: bool = True,
         spread: bool = False,
+        keeping: Keeping | None = None,
+        progress: Callable[[int, int], Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         n, p = codes.n_rows, codes.n_features
-        self._codes = codes
         self._fixed = FixedPoint.of(n)
         kept_bits = self._fixed.shift - SPARE_BITS
         self._factor = 2.0**kept_bits
         self.digits = max(0, kept_bits - COMPARED_BITS)
         self.scale = n * self._factor
         self.redundancy, self.conditional = np.zeros(p, np.int64), np.zeros(p, np.int64)
-        tables = codes.tables(classes, n_classes)
+        self._n_jobs = n_jobs
         self._spread: SpreadColumns | None = None
-        self._parts: list[BitPlanes | WideColumns] = []
-        if spread and _any_missing(tables):
-            self._take_spread(class_information(spread_tables(tables), n, n_jobs))
-            whole = codes.block(0, p)
-            self._spread = SpreadColumns(whole, codes.n_levels, classes, n_classes, n_jobs)
-            return
-        self._take(class_information(tables, n, n_jobs))
-        occupied = occupied_levels(tables)
-        self.varies = occupied > 1
-        if not by_class:
-            classes, n_classes = np.zeros(n, np.int64), 1
-        self._layout = Layout.of(classes, n_classes)
-        many_classes = self._layout.n_words > MOST_PADDING * -(-n // 64)
-        most = 1 if many_classes else MOST_LEVELS
-        narrow = np.flatnonzero(self.varies & (occupied <= most))
-        wide = np.flatnonzero(self.varies & (occupied > most))
-        del occupied
-        if len(narrow):
-            pairs = None if redundancy else _pair_table(classes, n_classes, self._fixed.table)
-            self._parts.append(BitPlanes(codes, tables, narrow, self._layout, pairs, n_jobs))
-        if len(wide):
-            self._parts.append(WideColumns(codes.take(wide), wide, classes, n_classes, n_jobs))
+        if spread:
+            tables = codes.tables(classes, n_classes)
+            if _any_missing(tables):
+                self._take_spread(class_information(spread_tables(tables), n, n_jobs))
+                whole = codes.block(0, p)
+                self._spread = SpreadColumns(whole, codes.n_levels, classes, n_classes, n_jobs)
+                return
+        pairs = None
+        if by_class and not redundancy:
+            pairs = _pair_table(classes, n_classes, self._fixed.table)
+        self._packing = Packing(classes, n_classes, by_class, pairs)
+        keeper = None if keeping is None else keeping.keeper(self._packing, p, n_jobs)
+        self._packed = packed_columns(codes, self._packing, keeper, n_jobs, progress)
+        self._take()
 
-    def _take(self, found: ClassInformation) -> None:
-        self.bits = found.gain()
-        self.relevance = _without(found.mutual, SPARE_BITS)
-        self.entropy = _without(found.entropy, SPARE_BITS)
-        self.class_entropy = int(_without(found.class_entropy[:1], SPARE_BITS)[0])
-        self._own = self._fixed.table[-1] - found.entropy
+    def _take(self) -> None:
+        """What the columns tell about the class, from where they were packed."""
+        p = len(self.redundancy)
+        mutual, entropy, self.varies = (
+            np.empty(p, np.int64),
+            np.empty(p, np.int64),
+            np.empty(p, bool),
+        )
+        for part in self._packed:
+            here = slice(part.low, part.high)
+            mutual[here], entropy[here] = part.mutual, part.entropy
+            self.varies[here] = part.varies
+        class_entropy = np.array([part.class_entropy for part in self._packed[:1]], np.int64)
+        self.bits = mutual / self._fixed.scale
+        self._own = self._fixed.table[-1] - entropy
+        self.relevance = _without(mutual, SPARE_BITS)
+        self.entropy = _without(entropy, SPARE_BITS)
+        self.class_entropy = int(_without(class_entropy, SPARE_BITS)[0])
 
     def _take_spread(self, found: ClassInformation) -> None:
         self.bits = found.gain()
@@ -159,16 +170,32 @@ class PairInformation:
         if self._spread is not None:
             self._spread.information(chosen, self._factor, self.redundancy, self.conditional)
             return
-        table, layout = self._fixed.table, self._layout
-        column = self._codes.take(np.array([chosen]))[0]
-        other = Other.of(column, layout.classes, layout.n_classes)
-        levels = int(table[other.counts.sum(axis=1)].sum())
+        table, layout = self._fixed.table, self._packing.layout
+        levels = self._levels(chosen)
+        other = Other.of(levels, layout.classes, layout.n_classes)
+        by_level = int(table[other.counts.sum(axis=1)].sum())
         cells = int(table[other.counts].sum())
-        added = (int(table[-1]) - levels, levels - cells)
-        for part in self._parts:
+        added = (int(table[-1]) - by_level, by_level - cells)
+
+        def one(task: tuple[int, int, Any]) -> None:
+            low, high, part = task
             part.information(
-                other, table, self._own, added, SPARE_BITS, self.redundancy, self.conditional
-            )
+                other, table, self._own[low:high], added, SPARE_BITS, self.redundancy[low:high],
+                self.conditional[low:high],
+            )  # fmt: skip
+
+        tasks = [(found.low, found.high, part) for found in self._packed for part in found.parts]
+        if len(self._packed) == 1:  # its parts are divided among the threads themselves
+            for task in tasks:
+                one(task)
+        else:
+            run_blocks(one, tasks, self._n_jobs)
+
+    def _levels(self, column: int) -> IntArray:
+        """The level of every row in a column."""
+        number = bisect.bisect_right(self._packed, column, key=lambda part: part.low) - 1
+        found = self._packed[number].levels(column)
+        return np.zeros(len(self._packing.classes), np.int64) if found is None else found
 
 
 def _pair_table(classes: IntArray, n_classes: int, table: IntArray) -> IntArray | None:
@@ -202,12 +229,15 @@ class Criterion(ABC):
         self.terms = terms
         self.relevance: AnyArray = terms.relevance
         self.n_chosen = 0
+        self.adding = False  # whether a column is half in S
 
     def choose(self, column: int) -> None:
         """Put a column into S."""
         self.terms.beside(column)
+        self.adding = True
         self.add(column)
         self.n_chosen += 1
+        self.adding = False
 
     @abstractmethod
     def add(self, column: int) -> None:
@@ -251,13 +281,14 @@ def forward(
     start: IntArray | None = None,
     progress: Callable[[int, int], Any] | None = None,
     prior: FloatArray | None = None,
+    saved: SavedSearch | None = None,
 ) -> Chosen:
     """Choose the columns of `start`, then the best one `n_steps` times.
 
     Of equally good columns the first is chosen. A column that does not vary is never chosen. On
     Ctrl-C, what was chosen by then stays so; `progress` is called with (steps, steps in all). With
     a `prior`, which has an entry from 1 up for every column, columns are compared by their
-    :func:`~featly.core.ordering.favoured` criterion.
+    :func:`~featly.core.ordering.favoured` criterion. A search that was `saved` goes on.
     """
     terms = criterion.terms
     varies = terms.varies
@@ -265,11 +296,14 @@ def forward(
     free = varies.copy()
     free[given] = False
     n_all = len(given) + min(n_steps, int(free.sum()))
-    found: list[tuple[int, float]] = []
-    value = criterion.value()
+    found = [] if saved is None else saved.load(criterion, n_all)
+    free[[column for column, _ in found]] = False
     stopped = False
     try:
-        for number in range(n_all):
+        if len(found) > criterion.n_chosen and len(found) < n_all:
+            criterion.choose(found[-1][0])  # the last step of the run that was saved
+        value = criterion.value()
+        for number in range(len(found), n_all):
             best = given[number] if number < len(given) else _best(value, terms, prior, free)
             free[best] = False
             found.append((best, float(value[best]) / terms.scale))
@@ -278,8 +312,13 @@ def forward(
             if number + 1 < n_all:
                 criterion.choose(best)
                 value = criterion.value()
+                if saved is not None:
+                    saved.save(criterion, found)
     except KeyboardInterrupt:
         stopped = True
+        value = criterion.value()
+    if saved is not None and not criterion.adding:  # else it stands as it was saved last
+        saved.save(criterion, found, now=True)
     chosen = np.array([column for column, _ in found], np.int64)
     step = np.zeros(len(value), np.int64)
     step[chosen] = np.arange(1, len(chosen) + 1)

@@ -61,6 +61,15 @@ class WideColumns:
         self.most = int(codes.max(initial=0))
         self.blocks = split(len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1])))
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What must be kept to have these columns again."""
+        return {"codes": self.codes, "features": self.features}
+
+    def levels(self, feature: int) -> IntArray | None:
+        """The codes of one column; None where it is not here."""
+        found = np.flatnonzero(self.features == feature)
+        return self.codes[found[0]].astype(np.int64) if len(found) else None
+
     def information(
         self,
         other: Other,

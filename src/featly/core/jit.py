@@ -27,6 +27,8 @@ def cache_folder() -> str | None:
     core = Path(__file__).parent
     digest = hashlib.sha256()
     for source in sorted(core.rglob("*.py")):
+        if "cuda" in source.parts:  # nothing there is compiled by numba
+            continue
         digest.update(source.relative_to(core).as_posix().encode())
         digest.update(source.read_bytes())
     folder = _cache_root() / digest.hexdigest()[:16]

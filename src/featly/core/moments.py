@@ -15,10 +15,19 @@ import numpy as np
 
 from featly.core.jit import kernel, lane_kernel
 
-__all__ = ["moments_columns", "moments_csc", "moments_masked", "moments_rows"]
+__all__ = [
+    "moments_byte_columns",
+    "moments_byte_rows",
+    "moments_columns",
+    "moments_csc",
+    "moments_masked",
+    "moments_rows",
+]
 
 # mypy cannot see through the compiler; the types of kernels are in their docstrings
 # mypy: disable-error-code="no-untyped-def"
+
+EXACT_ROWS = 32_768  # whose squared differences of bytes add up to less than 2^31
 
 
 @kernel
@@ -91,6 +100,66 @@ def moments_columns(Xt, member, count, lo, hi, mean, m2):
         mean[f] = shift + s1 / count
         left = s2 - s1 * s1 / count
         m2[f] = 0.0 if left < 0 else left
+
+
+@kernel
+def moments_byte_rows(X, rows, lo, hi, mean, m2):
+    """:func:`moments_rows` of whole numbers of one byte: sums are exact, so the bits are the same.
+
+    They fit into 32 bits over `EXACT_ROWS` rows.
+    """
+    n = len(rows)
+    width = hi - lo
+    shift = np.empty(width, np.int32)
+    s1, s2 = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    part1, part2 = np.empty(width, np.int32), np.empty(width, np.int32)
+    x = X[rows[0], lo:hi]
+    for j in range(width):
+        shift[j] = np.int32(x[j])
+    for begin in range(0, n, EXACT_ROWS):
+        part1[:] = 0
+        part2[:] = 0
+        for k in range(begin, min(n, begin + EXACT_ROWS)):
+            x = X[rows[k], lo:hi]
+            for j in range(width):
+                d = np.int32(x[j]) - shift[j]
+                part1[j] += d
+                part2[j] += np.int32(d * d)
+        for j in range(width):
+            s1[j] += part1[j]
+            s2[j] += part2[j]
+    for j in range(width):
+        _store_exact(np.float64(shift[j]), s1[j], s2[j], n, lo + j, mean, m2)
+
+
+@kernel
+def moments_byte_columns(Xt, member, first, count, lo, hi, mean, m2):
+    """:func:`moments_columns` of whole numbers of one byte; `member` is 0 or 1, in 32 bits.
+
+    `first` is the first row of the group.
+    """
+    n = len(member)
+    for f in range(lo, hi):
+        x = Xt[f]
+        shift = np.int32(x[first])
+        s1, s2 = np.int64(0), np.int64(0)
+        for begin in range(0, n, EXACT_ROWS):
+            part1, part2 = np.int32(0), np.int32(0)
+            for i in range(begin, min(n, begin + EXACT_ROWS)):
+                d = (np.int32(x[i]) - shift) * member[i]
+                part1 = np.int32(part1 + d)
+                part2 = np.int32(part2 + np.int32(d * d))
+            s1 += part1
+            s2 += part2
+        _store_exact(np.float64(shift), s1, s2, count, f, mean, m2)
+
+
+@kernel
+def _store_exact(shift, s1, s2, n, j, mean, m2):
+    total, squares = np.float64(s1), np.float64(s2)
+    mean[j] = shift + total / n
+    left = squares - total * total / n
+    m2[j] = 0.0 if left < 0 else left
 
 
 @kernel

@@ -12,13 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from featly.core import relief_kernels as kernels
 from featly.core.parallel import run_blocks, split
-from featly.core.sources import CSCSource, DenseSource, Source
+from featly.core.sources import CSCSource, DenseSource, Source, StreamedSource
 from featly.kinds import CATEGORICAL
 
 __all__ = ["Columns", "Layout", "Pairs", "columns_of", "padded"]
@@ -130,12 +131,12 @@ class Columns(ABC):
 
 def columns_of(source: Source, layout: Layout, missing: str, n_jobs: int | None) -> list[Columns]:
     """The columns that vary, by kind; the others differ nowhere. `missing` is the rule for gaps."""
-    assert isinstance(source, DenseSource | CSCSource)
+    assert isinstance(source, DenseSource | CSCSource | StreamedSource)
     found: list[Columns] = []
     numeric = np.flatnonzero(source.kinds != CATEGORICAL)
     if len(numeric):
         low, high, known = _extremes(source, n_jobs)
-        place = source.columns if isinstance(source, CSCSource) else source.place
+        place = source.place if isinstance(source, DenseSource) else source.columns
         varies = high[place[numeric]] > low[place[numeric]]
         gapped = known[place[numeric]] < source.n_rows
         for features, rule in (
@@ -147,17 +148,25 @@ def columns_of(source: Source, layout: Layout, missing: str, n_jobs: int | None)
                 tiles = _Tiles(source, columns, low[columns], high[columns], layout, n_jobs)
                 found.append(Numbers(features, tiles, layout, rule, n_jobs))
     categorical = np.flatnonzero(source.kinds == CATEGORICAL)
-    if len(categorical) and isinstance(source, DenseSource):
-        codes = Codes(source, categorical, layout, missing, n_jobs)
+    if len(categorical) and not isinstance(source, CSCSource):
+        nominal = categorical
+        if isinstance(source, StreamedSource):  # a byte a cell of these is held
+            source, nominal = source.view(categorical).in_memory(), np.arange(len(categorical))
+        codes = Codes(source, nominal, layout, missing, n_jobs)
+        codes.features = (
+            categorical[codes.features] if nominal is not categorical else codes.features
+        )
         if len(codes.features):
             found.append(codes)
     return found
 
 
 def _extremes(
-    source: DenseSource | CSCSource, n_jobs: int | None
+    source: DenseSource | CSCSource | StreamedSource, n_jobs: int | None
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Smallest, largest and number of the values of every column of the storage."""
+    if isinstance(source, StreamedSource):
+        return _extremes_of_blocks(source)
     width = (source.matrix if isinstance(source, CSCSource) else source.values).shape[1]
     low, high, known = np.full(width, np.inf), np.full(width, -np.inf), np.zeros(width, np.int64)
 
@@ -174,13 +183,27 @@ def _extremes(
     return low, high, known
 
 
+def _extremes_of_blocks(source: StreamedSource) -> tuple[FloatArray, FloatArray, IntArray]:
+    width = len(source.store.kinds)
+    low, high, known = np.full(width, np.inf), np.full(width, -np.inf), np.zeros(width, np.int64)
+
+    def one(part: DenseSource, places: Any) -> None:
+        here = np.flatnonzero(part.kinds != CATEGORICAL)
+        columns = source.columns[places][here]
+        for out, found in zip((low, high, known), _extremes(part, 1), strict=True):
+            out[columns] = found[part.place[here]]
+
+    source.unscaled().each(one)
+    return low, high, known
+
+
 # ---- numbers --------------------------------------------------------------------------------
 class _Tiles:
     """Columns scaled to 0..1, rows x up to `TILE_COLUMNS` of them, padded with zeros."""
 
     def __init__(
         self,
-        source: DenseSource | CSCSource,
+        source: DenseSource | CSCSource | StreamedSource,
         columns: IntArray,
         low: FloatArray,
         high: FloatArray,
@@ -191,6 +214,8 @@ class _Tiles:
         self.rows, self.n_jobs = layout.rows, n_jobs
         blocks = split(len(columns), TILE_COLUMNS)
         room = SPARSE_BYTES if isinstance(source, CSCSource) else HELD_BYTES
+        if isinstance(source, StreamedSource):
+            room = min(room, source.memory // 4)
         at_once = max(1, room // (8 * source.n_rows * TILE_COLUMNS))
         self.groups = [blocks[a:b] for a, b in split(len(blocks), at_once)]
         self.held: list[tuple[Block, FloatArray]] | None = None
@@ -207,6 +232,10 @@ class _Tiles:
         n = self.source.n_rows
         shape = [(padded(n, 4), padded(high - low, 8)) for low, high in blocks]
         tiles = [(block, np.zeros(size)) for block, size in zip(blocks, shape, strict=True)]
+        if isinstance(self.source, StreamedSource):
+            for block, tile in tiles:
+                self._stream(block, tile)
+            return tiles
 
         def one(task: tuple[int, Block]) -> None:
             k, (begin, end) = task
@@ -218,9 +247,25 @@ class _Tiles:
         run_blocks(one, [(k, b) for k in range(len(tiles)) for b in split(n, at_once)], self.n_jobs)
         return tiles
 
+    def _stream(self, block: Block, tile: FloatArray) -> None:
+        """Fill a tile from a table on disk."""
+        assert isinstance(self.source, StreamedSource)
+        low, high = block
+        part = self.source.of_columns(self.columns[low:high])
+        place, known = part.place, (self.low[low:high], self.span[low:high])
+        read = kernels.tile_from_columns if part.feature_major else kernels.tile_from_rows
+        values = part.values.T if part.feature_major else part.values
+
+        def one(rows: Block) -> None:
+            taken = self.rows[slice(*rows)]
+            read(values, taken, place, *known, tile[slice(*rows), : high - low])
+
+        run_blocks(one, split(self.source.n_rows, 1024), self.n_jobs)
+
     def _read(self, rows: slice, part: slice, out: FloatArray) -> None:
         taken, columns = self.rows[rows], self.columns[part]
         low, span = self.low[part], self.span[part]
+        assert not isinstance(self.source, StreamedSource)
         if isinstance(self.source, CSCSource):
             np.subtract(self.source.matrix[:, columns].toarray()[taken], low, out=out)
             out /= span

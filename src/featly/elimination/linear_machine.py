@@ -3,7 +3,7 @@
 import numpy as np
 
 from featly.core.linear import downdate_gram
-from featly.core.sources import DenseSource, Source, compacted
+from featly.core.sources import Source, compacted
 from featly.core.svm import SVMDual
 
 __all__ = ["ROUNDING", "LinearMachine"]
@@ -49,7 +49,7 @@ class LinearMachine:
         self._rounding = ROUNDING if widths is None else ROUNDING * float(widths.max())
         self.dual = SVMDual(y, C, n_jobs=source.n_jobs)
         self.gaps: list[float] = []
-        self._all_bytes = source.nbytes if isinstance(source, DenseSource) else 0
+        self._all_bytes = source.nbytes
         self._factor: np.ndarray | None = None
         self._gram: np.ndarray | None = None
         self._trace = self._built_trace = 0.0

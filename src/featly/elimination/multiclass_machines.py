@@ -8,7 +8,7 @@ import numpy as np
 from featly.core.linear import downdate_gram
 from featly.core.multiclass_svm import MulticlassDual
 from featly.core.parallel import run_blocks
-from featly.core.sources import DenseSource, Source, compacted
+from featly.core.sources import Source, compacted
 from featly.core.svm import SVMDual
 from featly.elimination.linear_machine import REBUILD_TRACE, ROUNDING
 
@@ -50,7 +50,7 @@ class ManyMachine(ABC):
         self.variance, self.widths, self.squared = variance, widths, squared
         self.gaps: list[float] = []
         self._rounding = ROUNDING if widths is None else ROUNDING * float(widths.max())
-        self._all_bytes = source.nbytes if isinstance(source, DenseSource) else 0
+        self._all_bytes = source.nbytes
         self._gram: np.ndarray | None = None
         self._factor: np.ndarray | None = None
         self._built_trace, self._built = 0.0, 0

@@ -20,7 +20,13 @@ import numpy as np
 from featly.base import Problem, Ranker, Ranking
 from featly.core.backward import MOST_CELLS, MOST_ROWS, eliminate_small
 from featly.core.clinical import ClinicalColumns
-from featly.core.sources import DenseSource, Source, centers_and_variances, unit_scale
+from featly.core.sources import (
+    DenseSource,
+    Source,
+    StreamedSource,
+    centers_and_variances,
+    unit_scale,
+)
 from featly.elimination.backward import Elimination, check_schedule, drops, eliminate, ranking_of
 from featly.elimination.clinical_machine import ClinicalMachine
 from featly.elimination.gaussian_machine import GaussianMachine
@@ -108,6 +114,12 @@ class SVMRFE(Ranker):
         kernel or the renormalised criterion.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
+        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+    memory_limit : int, str or None, default=None
+        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
+        free. See :func:`featly.scan`. A table in memory is used where it lies.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (columns ranked, columns in all).
 
@@ -198,6 +210,8 @@ class SVMRFE(Ranker):
     2
     """
 
+    _streams = True
+    _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
     _many_classes = False
 
@@ -216,6 +230,8 @@ class SVMRFE(Ranker):
         multiclass: str | None = None,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
+        memory_limit: int | str | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -230,6 +246,8 @@ class SVMRFE(Ranker):
         self.multiclass = multiclass
         self.schema = schema
         self.n_jobs = n_jobs
+        self.device = device
+        self.memory_limit = memory_limit
         self.verbose = verbose
 
     @property
@@ -271,6 +289,8 @@ class SVMRFE(Ranker):
             raise ParameterError(f"class_weight={given!r}: give a dict, 'balanced' or None")
 
     def _rank(self, problem: Problem) -> Ranking:
+        if self.kernel != "linear":
+            problem = problem.in_memory(f"kernel={self.kernel!r}")
         y, price = np.where(problem.y == 1, 1.0, -1.0), self.C
         price = KERNELS[self.kernel] if price is None else price
         C = row_prices(price, self.class_weight, problem.y, problem.classes)
@@ -349,7 +369,10 @@ class SVMRFE(Ranker):
     ) -> tuple[Elimination | None, np.ndarray]:
         """All rounds at once, where the table is small enough; None where it is not."""
         n, p = source.n_rows, source.n_features
-        plain = isinstance(source, DenseSource) and source.n_atoms == p
+        dense = isinstance(source, DenseSource)
+        if isinstance(source, StreamedSource):
+            dense = 8 * n * p <= source.memory
+        plain = dense and source.n_atoms == p
         if not plain or n > MOST_ROWS or n * p > MOST_CELLS or (source.kinds == CATEGORICAL).any():
             return None, np.empty(0)
         kept = np.zeros(p, bool)

@@ -78,6 +78,12 @@ class AROM(Ranker):
         What is known about the columns; `prior` and `keep` are used.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
+        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+    memory_limit : int, str or None, default=None
+        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
+        free. See :func:`featly.scan`. A table in memory is used where it lies.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (iterations, `max_iter`).
 
@@ -154,6 +160,8 @@ class AROM(Ranker):
     (83, 4)
     """
 
+    _streams = True
+    _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
     _many_classes = False
     _uses = ("keep", "prior")
@@ -170,6 +178,8 @@ class AROM(Ranker):
         multiclass: str | None = None,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
+        memory_limit: int | str | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -181,6 +191,8 @@ class AROM(Ranker):
         self.multiclass = multiclass
         self.schema = schema
         self.n_jobs = n_jobs
+        self.device = device
+        self.memory_limit = memory_limit
         self.verbose = verbose
 
     def _units_matter(self) -> bool:

@@ -52,6 +52,9 @@ class _Counting:
 class CountingRanker(_Counting, Ranker):
     """Base of the rankers that count levels; see :class:`InformationGain` for the parameters."""
 
+    _streams = True
+    _on_device = True
+
     def __init__(
         self,
         *,
@@ -60,12 +63,16 @@ class CountingRanker(_Counting, Ranker):
         missing: str = "level",
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
+        memory_limit: int | str | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.discretizer = discretizer
         self.missing = missing
         self.schema = schema
         self.n_jobs = n_jobs
+        self.device = device
+        self.memory_limit = memory_limit
 
 
 class CountingSelector(_Counting, SubsetSelector):

@@ -1,5 +1,6 @@
 """What the greedy filters by mutual information have in common."""
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -9,8 +10,10 @@ import numpy as np
 from featly.base import Problem, Ranking, interrupted
 from featly.core.greedy import Criterion, PairInformation, forward
 from featly.core.ordering import favoured
+from featly.core.packed import Keeping, SavedSearch
+from featly.core.sources import StreamedSource
 from featly.errors import DataError, ParameterError
-from featly.filters.counting import CountingRanker
+from featly.filters.counting import CountingRanker, rule_of
 from featly.filters.favouring import prior_of
 from featly.progress import progress_bar
 from featly.schema import Schema
@@ -43,6 +46,9 @@ class GreedyInformation(CountingRanker):
         missing: str = "level",
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
+        memory_limit: int | str | None = None,
+        cache: str | os.PathLike[str] | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -51,6 +57,9 @@ class GreedyInformation(CountingRanker):
         self.missing = missing
         self.schema = schema
         self.n_jobs = n_jobs
+        self.device = device
+        self.memory_limit = memory_limit
+        self.cache = cache
         self.verbose = verbose
 
     def _greedy(self) -> bool:
@@ -66,10 +75,32 @@ class GreedyInformation(CountingRanker):
         whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
         if not whole or given < 1:
             raise ParameterError(f"max_steps={given!r}: give a whole number from 1")
+        if self.cache is not None and self.missing == "spread":
+            raise ParameterError(
+                f"cache={str(self.cache)!r} is of no use with missing='spread', whose counts are "
+                "not packed: leave it out, or give missing='level'"
+            )
 
     def _rank(self, problem: Problem) -> Ranking:
         terms = self._terms(problem)
         return greedy_ranking(self, problem, self._criterion(terms), terms.bits)
+
+    def _keeping(self, problem: Problem) -> Keeping | None:
+        """Where packed columns are kept: a table on disk has packed columns of some size."""
+        streamed, folder = isinstance(problem.source, StreamedSource), problem.resources.cache
+        if folder is None and not streamed:
+            return None
+        key = () if folder is None else (problem.fingerprint, rule_of(self.discretizer))
+        return Keeping(problem.resources.room // 2 if streamed else None, folder, key)
+
+    def _saved(self, problem: Problem, *parts: Any) -> SavedSearch | None:
+        """Where an unfinished search is kept."""
+        keeping = self._keeping(problem)
+        ours = {"schema", "n_jobs", "verbose", "max_steps", "cache", "memory_limit", "device",
+                "n_features_to_select", "discretizer"}  # fmt: skip
+        rest = {name: value for name, value in self.get_params().items() if name not in ours}
+        name = type(self).__name__
+        return None if keeping is None else keeping.search(name, rest, problem.y, *parts)
 
     def _terms(self, problem: Problem) -> PairInformation:
         codes, n_classes = self._codes(problem), len(problem.classes)
@@ -80,15 +111,18 @@ class GreedyInformation(CountingRanker):
                 f"column {column!r} has {codes.n_levels.max()} levels, too many for "
                 "missing='spread': use missing='level', or leave it out"
             )
-        return PairInformation(
-            codes,
-            problem.y,
-            n_classes,
-            by_class=self._by_class,
-            redundancy=self._redundancy,
-            spread=spread,
-            n_jobs=self.n_jobs,
-        )
+        with progress_bar(self.verbose, f"{type(self).__name__}, packing", "columns") as progress:
+            return PairInformation(
+                codes,
+                problem.y,
+                n_classes,
+                by_class=self._by_class,
+                redundancy=self._redundancy,
+                spread=spread,
+                keeping=self._keeping(problem),
+                progress=progress if isinstance(problem.source, StreamedSource) else None,
+                n_jobs=self.n_jobs,
+            )
 
 
 def greedy_ranking(
@@ -96,8 +130,9 @@ def greedy_ranking(
 ) -> Ranking:
     """Search with a criterion; scores are those at the choice, or the lowest before it."""
     keep, prior = problem.columns.keep, prior_of(method, problem)
+    saved = method._saved(problem, keep, prior)
     with progress_bar(method.verbose, type(method).__name__, unit="steps") as progress:
-        found = forward(criterion, method.max_steps, keep, progress, prior)
+        found = forward(criterion, method.max_steps, keep, progress, prior, saved)
     weighted = favoured(found.criterion, prior)
     scores = weighted.copy()
     free = found.order[len(keep) :]

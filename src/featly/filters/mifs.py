@@ -8,6 +8,7 @@ Battiti, R. (1994), Using mutual information for selecting features in supervise
 learning, *IEEE Transactions on Neural Networks* 5, 537-550.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,15 @@ class MIFS(GreedyInformation):
         its prior, or divided by it where it is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
+        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+    memory_limit : int, str or None, default=None
+        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
+        free. See :func:`featly.scan`. A table in memory is used where it lies.
+    cache : path or None, default=None
+        A folder for packed columns and unfinished searches: the next fit to the same table and
+        target starts at once, and goes on with a search that Ctrl-C has ended.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (steps, steps in all).
 
@@ -122,6 +132,9 @@ class MIFS(GreedyInformation):
         missing: str = "level",
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
+        memory_limit: int | str | None = None,
+        cache: str | os.PathLike[str] | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -131,6 +144,9 @@ class MIFS(GreedyInformation):
         self.missing = missing
         self.schema = schema
         self.n_jobs = n_jobs
+        self.device = device
+        self.memory_limit = memory_limit
+        self.cache = cache
         self.verbose = verbose
 
     def _check_parameters(self) -> None:

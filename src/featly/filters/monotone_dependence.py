@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
-from featly.core.copula import class_dependence, code_columns, dependence
+from featly.core.copula import class_dependence, code_columns, coded_bytes, dependence
 from featly.core.ordering import best_first, favoured
-from featly.errors import ParameterError
+from featly.core.sources import StreamedSource
+from featly.errors import DataError, ParameterError
 from featly.filters.favouring import prior_of
 from featly.progress import progress_bar
+from featly.resources import in_words
 from featly.schema import Schema
 
 __all__ = ["MonotoneDependence"]
@@ -76,6 +78,9 @@ class MonotoneDependence(Ranker):
         stays as it is.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
+        free. See :func:`featly.scan`. A table in memory is used where it lies.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (columns chosen, columns to choose).
 
@@ -149,6 +154,7 @@ class MonotoneDependence(Ranker):
     └───────────────┴───────────┴────────────┘
     """
 
+    _streams = True
     _kinds = ("continuous", "ordinal", "categorical")
     _uses = ("keep", "prior")
     _missing = True
@@ -164,6 +170,7 @@ class MonotoneDependence(Ranker):
         max_steps: int = 100,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -171,6 +178,7 @@ class MonotoneDependence(Ranker):
         self.max_steps = max_steps
         self.schema = schema
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
@@ -185,6 +193,14 @@ class MonotoneDependence(Ranker):
     def _rank(self, problem: Problem) -> Ranking:
         problem.moments()  # refuses infinite values
         source, keep, prior = problem.source, problem.columns.keep, prior_of(self, problem)
+        if self.trade_off and isinstance(source, StreamedSource):
+            size = coded_bytes(source)
+            if size > source.memory:
+                raise DataError(
+                    f"the ranks of all columns take {in_words(size)}, more than the "
+                    f"{in_words(source.memory)} that X may take: give a larger memory_limit, or "
+                    "trade_off=0, which needs none of them twice"
+                )
         relevance = class_dependence(source, problem.y, len(problem.classes), self.n_jobs)
         with progress_bar(self.verbose, "Monotone dependence", unit="columns") as progress:
             if self.trade_off == 0:

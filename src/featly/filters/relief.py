@@ -44,6 +44,12 @@ class Relief(NeighbourRanker):
         is multiplied by its prior, or divided by it where it is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
+        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+    memory_limit : int, str or None, default=None
+        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
+        free. See :func:`featly.scan`. A table in memory is used where it lies.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (rows done, rows in all).
 
@@ -85,6 +91,8 @@ class Relief(NeighbourRanker):
         random_state: int = 0,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
+        memory_limit: int | str | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -93,6 +101,8 @@ class Relief(NeighbourRanker):
         self.random_state = random_state
         self.schema = schema
         self.n_jobs = n_jobs
+        self.device = device
+        self.memory_limit = memory_limit
         self.verbose = verbose
 
     def _rule(self) -> Rule:

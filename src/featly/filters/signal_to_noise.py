@@ -41,6 +41,12 @@ class SignalToNoise(Ranker):
         is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
+        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+    memory_limit : int, str or None, default=None
+        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
+        free. See :func:`featly.scan`. A table in memory is used where it lies.
 
     Attributes
     ----------
@@ -96,6 +102,9 @@ class SignalToNoise(Ranker):
     ([2.77, 3.88], ['c', 'a'])
     """
 
+    _streams = True
+    _on_device = True
+    _takes_bytes = True
     _uses = ("keep", "prior")
     _missing = True
 
@@ -105,10 +114,14 @@ class SignalToNoise(Ranker):
         n_features_to_select: int | float | str | None = None,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
+        memory_limit: int | str | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.schema = schema
         self.n_jobs = n_jobs
+        self.device = device
+        self.memory_limit = memory_limit
 
     def _rank(self, problem: Problem) -> Ranking:
         prior, moments = prior_of(self, problem), problem.moments(by_class=True)

@@ -12,6 +12,7 @@ exact test, whose formula is in :mod:`featly.core.contingency`; ranks are compar
 :mod:`featly.core.rank_tests`.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
-from featly.core.contingency import chi2_tail, chi_squared, count_tables, fisher
+from featly.core.contingency import Tables, chi2_tail, chi_squared, count_tables, fisher
 from featly.core.ordering import best_first, rounded
 from featly.core.parallel import run_blocks, split
 from featly.core.rank_tests import kruskal_wallis
@@ -73,6 +74,12 @@ class UnivariateTest(Ranker):
         what was believed.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
+        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+    memory_limit : int, str or None, default=None
+        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
+        free. See :func:`featly.scan`. A table in memory is used where it lies.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (columns tested, columns in all).
 
@@ -144,6 +151,9 @@ class UnivariateTest(Ranker):
     └─────────┴────────────────┴─────────┘
     """
 
+    _streams = True
+    _on_device = True
+    _takes_bytes = True
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
 
@@ -158,6 +168,8 @@ class UnivariateTest(Ranker):
         random_state: int = 0,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
+        memory_limit: int | str | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -168,6 +180,8 @@ class UnivariateTest(Ranker):
         self.random_state = random_state
         self.schema = schema
         self.n_jobs = n_jobs
+        self.device = device
+        self.memory_limit = memory_limit
         self.verbose = verbose
 
     def _choices(self) -> dict[str, Any]:
@@ -381,6 +395,26 @@ def welch_statistic(
 
 
 # ---- categories -----------------------------------------------------------------------------
+def _level_tables(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> Tables:
+    """Counts of the levels of some columns, which are categorical, in every class."""
+
+    def one(part: Any, places: Any) -> tuple[np.ndarray, Tables]:
+        assert isinstance(part, DenseSource)  # no other holds categories
+        sizes, rows = np.diff(part.atoms), part.place
+        counted = (problem.y, len(problem.classes), n_jobs)
+        return np.arange(len(columns))[places], count_tables(part.codes, rows, sizes, *counted)
+
+    found = problem.source.view(columns).each(one)
+    if len(found) == 1:
+        return found[0][1]  # type: ignore[no-any-return]
+    order = np.argsort(np.concatenate([places for places, _ in found]))
+    parts = [tables.counts[a:b] for _, tables in found
+             for a, b in itertools.pairwise(tables.start)]  # fmt: skip
+    parts = [parts[k] for k in order]
+    start = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    return Tables(np.concatenate(parts), start, len(problem.classes))
+
+
 def _compare_levels(
     problem: Problem,
     columns: np.ndarray,
@@ -391,16 +425,7 @@ def _compare_levels(
     progress: Callable[[int, int], Any] | None,
 ) -> tuple[Any, ...]:
     """Test, statistic, p and evidence, then that of chi-squared, and whether Ctrl-C came."""
-    source = problem.source
-    assert isinstance(source, DenseSource)  # no other holds categories
-    tables = count_tables(
-        source.codes,
-        source.place[columns],
-        np.diff(source.atoms)[columns],
-        problem.y,
-        len(problem.classes),
-        n_jobs,
-    )
+    tables = _level_tables(problem, columns, n_jobs)
     statistic, freedom = chi_squared(tables, n_jobs)
     p, evidence = chi2_tail(statistic, freedom)
     if name == "chi2":

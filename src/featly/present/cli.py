@@ -20,6 +20,7 @@ from featly.present.options import (
     Quiet,
     Settings,
     Target,
+    TargetFile,
     about_columns,
     complete_column,
     complete_method,
@@ -183,6 +184,7 @@ def _options(
 def rank(
     file: File,
     target: Target = None,
+    target_file: TargetFile = None,
     method: MethodName = None,
     top: Annotated[
         int | None, typer.Option("--top", "-n", help="Print only the best; 0 is all.", min=0)
@@ -207,7 +209,7 @@ def rank(
 
     asked(options, auto=True)
     _check_output(output)
-    with loaded(options) as found:
+    with loaded(options, by_blocks=True) as found:
         name, ranker, seconds = fitted(found, options)
         columns = _ranking(found, ranker, selected=False)
         document = _document(found, name, ranker, columns)
@@ -243,6 +245,7 @@ def rank(
 def select(
     file: File,
     target: Target = None,
+    target_file: TargetFile = None,
     count: Annotated[
         str | None,
         typer.Option("--count", "-k", help="How many: 20, a fraction such as 0.1, or "
@@ -275,7 +278,7 @@ def select(
     _check_output(output, json=False)
     _check_output(ranking)
     wanted = _wanted(count)
-    with loaded(options) as found:
+    with loaded(options, by_blocks=True) as found:
         name, ranker, seconds = fitted(found, options, wanted)
         columns = _ranking(found, ranker, selected=True)
         chosen = [n for n, yes in zip(columns["feature"], columns["selected"], strict=True) if yes]

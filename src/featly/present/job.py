@@ -16,7 +16,10 @@ from featly.errors import DataError, ParameterError, SchemaError
 from featly.frames import is_frame, open_table
 from featly.io import ColumnFinder, TableFile, read_table
 from featly.io.knowledge import read_ranking, read_schema_file, read_weights
+from featly.io.stores import StoredTable
+from featly.io.stores.rows import RowsOf
 from featly.kinds import CONTINUOUS, KINDS
+from featly.present.stored import StoredFile, is_stored, scan_file
 from featly.registry import METHODS, Method, method_class
 from featly.schema import Schema
 
@@ -66,13 +69,14 @@ class Request:
     missing: Sequence[str] = ()
     n_features: int | None = None
     fill: bool = False
+    target_file: str | None = None
 
 
 @dataclass
 class Job:
     """A table with its target and schema, ready for a method."""
 
-    table: TableFile
+    table: TableFile | StoredFile
     X: Any
     y: np.ndarray | None
     names: Sequence[str]
@@ -101,13 +105,25 @@ class Job:
         return {str(label): int(n) for label, n in zip(labels, counts, strict=True)}
 
 
-def load(request: Request, *, need_target: bool = True, verbose: bool = False) -> Job:
-    """Read the file, take the target and the dropped columns out, build the schema."""
+def load(
+    request: Request, *, need_target: bool = True, verbose: bool = False, by_blocks: bool = False
+) -> Job:
+    """Read the file, take the target and the dropped columns out, build the schema.
+
+    `by_blocks` says whether the command can do with a table that stays on disk.
+    """
     parts, transfer = _schema_parts(request), _transfer(request)
     drop = [*_names(request.drop), *parts.pop("drop", [])]
     target = request.target if request.target is not None else parts.pop("target", None)
     parts.pop("target", None)
-    table = read_table(
+    if is_stored(request.file):
+        return _load_stored(request, target, drop, parts, transfer, need_target, by_blocks)
+    if request.target_file is not None:
+        raise ParameterError(
+            f"--target-file goes with files that are read by blocks of columns, which "
+            f"{request.file!r} is not: name the column by --target"
+        )
+    table: Any = read_table(
         request.file,
         target=target,
         format=request.format,
@@ -128,8 +144,39 @@ def load(request: Request, *, need_target: bool = True, verbose: bool = False) -
         raise
 
 
+def _load_stored(
+    request: Request,
+    target: str | None,
+    drop: list[str],
+    parts: dict[str, Any],
+    transfer: "_Transfer | None",
+    need_target: bool,
+    by_blocks: bool,
+) -> Job:
+    """A table that stays on disk."""
+    if not by_blocks:
+        raise DataError(
+            f"{request.file!r} is read by blocks of columns, by 'featly rank' and 'featly select' "
+            "only: 'featly select' writes a smaller table for this command"
+        )
+    for option, given in (("--drop", drop), ("--fill", request.fill)):
+        if given:
+            raise ParameterError(f"{option} is not for {request.file!r}, which stays on disk")
+    table = scan_file(request.file, target, request.target_file)
+    try:
+        if need_target and table.y is None:
+            raise DataError(
+                f"which classes have the rows of {table.source}? Name a file of them by "
+                "--target-file, or a column that it has by --target"
+            )
+        return _prepared(table, [], parts, transfer, fill=False)
+    except BaseException:
+        table.close()
+        raise
+
+
 def _prepared(
-    table: TableFile,
+    table: Any,
     drop: list[str],
     parts: dict[str, Any],
     transfer: "_Transfer | None",
@@ -154,7 +201,8 @@ def _prepared(
             raise DataError(f"target {table.target!r} of {table.source} is missing in every row")
         if without:
             rows = np.flatnonzero(present)
-            X, y = X[rows], y[present]
+            X = RowsOf(X, rows) if isinstance(X, StoredTable) else X[rows]
+            y = y[present]
             y = np.array(y.tolist(), dtype=object if y.dtype.kind == "O" else None)
             if y.dtype.kind == "f" and (y == np.floor(y)).all():
                 y = y.astype(np.int64)
@@ -274,7 +322,7 @@ def _transfer(request: Request) -> _Transfer | None:
 
 
 def _schema(
-    parts: dict[str, Any], names: Sequence[str], table: TableFile, *, named: bool
+    parts: dict[str, Any], names: Sequence[str], table: TableFile | StoredFile, *, named: bool
 ) -> Schema:
     """A schema whose columns are all there; by position where the table itself has no names."""
     find = ColumnFinder(names, table.source)
@@ -394,8 +442,10 @@ def advised(job: Job, *, row_groups: Any = None, seed: int = 0, n_jobs: int | No
 
 def _kinds(job: Job) -> dict[str, str]:
     """An example of every kind of column that the table has."""
-    if is_frame(job.X):
-        inferred: Any = open_table(job.X).kinds()
+    if isinstance(job.X, StoredTable) and job.X.dtype is None:
+        inferred: Any = open_table(job.X.schema_frame()).kinds()
+    elif is_frame(job.X):
+        inferred = open_table(job.X).kinds()
     else:
         inferred = np.full(len(job.names), CONTINUOUS)
     found = job.schema.resolve(list(job.names), inferred).kinds
@@ -405,6 +455,9 @@ def _kinds(job: Job) -> dict[str, str]:
 
 def _first_gap(job: Job) -> str | None:
     """A column with a missing value, if there is one."""
+    if isinstance(job.X, StoredTable):
+        # looking for one would be a pass over the file: genotypes have them, others may
+        return str(job.names[0]) if job.X.missing is not None else None
     if scipy.sparse.issparse(job.X):
         at = np.flatnonzero(np.isnan(job.X.data))
         column = np.searchsorted(job.X.indptr, at[0], side="right") - 1 if len(at) else None

@@ -14,6 +14,7 @@ __all__ = [
     "Quiet",
     "Settings",
     "Target",
+    "TargetFile",
     "about_columns",
     "complete_column",
     "complete_method",
@@ -53,6 +54,14 @@ File = Annotated[str, typer.Argument(help="The table; - is standard input.", met
 Target = Annotated[
     str | None,
     typer.Option("--target", "-t", help="The column to predict.", autocompletion=complete_column),
+]
+TargetFile = Annotated[
+    str | None,
+    typer.Option(
+        help="The class of every row in a file of its own, for .npy, .bed, .zarr, .h5, .h5ad: "
+        ".npy, or a table with that column.",
+        metavar="FILE",
+    ),
 ]
 MethodName = Annotated[
     str | None,

@@ -17,14 +17,17 @@ def _request(options: dict[str, Any]) -> Any:
     return Request(**{k: v for k, v in options.items() if k in known and v is not None})
 
 
-def loaded(options: dict[str, Any], *, need_target: bool = True) -> Any:
+def loaded(options: dict[str, Any], *, need_target: bool = True, by_blocks: bool = False) -> Any:
     """The table that the options speak of; what was noticed about it is said."""
     from featly.present import job
     from featly.present.printing import say, words_on_terminal
 
     loud = not options["quiet"]
     found = job.load(
-        _request(options), need_target=need_target, verbose=loud and words_on_terminal()
+        _request(options),
+        need_target=need_target,
+        verbose=loud and words_on_terminal(),
+        by_blocks=by_blocks,
     )
     if loud:
         rows, columns = found.X.shape

@@ -6,7 +6,9 @@ categorical one is a block of atoms, its one-hot indicators, which centre and sc
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +74,11 @@ class Source(ABC):
         return np.arange(self.n_features + 1)
 
     # ---- the storage ------------------------------------------------------------------------
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the dense numbers of this view; 0 where there are none to be copied."""
+        return 0
+
     @abstractmethod
     def view(self, features: IntArray) -> "Source":
         """Only these features, in this order, without copying a value."""
@@ -101,6 +108,10 @@ class Source(ABC):
     def load(self, features: IntArray) -> FloatArray:
         """The atoms of some features, centred and scaled: float64 of shape (atoms, rows)."""
 
+    def held(self) -> "Source":
+        """This source in memory, in the layout that it has, where there is room for it."""
+        return self
+
     def compact(self) -> "Source":
         """This source in a layout that reads single features cheaply; a copy if need be."""
         return self
@@ -120,6 +131,13 @@ class Source(ABC):
             found.append((low, high))
             low = high
         return found
+
+    def each(self, function: Callable[[Any, Any], Any]) -> list[Any]:
+        """``function(part, places)`` of every block of columns that is in memory at a time.
+
+        `places` are those of the block's columns in this view. A table in memory is one block.
+        """
+        return [function(self, slice(None))]
 
     # ---- answers that add up over rows ------------------------------------------------------
     @abstractmethod

@@ -21,8 +21,12 @@ COMPACT_BYTES = 16 << 20  # ... or once what is left is this small
 
 
 def compacted(source: Source, all_bytes: int) -> Source:
-    """A view of a row-major table of so many bytes as a copy by columns, once little is left."""
-    if not isinstance(source, DenseSource) or source.feature_major:
+    """A view of a row-major table of so many bytes as a copy by columns, once little is left.
+
+    A streamed table is taken into memory once that has the room.
+    """
+    source = source.held()
+    if getattr(source, "feature_major", True):
         return source
     little = source.nbytes <= max(COMPACT_BYTES, all_bytes // COMPACT_SHARE)
     return source.compact() if little else source
@@ -226,14 +230,22 @@ class DenseSource(Source):
         width = self.values.shape[1]
         mean, m2 = np.zeros((n_groups, width)), np.zeros((n_groups, width))
 
-        member = np.array([groups == g for g in range(n_groups)], dtype=np.float64)
+        exact = self.values.itemsize == 1  # whole numbers, whose sums are
+        inside = np.array([groups == g for g in range(n_groups)])
+        member = inside.astype(np.int32 if exact else np.float64)
 
         def one(block: tuple[int, int]) -> list[tuple[IntArray, FloatArray]]:
             low, high = block
             for g, members in enumerate(rows):
                 if len(members) == 0:
                     continue
-                if self.feature_major:
+                to = (low, high, mean[g], m2[g])
+                if exact and self.feature_major:
+                    first, count = members[0], len(members)
+                    moments.moments_byte_columns(self.values.T, member[g], first, count, *to)
+                elif exact:
+                    moments.moments_byte_rows(self.values, members, *to)
+                elif self.feature_major:
                     moments.moments_columns(
                         self.values.T, member[g], len(members), low, high, mean[g], m2[g]
                     )

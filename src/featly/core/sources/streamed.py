@@ -1,0 +1,555 @@
+"""Columns that lie on disk: blocks of them are read, the next while one is computed on.
+
+What is asked of a block is asked of a :class:`~featly.core.sources.dense.DenseSource` in memory,
+and no answer depends on where a block ends, so a streamed table gives the bits of one in memory.
+"""
+
+import copy
+import errno
+import os
+import tempfile
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.parallel import n_threads, run_blocks
+from featly.core.sources.base import FloatArray, IntArray, Moments, Source
+from featly.core.sources.dense import DenseSource
+from featly.errors import DataError
+from featly.kinds import CATEGORICAL
+from featly.resources import in_words
+
+__all__ = ["ColumnStore", "Mapped", "StreamedSource"]
+
+WINDOW_SHARE = 4  # blocks that are held take this fraction of the memory ...
+HELD_SHARE = 2  # ... and a copy of what is left of a table up to this one
+BLOCK_BYTES = 1 << 25  # a block needs no more to be read and computed on at full speed
+ALIGNED = 512  # columns: blocks end where the tiles of every computation end
+FEW = 16  # single columns of a block are read alone where they are fewer than one in so many
+
+Piece = tuple[int, Any, IntArray]  # block, where its columns stand in a view, and in the block
+
+
+class ColumnStore(Protocol):
+    """A table on disk, as a streamed source wants it."""
+
+    n_rows: int
+    kinds: npt.NDArray[np.uint8]
+    dtype: np.dtype[Any]  # of the numbers, the same in every block
+    feature_major: bool
+
+    def read(self, low: int, high: int) -> DenseSource:
+        """Columns ``low:high``, in memory; the layout is that of `feature_major`."""
+
+    def take(self, features: IntArray) -> DenseSource:
+        """Some columns."""
+
+    def check(self) -> None:
+        """DataError where the file is not what it was."""
+
+    # a store of genotypes has `levels(low, high)`, too: codes and how many levels there are
+
+
+class Mapped:
+    """A store whose blocks go through a function of single columns, such as ranks of values."""
+
+    def __init__(
+        self,
+        store: ColumnStore,
+        function: Callable[[DenseSource], DenseSource],
+        n_rows: int,
+        dtype: np.dtype[Any],
+        *,
+        feature_major: bool,
+    ) -> None:
+        self.store, self.function = store, function
+        self.n_rows, self.kinds = n_rows, store.kinds
+        self.dtype, self.feature_major = dtype, feature_major
+
+    def read(self, low: int, high: int) -> DenseSource:
+        """See :class:`ColumnStore`."""
+        return self.function(self.store.read(low, high))
+
+    def take(self, features: IntArray) -> DenseSource:
+        """See :class:`ColumnStore`."""
+        return self.function(self.store.take(features))
+
+    def check(self) -> None:
+        """See :class:`ColumnStore`."""
+        self.store.check()
+
+
+class Written:
+    """Columns of another store in a file without a name, after a function that is worth it once.
+
+    The file is gone with the store. A store of numbers only.
+    """
+
+    def __init__(self, store: Mapped, source: "StreamedSource") -> None:
+        self.n_rows, self.kinds, self.dtype = store.n_rows, store.kinds, store.dtype
+        self.feature_major = True
+        self._column = self.n_rows * self.dtype.itemsize
+        self._file = tempfile.TemporaryFile(prefix="featly-")  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+
+        def write(part: DenseSource, places: Any) -> None:
+            columns = np.ascontiguousarray(part.values.T, self.dtype)
+            written(self._file.fileno(), columns, places.start * self._column)
+
+        source.each(write)
+
+    def read(self, low: int, high: int) -> DenseSource:
+        """See :class:`ColumnStore`."""
+        values = np.empty((high - low, self.n_rows), self.dtype)
+        view, done = values.reshape(-1).view(np.uint8).data, 0
+        while done < len(view):
+            place = low * self._column + done
+            found = os.preadv(self._file.fileno(), [view[done:]], place)
+            if found == 0:
+                raise DataError("a temporary file was cut while it was read: start again")
+            done += found
+        return DenseSource(values.T)
+
+    def take(self, features: IntArray) -> DenseSource:
+        """See :class:`ColumnStore`."""
+        found = [self.read(f, f + 1).values[:, 0] for f in features.tolist()]
+        return DenseSource(np.array(found, self.dtype).reshape(len(features), self.n_rows).T)
+
+    def check(self) -> None:
+        """See :class:`ColumnStore`."""
+
+
+def written(number: int, values: npt.NDArray[Any], place: int) -> None:
+    """Write an array to a place of a file, or say that the disk is full."""
+    view, done = values.reshape(-1).view(np.uint8).data, 0
+    try:
+        while done < len(view):
+            done += os.pwrite(number, view[done:], place + done)
+    except OSError as problem:
+        if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise OSError(
+            problem.errno,
+            f"no space is left in {tempfile.gettempdir()!r} for {in_words(len(view))} of columns: "
+            "free some, set TMPDIR to a larger disk, or give a larger memory_limit",
+        ) from None
+
+
+class StreamedSource(Source):
+    """Columns of a store that is larger than the memory it may take.
+
+    Parameters
+    ----------
+    store : ColumnStore
+    memory : int
+        Bytes that blocks and copies of columns may take.
+    n_jobs : int, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.sources import DenseSource
+    >>> from featly.core.sources.streamed import StreamedSource
+    >>> class InMemory:  # a store for show
+    ...     n_rows, dtype, feature_major = 3, np.dtype(float), False
+    ...     kinds = np.zeros(2, np.uint8)
+    ...     values = np.array([[0.0, 4.0], [1.0, 5.0], [2.0, 9.0]])
+    ...     def read(self, low, high):
+    ...         return DenseSource(np.ascontiguousarray(self.values[:, low:high]))
+    ...     def take(self, features):
+    ...         return DenseSource(np.ascontiguousarray(self.values[:, features]))
+    ...     def check(self): ...
+    >>> StreamedSource(InMemory(), 1 << 20).moments().mean.tolist()
+    [[1.0, 6.0]]
+    """
+
+    def __init__(self, store: ColumnStore, memory: int, n_jobs: int | None = None) -> None:
+        self.store, self.memory, self.n_jobs = store, memory, n_jobs
+        self.n_rows, self.n_features = store.n_rows, len(store.kinds)
+        self.kinds = store.kinds
+        self.feature_major = store.feature_major
+        self.columns: IntArray = np.arange(self.n_features)
+        self._whole = True
+        self._filled = False
+        self._center: FloatArray | None = None
+        self._scale: FloatArray | None = None
+        self._levels: list[FloatArray] | None = None  # rows at each level, by categorical column
+        self._window = _Window(store, self._width(), 2 * n_threads(n_jobs) + 1)
+
+    def _width(self) -> int:
+        """Columns of a block."""
+        blocks = 2 * n_threads(self.n_jobs) + 1
+        room = min(BLOCK_BYTES, self.memory // WINDOW_SHARE // blocks)
+        width = room // max(1, self.n_rows * self.store.dtype.itemsize)
+        return max(1, width // ALIGNED * ALIGNED if width >= ALIGNED else width)
+
+    # ---- the storage ------------------------------------------------------------------------
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns of this view in memory."""
+        return self.n_features * self.n_rows * self.store.dtype.itemsize
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of atoms of all features."""
+        return int(self.atoms[-1]) if (self.kinds == CATEGORICAL).any() else self.n_features
+
+    @property
+    def atoms(self) -> IntArray:
+        """The one-hot block of feature f is ``atoms[f]:atoms[f + 1]``."""
+        if not (self.kinds == CATEGORICAL).any():
+            return np.arange(self.n_features + 1)
+        sizes = np.diff(self._store_atoms())[self.columns]
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    def _with(self, **changes: Any) -> "StreamedSource":
+        other = copy.copy(self)
+        other.__dict__.update(changes)
+        return other
+
+    def view(self, features: IntArray) -> "StreamedSource":
+        """Only these features, in this order; nothing is read."""
+        columns = self.columns[features]
+        whole = len(columns) == len(self.store.kinds) and bool((np.diff(columns) == 1).all())
+        return self._with(
+            n_features=len(columns), kinds=self.kinds[features], columns=columns, _whole=whole
+        )
+
+    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> Source:
+        """Only these rows: taken as blocks are read, or at once where they fit into memory."""
+        part = self.mapped(lambda part: part.of_rows(rows), self.store.dtype, n_rows=len(rows))
+        part.n_jobs = n_jobs
+        return part.held()
+
+    def mapped(
+        self,
+        function: Callable[[DenseSource], Any],
+        dtype: np.dtype[Any],
+        *,
+        n_rows: int | None = None,
+        feature_major: bool | None = None,
+        once: bool = False,
+    ) -> "StreamedSource":
+        """The columns of this view after a function of each, which works on a block at a time.
+
+        With `once`, the outcome is written to a temporary file: for what takes longer than reading.
+        """
+        lying = self.store.feature_major if feature_major is None else feature_major
+        n_rows = self.n_rows if n_rows is None else n_rows
+        store = Mapped(self.store, function, n_rows, dtype, feature_major=lying)
+        found = StreamedSource(store, self.memory, self.n_jobs)
+        if once:
+            found = StreamedSource(Written(store, found), self.memory, self.n_jobs)
+        return found if self._whole else found.view(self.columns)
+
+    def scaled(self, center: FloatArray, scale: FloatArray) -> "StreamedSource":
+        """Centred and scaled when read."""
+        if self._whole:
+            return self._with(_center=center, _scale=scale)
+        start = self._store_atoms()
+        wide, factor = np.zeros(start[-1]), np.ones(len(self.store.kinds))
+        factor[self.columns] = scale
+        sizes = np.diff(start)[self.columns]
+        places = np.repeat(start[self.columns] - (np.cumsum(sizes) - sizes), sizes)
+        wide[places + np.arange(len(places))] = center
+        return self._with(_center=wide, _scale=factor)
+
+    def weighted(self, factor: FloatArray) -> "StreamedSource":
+        """Every feature multiplied by its factor when read."""
+        p = len(self.store.kinds)
+        scale = np.ones(p) if self._scale is None else self._scale.copy()
+        scale[self.columns] *= factor
+        center = np.zeros(self._store_atoms()[-1]) if self._center is None else self._center
+        return self._with(_scale=scale, _center=center)
+
+    def filled(self) -> "StreamedSource":
+        """Missing values count as the centre of their column: standardised, they are 0."""
+        return self._with(_filled=True)
+
+    def fits(self) -> bool:
+        """Whether a copy of this view may be held in memory."""
+        return self.nbytes <= self.memory // HELD_SHARE
+
+    def in_memory(self, *, clear: bool = True) -> DenseSource:
+        """A copy of this view, in the layout of the store."""
+        joined = _Joined(self.kinds, self.n_rows, self.store)
+        for piece in self._pieces():
+            joined.add(self._raw(piece), piece[1])
+        if clear:  # a copy for good: the blocks are not needed any more
+            self._window.clear()
+        taken = joined.source()
+        taken.n_jobs = self.n_jobs
+        if self._center is None or self._scale is None:
+            return taken
+        return taken.scaled(self._center_of(self.columns), self._scale[self.columns])
+
+    def held(self) -> Source:
+        """This view in memory where it may be."""
+        return self.in_memory() if self.fits() else self
+
+    def compact(self) -> Source:
+        """A copy in feature-major order where it may be held; else blocks are turned when read."""
+        if self.fits():
+            return self.in_memory().compact()
+        return self._with(feature_major=True)
+
+    def windowed(self, width: int) -> "StreamedSource":
+        """The same columns, read so many at a time."""
+        held = n_threads(self.n_jobs) + 2
+        return self._with(_window=_Window(self.store, width, held))
+
+    def range(self, low: int, high: int) -> DenseSource:
+        """Some columns of this view that follow each other, as they lie in the store."""
+        width = self._window.width
+        if self._whole and low % width == 0 and high - low == self._window.columns(low // width):
+            return self._window.block(low // width)
+        return self.of_columns(self.columns[low:high])
+
+    def of_columns(self, columns: IntArray) -> DenseSource:
+        """Some columns of the store, in memory as they lie there."""
+        view = self.unscaled()._with(
+            columns=columns, n_features=len(columns), kinds=self.store.kinds[columns], _whole=False
+        )
+        return view.in_memory(clear=False)
+
+    def levels(self, low: int, high: int) -> tuple[npt.NDArray[Any], IntArray] | None:
+        """Codes of some columns and how many levels they have, where the store knows them."""
+        known = getattr(self.store, "levels", None)
+        return known(low, high) if known is not None and self._whole else None
+
+    def unscaled(self) -> "StreamedSource":
+        """The same columns as they lie in the store."""
+        return self._with(_center=None, _scale=None, _filled=False)
+
+    # ---- blocks -----------------------------------------------------------------------------
+    def _pieces(self) -> list[Piece]:
+        """The blocks in which this view has columns, and which."""
+        width, p = self._window.width, len(self.store.kinds)
+        if self._whole:
+            return [
+                (low // width, slice(low, min(low + width, p)), np.arange(min(width, p - low)))
+                for low in range(0, p, width)
+            ]
+        if self.n_features == 0:
+            return []
+        block = self.columns // width
+        order = np.argsort(block, kind="stable")
+        numbers, begin = np.unique(block[order], return_index=True)
+        ends = np.append(begin[1:], len(order))
+        return [
+            (int(k), order[a:b], self.columns[order[a:b]] - k * width)
+            for k, a, b in zip(numbers, begin, ends, strict=True)
+        ]
+
+    def _raw(self, piece: Piece) -> DenseSource:
+        """The columns of a piece as they lie in the store."""
+        number, _, within = piece
+        columns = self._window.columns(number)
+        if len(within) * FEW < columns and not self._window.holds(number):
+            return self.store.take(within + number * self._window.width)
+        block = self._window.block(number)
+        return block if len(within) == columns and self._whole else block.view(within)
+
+    def _part(self, piece: Piece) -> DenseSource:
+        """The columns of a piece as this view shows them."""
+        part = self._raw(piece)
+        if self.feature_major and not part.feature_major:
+            part = part.compact()
+        if self._center is not None and self._scale is not None:
+            columns = piece[2] + piece[0] * self._window.width
+            part = part.scaled(self._center_of(columns), self._scale[columns])
+        if self._filled:
+            values = np.nan_to_num(part.load(np.arange(part.n_features)))
+            part = DenseSource(values.T)
+        return part
+
+    def _center_of(self, columns: IntArray) -> FloatArray:
+        assert self._center is not None
+        if not (self.store.kinds == CATEGORICAL).any():
+            return self._center[columns]
+        start = self._store_atoms()
+        return np.concatenate([self._center[start[f] : start[f + 1]] for f in columns.tolist()])
+
+    def each(self, function: Callable[[DenseSource, Any], Any]) -> list[Any]:
+        """``function(part, places)`` of every block, by threads."""
+        self.store.check()
+        pieces = self._pieces()
+        return run_blocks(lambda k: function(self._part(k), k[1]), pieces, self.n_jobs)
+
+    def load(self, features: IntArray) -> FloatArray:
+        """The atoms of some features, centred and scaled, feature-major."""
+        view = self.view(features)
+        pieces = view._pieces()
+        if len(pieces) == 1:
+            _, places, _ = pieces[0]
+            part = view._part(pieces[0])
+            if isinstance(places, slice) or bool((np.diff(places) == 1).all()):
+                return part.load(np.arange(part.n_features))
+        atoms = view.atoms
+        out = np.empty((int(atoms[-1]), self.n_rows))
+        for piece in pieces:
+            part = view._part(piece)
+            tile, start = part.load(np.arange(part.n_features)), part.atoms
+            for k, f in enumerate(np.arange(view.n_features)[piece[1]].tolist()):
+                out[atoms[f] : atoms[f + 1]] = tile[start[k] : start[k + 1]]
+        return out
+
+    # ---- answers ----------------------------------------------------------------------------
+    def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
+        """One pass over the store."""
+        out = [np.zeros((n_groups, self.n_features)) for _ in range(3)]
+
+        def one(part: DenseSource, places: Any) -> None:
+            found = part.moments(groups, n_groups)
+            for target, values in zip(out, (found.count, found.mean, found.m2), strict=True):
+                target[:, places] = values
+
+        self.unscaled().each(one)
+        return Moments(*out)
+
+    def forms(self, v: FloatArray) -> FloatArray:
+        """``v' K_f v`` for every feature: one pass over the store."""
+        out = np.empty(self.n_features)
+
+        def one(part: DenseSource, places: Any) -> None:
+            out[places] = part.forms(v)
+
+        self.each(one)
+        return out
+
+    def level_counts(self) -> FloatArray:
+        """Rows at each level of categorical features; 0 at the atoms of others."""
+        atoms, start = self.atoms, self._store_atoms()
+        counts = np.zeros(atoms[-1])
+        assert self._levels is not None
+        for f in np.flatnonzero(self.kinds == CATEGORICAL).tolist():
+            column = self.columns[f]
+            number = int(np.searchsorted(np.flatnonzero(self.store.kinds == CATEGORICAL), column))
+            size = start[column + 1] - start[column]
+            counts[atoms[f] : atoms[f + 1]] = self._levels[number][:size]
+        return counts
+
+    def _store_atoms(self) -> IntArray:
+        """Where the atoms of every column of the store begin."""
+        sizes = np.ones(len(self.store.kinds), np.int64)
+        nominal = np.flatnonzero(self.store.kinds == CATEGORICAL)
+        if len(nominal):
+            if self._levels is None:
+                self._levels = self._count_levels(nominal)
+            sizes[nominal] = [len(levels) for levels in self._levels]
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    def _count_levels(self, nominal: IntArray) -> list[FloatArray]:
+        whole = StreamedSource.view(
+            self.unscaled()._with(columns=np.arange(len(self.store.kinds)), kinds=self.store.kinds),
+            nominal,
+        )
+        found: list[Any] = [None] * len(nominal)
+
+        def one(part: DenseSource, places: Any) -> None:
+            counts, atoms = part.level_counts(), part.atoms
+            for k, place in enumerate(np.arange(len(nominal))[places].tolist()):
+                found[place] = counts[atoms[k] : atoms[k + 1]]
+
+        whole.each(one)
+        return found
+
+
+class _Window:
+    """The blocks in use and the next ones, read by threads of their own."""
+
+    def __init__(self, store: ColumnStore, width: int, held: int) -> None:
+        self.store, self.width, self.held = store, width, held
+        self.n_columns = len(store.kinds)
+        self._lock = threading.Lock()
+        self._blocks: OrderedDict[int, Future[DenseSource]] = OrderedDict()
+        self._reader: ThreadPoolExecutor | None = None
+
+    def columns(self, number: int) -> int:
+        """How many columns a block has."""
+        return min(self.width, self.n_columns - number * self.width)
+
+    def holds(self, number: int) -> bool:
+        """Whether a block is here, or on its way."""
+        return number in self._blocks
+
+    def block(self, number: int) -> DenseSource:
+        """A block; the next one is read meanwhile."""
+        with self._lock:
+            wanted = self._get(number)
+            if (number + 1) * self.width < self.n_columns:
+                self._get(number + 1)
+        try:
+            return wanted.result()
+        except BaseException:
+            with self._lock:
+                self._blocks.pop(number, None)
+            raise
+
+    def clear(self) -> None:
+        """Let go of all blocks."""
+        with self._lock:
+            self._blocks.clear()
+
+    def _get(self, number: int) -> Future[DenseSource]:
+        if number in self._blocks:
+            self._blocks.move_to_end(number)
+            return self._blocks[number]
+        if self._reader is None:
+            self._reader = ThreadPoolExecutor(2, thread_name_prefix="featly-reader")
+        while len(self._blocks) >= self.held:
+            self._blocks.popitem(last=False)  # not cancelled: another thread may wait for it
+        low = number * self.width
+        found = self._reader.submit(self.store.read, low, low + self.columns(number))
+        self._blocks[number] = found
+        return found
+
+    def __deepcopy__(self, memo: Any) -> "_Window":
+        return _Window(self.store, self.width, self.held)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"store": self.store, "width": self.width, "held": self.held}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+
+class _Joined:
+    """Parts of a table put together, in the order of the view that they are of."""
+
+    def __init__(self, kinds: npt.NDArray[np.uint8], n_rows: int, store: ColumnStore) -> None:
+        self.kinds, self.n_rows, self.feature_major = kinds, n_rows, store.feature_major
+        nominal = kinds == CATEGORICAL
+        self._number, self._code = np.cumsum(~nominal) - 1, np.cumsum(nominal) - 1
+        width, n_codes = int((~nominal).sum()), int(nominal.sum())
+        shape = (width, n_rows) if self.feature_major else (n_rows, width)
+        self._values: npt.NDArray[Any] = np.empty(shape, store.dtype)
+        self._codes: npt.NDArray[Any] = np.zeros((n_codes, n_rows), np.uint8)
+        self._sizes = np.zeros(n_codes, np.int64)
+
+    def add(self, part: DenseSource, places: Any) -> None:
+        here = np.arange(len(self.kinds))[places]
+        numeric = np.flatnonzero(part.kinds != CATEGORICAL)
+        target, source = self._number[here[numeric]], part.place[numeric]
+        if self.feature_major:
+            self._values[target] = part.values.T[source]
+        else:
+            self._values[:, target] = part.values[:, source]
+        if len(part.categorical) == 0:
+            return
+        rows, target = part.place[part.categorical], self._code[here[part.categorical]]
+        if part.codes.itemsize > self._codes.itemsize:
+            self._codes = self._codes.astype(part.codes.dtype)
+        self._codes[target] = part.codes[rows]
+        self._sizes[target] = np.diff(part.code_atoms)[rows]
+
+    def source(self) -> DenseSource:
+        values = self._values.T if self.feature_major else self._values
+        codes = self._codes if len(self._sizes) else None
+        return DenseSource(values, codes, self.kinds, self._sizes)
