@@ -13,7 +13,8 @@ import pytest
 from featly import DataError
 from featly.io import whole_file, write_frame, writing
 from featly.io.knowledge import read_ranking
-from featly.io.writing import check_ending, check_place, separator_for
+from featly.io.writing import check_ending, separator_for
+from featly.whole_files import check_place
 
 FRAME = pl.DataFrame({"feature": ["age", 'a "b", c'], "score": [1.5, None], "rank": [1, 2]})
 
@@ -118,7 +119,7 @@ def test_a_full_device(height, tmp_path):
 
 def test_pipes_are_written_to(tmp_path):
     code = (
-        "import polars as pl; from featly.io import write_frame; from featly.io.writing import "
+        "import polars as pl; from featly.io import write_frame; from featly.whole_files import "
         "check_place; check_place('/dev/stdout'); "
         "write_frame(pl.DataFrame({'a': [1]}), '-'); "
         "d = '/dev/stdout'; from featly.io import whole_file\n"

@@ -37,7 +37,7 @@ import numpy.typing as npt
 from featly.core.packing import PackedColumns, Packing
 from featly.core.parallel import run_blocks
 from featly.errors import DataError
-from featly.io.writing import whole_file
+from featly.whole_files import whole_file
 
 __all__ = ["Keeping", "PackedFile", "SavedSearch", "Spill", "key_of"]
 

@@ -2,6 +2,7 @@
 
 from featly.io.finding import ColumnFinder
 from featly.io.tables import FORMATS, TableFile, read_table
-from featly.io.writing import whole_file, write_frame
+from featly.io.writing import write_frame
+from featly.whole_files import whole_file
 
 __all__ = ["FORMATS", "ColumnFinder", "TableFile", "read_table", "whole_file", "write_frame"]

@@ -23,8 +23,9 @@ from featly.io.matlab import read_matlab
 from featly.io.opening import NotInEncodingError, Opened, checked_encoding, guess_encoding
 from featly.io.parquet import names_of, read_columns, read_parquet
 from featly.io.records import read_records
-from featly.io.writing import check_ending, separator_for, whole_file, write_frame
+from featly.io.writing import check_ending, separator_for, write_frame
 from featly.progress import progress_bar
+from featly.whole_files import whole_file
 
 __all__ = ["FORMATS", "TableFile", "column_names", "read_table"]
 

@@ -66,9 +66,10 @@ def prior_changes(
     featly prior tumours.csv --target outcome --prior genes.csv --size 30
     """
     options = {**locals(), **shared}
-    from featly.io.writing import check_ending, check_place, whole_file, write_frame
+    from featly.io.writing import check_ending, write_frame
     from featly.present import beliefs
     from featly.present.printing import as_json, print_json, say
+    from featly.whole_files import check_place, whole_file
 
     asked(options)
     beliefs.check(options)

@@ -77,7 +77,7 @@ def combine(
     from featly import __version__
     from featly.combine.rankings import combine_rankings
     from featly.errors import ParameterError
-    from featly.io.writing import check_ending, check_place, whole_file, write_frame
+    from featly.io.writing import check_ending, write_frame
     from featly.present.printing import (
         as_json,
         on_terminal,
@@ -86,6 +86,7 @@ def combine(
         say,
         words_on_terminal,
     )
+    from featly.whole_files import check_place, whole_file
 
     count = _count(k)
     _check_rule(rule)

@@ -21,7 +21,8 @@ from featly.study.verdicts import Claim, Verdicts
 
 __all__ = ["Study"]
 
-QUIET = ("n_jobs", "verbose")  # parameters that do not change a result
+# parameters that do not change a result
+QUIET = ("n_jobs", "verbose", "device", "memory_limit", "cache")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
 TAKEN = ("dataset", "learner", "size")  # columns beside those of the methods
 MOST_NAMES = 100_000  # columns whose names are written beside the results

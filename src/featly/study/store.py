@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.errors import StudyError
-from featly.io.writing import whole_file
+from featly.whole_files import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
