@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help demo test slow browser screenshots lint format bench studies docs clean
+.PHONY: help demo test test-gpu slow browser screenshots lint format bench studies docs clean
 
 help:
 	@echo "make demo    set up, make a cohort of patients, rank its columns and report on them"
 	@echo "make test    set up and run the tests"
+	@echo "make test-gpu  the tests of what computes on a GPU, by an environment that has CuPy (GPU_PYTHON)"
 	@echo "make slow    the tests that take minutes, such as ten thousand damaged files"
 	@echo "make browser the tests of the report in a headless browser, accessibility too (Chromium, npm)"
 	@echo "make screenshots  the pictures of the README, from the report of the demo (Chromium)"
@@ -38,6 +39,13 @@ demo: $(VENV)/.made-report
 
 test: $(VENV)/.made-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+# CuPy comes in a build for each version of CUDA, so it is not for pip to choose: by default the
+# Python at hand is taken, with whatever it has
+GPU_PYTHON ?= $(PYTHON)
+
+test-gpu:
+	PYTHONPATH=src $(GPU_PYTHON) -m pytest -p no:cacheprovider -o addopts="" tests/gpu $(ARGS)
 
 slow: $(VENV)/.made-test
 	$(BIN)/python -m pytest -m slow $(ARGS)

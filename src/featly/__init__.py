@@ -12,7 +12,10 @@ _PLACES = {
     "SchemaReport": "featly.schema",
     "TableFile": "featly.io",
     "read_table": "featly.io",
+    "StoredTable": "featly.io.stores",
+    "scan": "featly.scanning",
     "DataError": "featly.errors",
+    "DeviceError": "featly.errors",
     "SchemaError": "featly.errors",
     "ParameterError": "featly.errors",
     "SchemaWarning": "featly.errors",
@@ -25,6 +28,7 @@ _PLACES = {
     "combine_rankings": "featly.combine.rankings",
     "advise": "featly.study.advise",
     "report": "featly.present.report",
+    **dict.fromkeys(("Redundancy", "redundancy"), "featly.diagnostics.redundancy"),
     **dict.fromkeys(
         (
             "plot_column",

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.combine.decomposition import check_decomposition, rank_by_classes
-from featly.core.cuda.device import is_device_array
+from featly.core.cuda.device import columns_of, is_device_array, on_host
 from featly.core.ordering import keep_first
 from featly.core.parallel import single_threaded_blas
 from featly.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
@@ -27,10 +28,11 @@ from featly.frames import (
 from featly.kinds import KINDS
 from featly.measures.sizes import choose_size
 from featly.outcomes import Ranking, Selection, StoppedError, interrupted
+from featly.placing import computed, read_device
 from featly.problem import Problem, read_target
-from featly.reading import read, read_stored, stored_of
+from featly.reading import columns_from, read, read_stored, stored_of
 from featly.registry import methods_that, suggested
-from featly.resources import resources_of
+from featly.resources import Resources, resources_of
 from featly.schema import Columns, Schema
 
 __all__ = [
@@ -129,13 +131,17 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _learn(self, problem: Problem) -> None:
         """Compute the outcome and set the fitted attributes."""
 
+    def _placed(self, problem: Problem, compute: Callable[[Problem], Any]) -> Any:
+        """The outcome, computed on a GPU or on the CPU."""
+        return computed(self, problem, compute, integers=self._takes_integers())
+
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before the data is read."""
 
     def _read(self, X: Any, y: Any) -> Problem:
         """Check and read what was passed to ``fit``."""
         name = type(self).__name__
-        resources = resources_of(self)
+        resources, y = self._resources(), on_host(y)
         refuse_shapes(X)
         stored = stored_of(X, mapped=resources.memory is not None)
         if stored is not None or is_device_array(X):
@@ -155,12 +161,25 @@ class _Selector(SelectorMixin, BaseEstimator):
         if stored is not None:
             room = resources.room
             reading = read_stored(stored, schema, room, self.n_jobs, integers=integers)
+        elif is_device_array(X):
+            reading = read_device(X, schema, self.n_jobs, integers=integers)
         else:
             reading = read(table, schema, self.n_jobs, integers=integers)
         self._check_schema(reading.columns)
         self._library = library_of(X)
-        problem = Problem(reading.source, reading.columns, labels, classes, resources=resources)
-        return problem if self._streams else problem.in_memory(name)
+        return Problem(reading.source, reading.columns, labels, classes, resources=resources)
+
+    def _resources(self) -> Resources:
+        """What a fit may use."""
+        return resources_of(self)
+
+    def _device_form(self) -> str:
+        """What it wants of a table on a GPU: see :mod:`featly.placing`. May be NotOnDevice."""
+        return "numbers"
+
+    def _operations(self, n_rows: int, n_features: int) -> float:
+        """How much there is to compute, for a table on the host to be worth a GPU."""
+        return float(n_rows) * n_features
 
     def _read_array(self, X: Any) -> tuple[Any, Any]:
         """An array, list or sparse matrix as scikit-learn checks it, and as it can be read."""
@@ -211,16 +230,22 @@ class _Selector(SelectorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : data frame, array or sparse matrix with the columns seen in ``fit``
+        X : data frame, array, sparse matrix or table on disk with the columns seen in ``fit``
             Values do not matter for a frame; an array must be finite where the method needs
             complete columns, which is scikit-learn's rule.
 
         Returns
         -------
         X_selected
-            A frame of the same library with dtypes kept, or an array or sparse matrix.
+            A frame of the same library with dtypes kept, or an array or sparse matrix; an array on
+            a GPU stays there, and of a table on disk the columns are read.
         """
         check_is_fitted(self)
+        stored = stored_of(X, mapped=False)
+        if stored is not None or is_device_array(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            chosen = self.get_support(indices=True)
+            return columns_of(X, chosen) if stored is None else columns_from(stored, chosen)
         if is_frame(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             selected = take_columns(X, self.get_support(indices=True))
@@ -307,7 +332,7 @@ class Ranker(_Selector):
         if self.n_features_to_select not in RULES:
             _count(self.n_features_to_select, self.n_features_in_, len(problem.columns.keep))
         try:
-            ranking = self._ranked(problem)
+            ranking = self._placed(problem, self._ranked)
         except StoppedError as stopped:
             self._store(problem, stopped.outcome)
             raise KeyboardInterrupt from None
@@ -335,8 +360,7 @@ class Ranker(_Selector):
         self._columns = problem.columns
         self.classes_ = problem.classes
         self.order_ = ranking.order
-        self.ranking_ = np.empty(len(ranking.order), np.int64)
-        self.ranking_[ranking.order] = np.arange(1, len(ranking.order) + 1)
+        self.ranking_ = _places(ranking.order) if ranking.places is None else ranking.places
         self.scores_ = ranking.scores
         self._extra = list(ranking.extra)
         for name, value in {**ranking.extra, **ranking.attributes}.items():
@@ -420,7 +444,7 @@ class SubsetSelector(_Selector):
 
     def _learn(self, problem: Problem) -> None:
         try:
-            selection = self._select(problem)
+            selection = self._placed(problem, self._select)
         except StoppedError as stopped:
             self._store(problem, stopped.outcome)
             raise KeyboardInterrupt from None
@@ -455,6 +479,13 @@ class SubsetSelector(_Selector):
             "selected": self.support_[order],
         }
         return columns | {name: getattr(self, f"{name}_")[order] for name in self._extra}
+
+
+def _places(order: np.ndarray) -> np.ndarray:
+    """The rank of every column, from 1."""
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(1, len(order) + 1)
+    return found
 
 
 def _count(wanted: Any, n_features: int, n_keep: int) -> int:

@@ -16,6 +16,7 @@ class Ranking:
     fitted attributes only. Names without the trailing underscore. `caution` is what the user must
     know about how far the computation came; it is given as a ConvergenceWarning. Columns are tied
     where all of `keys` are equal, which are the scores unless they say less than the order.
+    `places` is the rank of every column, from 1, where that is known.
     """
 
     order: np.ndarray
@@ -24,6 +25,7 @@ class Ranking:
     attributes: dict[str, Any] = field(default_factory=dict)
     caution: str | None = None
     keys: tuple[np.ndarray, ...] = ()
+    places: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 """A table and a target, read and checked: where every method's computation starts."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -42,6 +45,8 @@ class Problem:
         Where the rows stand in the table that was given, if they are only some of it.
     resources : Resources
         The device and the memory that may be used.
+    on_device : bool
+        Whether to compute on a GPU; see :mod:`featly.placing`.
     """
 
     source: Source
@@ -50,19 +55,19 @@ class Problem:
     classes: np.ndarray
     rows: np.ndarray | None = None
     resources: Resources = field(default_factory=Resources)
+    on_device: bool = False
 
     def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
         """The rows of two classes, positions in `classes`, copied, and nothing else."""
         rows = np.flatnonzero((self.y == first) | (self.y == second))
         y = (self.y[rows] == second).astype(np.int64)
         source, classes = self.source.of_rows(rows, n_jobs), self.classes[[first, second]]
-        return Problem(source, self.columns, y, classes, self._places(rows), self.resources)
+        return replace(self, source=source, y=y, classes=classes, rows=self._places(rows))
 
     def against_rest(self, one: int, n_jobs: int | None = None) -> "Problem":
         """One class (True) against all others (False); the table is shared."""
         y, source = (self.y == one).astype(np.int64), self.source.with_jobs(n_jobs)
-        classes = np.array([False, True])
-        return Problem(source, self.columns, y, classes, self.rows, self.resources)
+        return replace(self, source=source, y=y, classes=np.array([False, True]))
 
     def _places(self, rows: np.ndarray) -> np.ndarray:
         return rows if self.rows is None else self.rows[rows]
@@ -90,6 +95,22 @@ class Problem:
             lambda block: key_of(rows[slice(*block)]), split(len(rows), -(-len(rows) // 64)), None
         )
         return key_of(source.values.shape, source.feature_major, found, source.codes, *read)
+
+    @property
+    def lies_on_device(self) -> bool:
+        """Whether the table is an array on a GPU."""
+        twin = sys.modules.get("featly.core.cuda.source")  # which made the source, if it is such
+        return twin is not None and isinstance(self.source, twin.CudaSource)
+
+    def on_host(self, *, integers: bool) -> "Problem":
+        """The same for the CPU: a table on a GPU is copied, or comes a block at a time."""
+        if not self.lies_on_device:
+            return self
+        from featly.core.cuda.fetching import fetched
+
+        source: Any = self.source
+        found = fetched(source, self.resources.room, integers=integers)
+        return replace(self, source=found, on_device=False)
 
     def in_memory(self, who: str) -> "Problem":
         """The same with its table in memory, or DataError where there is no room for it."""
@@ -142,14 +163,14 @@ class Problem:
 
     def coded(self, rule: CutRule | None, n_jobs: int | None = None) -> Codes:
         """The columns as codes: numbers cut by a rule, or, without one, levels as they stand."""
+        if self.lies_on_device:
+            return self.on_host(integers=True).coded(rule, n_jobs)
         if isinstance(self.source, StreamedSource):
             classes = (self.y, len(self.classes))
             return StreamedCodes(self.source, rule, *classes, self._blamed, n_jobs)
         if rule is None:
-            try:
+            with self.blaming():
                 return whole_codes(self.source, n_jobs)
-            except (NotWholeError, TooManyLevelsError) as found:
-                raise self._blamed(found) from None
         self._refuse_infinite(n_jobs)
         cuts = learn_cuts(self.source, self.y, len(self.classes), rule, n_jobs)
         if isinstance(self.source, CSCSource):
@@ -157,6 +178,14 @@ class Problem:
             matrix = self.source.matrix[:, self.source.columns]
             return SparseCodes(matrix, data, zero, n_levels, n_jobs)
         return DenseCodes(*cut_codes(self.source, cuts, n_jobs), n_jobs)
+
+    @contextmanager
+    def blaming(self) -> Iterator[None]:
+        """Turn what is wrong with a column that cannot be coded into the user's words."""
+        try:
+            yield
+        except (NotWholeError, TooManyLevelsError) as found:
+            raise self._blamed(found) from None
 
     def _blamed(self, found: Any) -> Exception:
         """What is wrong with a column that cannot be coded, in the user's words."""

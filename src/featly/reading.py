@@ -17,7 +17,7 @@ from featly.schema import Columns, Schema
 if TYPE_CHECKING:
     from featly.io.stores import StoredTable
 
-__all__ = ["Reading", "read", "read_numbers", "read_stored", "stored_of"]
+__all__ = ["Reading", "columns_from", "read", "read_numbers", "read_stored", "stored_of"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,14 @@ def read_stored(
         columns = schema.resolve(table.names, np.full(table.n_features, CONTINUOUS))
     source = StreamedSource(_Store(table, columns, integers=integers), memory, n_jobs)
     return Reading(source.held(), columns)
+
+
+def columns_from(table: "StoredTable", features: np.ndarray) -> Any:
+    """Some columns of a table on disk: an array, or a polars frame where kinds differ."""
+    if table.dtype is None:
+        return table.take_frame(features)
+    values = table.take(features)
+    return values if table.missing is None else _with_gaps(values, table.missing)
 
 
 class _Store:

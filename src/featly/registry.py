@@ -367,6 +367,20 @@ METHODS: dict[str, Method] = {
         uses=("keep",),
         cost="n p a chosen column",
     ),
+    "redundancy-filter": Method(
+        path="featly.filters.redundancy_filter:RedundancyFilter",
+        family="filter",
+        tier="stable",
+        summary="all columns but those that better ones tell already",
+        kinds=("continuous", "ordinal"),
+        missing=True,
+        sparse=True,
+        many_classes=True,
+        uses=("keep",),
+        cost="n p a chosen column",
+        streams=True,
+        on_device=True,
+    ),
     "interact": Method(
         path="featly.filters.interact:Interact",
         family="filter",
@@ -416,6 +430,7 @@ METHODS: dict[str, Method] = {
         many_classes=False,
         uses=("keep", "prior"),
         cost="n² p, some ten times a round",
+        on_device=True,
     ),
     "multiclass-svm-rfe": Method(
         path="featly.elimination.multiclass_svm_rfe:MulticlassSVMRFE",
@@ -454,6 +469,8 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="that of the ranker, on 2 / c of the rows, c (c - 1) / 2 times",
+        streams=True,
+        on_device=True,
     ),
     "forest": Method(
         path="featly.embedded.forest_ranker:ForestRanker",

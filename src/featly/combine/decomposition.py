@@ -118,7 +118,7 @@ def rank_by_classes(
     p, keep = problem.source.n_features, problem.columns.keep
     # what makes no sense is refused before the work
     n_first = check_rule(method, max(1, p - len(keep)), len(parts), k=k, tie_sd=tie_sd)
-    threads = n_threads(n_jobs)
+    threads = 1 if problem.on_device else n_threads(n_jobs)  # one device does one at a time
     outside = 1 < threads < 2 * len(parts)  # else there are more threads than problems can use
     inside = 1 if outside else n_jobs
     rankers = [_for_part(ranker, part, problem.classes, inside) for part in parts]

@@ -78,6 +78,9 @@ class MKLRFE(Ranker):
         before others. So is `prior`, up to 100 times that of other columns.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
+        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (columns ranked, columns in all).
 
@@ -144,6 +147,7 @@ class MKLRFE(Ranker):
     True
     """
 
+    _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
     _uses = ("keep", "prior")
     _missing = True
@@ -163,6 +167,7 @@ class MKLRFE(Ranker):
         multiclass: str | None = None,
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
         verbose: bool | Callable[[int, int], Any] = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -176,6 +181,7 @@ class MKLRFE(Ranker):
         self.multiclass = multiclass
         self.schema = schema
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
@@ -192,6 +198,12 @@ class MKLRFE(Ranker):
         if not (given is None or isinstance(given, dict) or given == "balanced"):
             raise ParameterError(f"class_weight={given!r}: give a dict, 'balanced' or None")
 
+    def _operations(self, n_rows: int, n_features: int) -> float:
+        return n_rows * super()._operations(n_rows, n_features)
+
+    def _device_form(self) -> str:
+        return "own"
+
     def _rank(self, problem: Problem) -> Ranking:
         if problem.source.n_rows > MOST_ROWS:
             raise DataError(
@@ -203,7 +215,7 @@ class MKLRFE(Ranker):
         y = np.where(problem.y == 1, 1.0, -1.0)
         C = row_prices(self.C, self.class_weight, problem.y, problem.classes)
         prior = problem.prior(type(self).__name__, MOST_PRIOR)
-        kernels = ColumnKernels.of(problem.source)
+        kernels = self._kernels(problem)
         widths = None if prior is None else prior**2
         machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter, widths)
         with progress_bar(self.verbose, "MKL-RFE", unit="columns") as progress:
@@ -239,6 +251,14 @@ class MKLRFE(Ranker):
         if found.interrupted:
             raise interrupted(ranking)
         return ranking
+
+
+    def _kernels(self, problem: Problem) -> Any:
+        if problem.on_device:
+            from featly.core.cuda import clinical as twin
+
+            return twin.ColumnKernels.of(problem.source)
+        return ColumnKernels.of(problem.source)
 
 
 class _Machine:

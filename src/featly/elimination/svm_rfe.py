@@ -20,6 +20,7 @@ import numpy as np
 from featly.base import Problem, Ranker, Ranking
 from featly.core.backward import MOST_CELLS, MOST_ROWS, eliminate_small
 from featly.core.clinical import ClinicalColumns
+from featly.core.cuda.device import NotOnDevice
 from featly.core.sources import (
     DenseSource,
     Source,
@@ -288,6 +289,14 @@ class SVMRFE(Ranker):
         if not (given is None or isinstance(given, dict) or given == "balanced"):
             raise ParameterError(f"class_weight={given!r}: give a dict, 'balanced' or None")
 
+    def _operations(self, n_rows: int, n_features: int) -> float:
+        return n_rows * super()._operations(n_rows, n_features)
+
+    def _device_form(self) -> str:
+        if self.kernel == "rbf":
+            raise NotOnDevice("kernel='rbf' is computed on the CPU")
+        return "own" if self.kernel == "clinical" else "numbers"
+
     def _rank(self, problem: Problem) -> Ranking:
         if self.kernel != "linear":
             problem = problem.in_memory(f"kernel={self.kernel!r}")
@@ -330,7 +339,13 @@ class SVMRFE(Ranker):
     def _clinical(
         self, problem: Problem, y: np.ndarray, C: np.ndarray, prior: np.ndarray | None
     ) -> ClinicalMachine:
-        columns = ClinicalColumns.of(problem.source)
+        columns: Any
+        if problem.on_device:
+            from featly.core.cuda import clinical as twin
+
+            columns = twin.ClinicalColumns.of(problem.source)
+        else:
+            columns = ClinicalColumns.of(problem.source)
         printed = self.criterion == "renormalised"
         widths = None if prior is None else prior**2
         return ClinicalMachine(columns, y, C, renormalised=printed, widths=widths)

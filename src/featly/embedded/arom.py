@@ -16,6 +16,7 @@ import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
 from featly.core.arom import Arom, NotSeparableError, arom
+from featly.core.cuda.device import NotOnDevice
 from featly.core.ordering import rounded
 from featly.core.sources import centers_and_variances, unit_scale
 from featly.errors import DataError, ParameterError
@@ -209,6 +210,14 @@ class AROM(Ranker):
         count = self.max_iter
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise ParameterError(f"max_iter={count!r}: give a whole number from 1")
+
+    def _operations(self, n_rows: int, n_features: int) -> float:
+        return n_rows * super()._operations(n_rows, n_features)
+
+    def _device_form(self) -> str:
+        if self.norm == 1:
+            raise NotOnDevice("norm=1 is solved on the CPU")
+        return "numbers"
 
     def _rank(self, problem: Problem) -> Ranking:
         name = type(self).__name__

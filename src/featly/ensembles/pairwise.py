@@ -16,6 +16,7 @@ from featly.base import Problem, Ranker, Ranking
 from featly.combine.decomposition import check_decomposition, rank_by_classes
 from featly.errors import ParameterError
 from featly.registry import METHODS, method_class
+from featly.resources import Resources
 from featly.schema import Schema
 
 __all__ = ["PairwiseRanker"]
@@ -180,6 +181,27 @@ class PairwiseRanker(Ranker):
     @property
     def _sparse(self) -> bool:  # type: ignore[override]
         return self._shown()._sparse
+
+    @property
+    def _takes_bytes(self) -> bool:  # type: ignore[override]
+        return self._shown()._takes_bytes  # type: ignore[no-any-return]
+
+    @property
+    def _streams(self) -> bool:  # type: ignore[override]
+        return self._shown()._streams  # type: ignore[no-any-return]
+
+    @property
+    def _on_device(self) -> bool:  # type: ignore[override]
+        return self._shown()._on_device  # type: ignore[no-any-return]
+
+    def _resources(self) -> Resources:
+        return self._inner()._resources()
+
+    def _device_form(self) -> str:
+        return self._inner()._device_form()
+
+    def _operations(self, n_rows: int, n_features: int) -> float:
+        return self._inner()._operations(n_rows, n_features)
 
     def _units_matter(self) -> bool:
         return self._inner()._units_matter()

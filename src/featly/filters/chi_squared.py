@@ -12,7 +12,7 @@ attributes, *Proc. 7th IEEE ICTAI*, 388-391.
 import numpy as np
 
 from featly.base import Problem, Ranking, keep_first
-from featly.core.contingency import chi2_tail, chi_squared
+from featly.core.contingency import chi2_tail
 from featly.core.ordering import best_first
 from featly.core.parallel import run_blocks, split
 from featly.core.tails import false_discovery_rates
@@ -107,7 +107,7 @@ class ChiSquared(CountingRanker):
     """
 
     def _rank(self, problem: Problem) -> Ranking:
-        statistic, freedom = chi_squared(self._tables(problem), self.n_jobs)
+        statistic, freedom = self._chi_squared(problem)
         order = best_first(statistic)
         by_class = getattr(rule_of(self.discretizer), "name", "") == "mdlp"
         tested = (problem.columns.kinds == CATEGORICAL) | (not by_class)

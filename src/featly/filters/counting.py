@@ -4,10 +4,12 @@ from typing import Any
 
 from featly.base import Problem, Ranker, SubsetSelector
 from featly.core.codes import Codes, spread
-from featly.core.contingency import Tables
+from featly.core.contingency import Tables, chi_squared
+from featly.core.cuda.device import NotOnDevice
 from featly.core.discretise import CutRule
 from featly.core.information import ClassInformation, class_information
 from featly.errors import ParameterError
+from featly.placing import device_codes
 from featly.schema import Schema
 
 __all__ = ["CountingRanker", "CountingSelector", "rule_of"]
@@ -50,10 +52,42 @@ class _Counting:
 
 
 class CountingRanker(_Counting, Ranker):
-    """Base of the rankers that count levels; see :class:`InformationGain` for the parameters."""
+    """Base of the rankers that count levels; see :class:`InformationGain` for the parameters.
+
+    Of whole numbers on a GPU, tables are counted and judged there.
+    """
 
     _streams = True
     _on_device = True
+
+    def _device_form(self) -> str:
+        return "own"
+
+    def _information(self, problem: Problem) -> ClassInformation:
+        if not problem.on_device:
+            return super()._information(problem)
+        from featly.core.cuda import information as twin
+
+        with problem.blaming():
+            codes = self._device_codes(problem)
+            return twin.class_information(codes, problem.y, len(problem.classes))
+
+    def _chi_squared(self, problem: Problem) -> tuple[Any, Any]:
+        """Pearson's statistic of every column, and its degrees of freedom."""
+        if not problem.on_device:
+            return chi_squared(self._tables(problem), self.n_jobs)
+        from featly.core.cuda import information as twin
+
+        with problem.blaming():
+            codes = self._device_codes(problem)
+            return twin.chi_squared(codes, problem.y, len(problem.classes))
+
+    def _device_codes(self, problem: Problem) -> Any:
+        """The columns as codes on the device."""
+        codes = device_codes(problem, rule_of(self.discretizer), self.n_jobs)
+        if self.missing == "spread" and codes.any_missing():
+            raise NotOnDevice("missing='spread' is computed on the CPU")
+        return codes
 
     def __init__(
         self,

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from featly.base import Problem, Ranking, interrupted
-from featly.core.greedy import Criterion, PairInformation, forward
+from featly.core.cuda.device import NotOnDevice
+from featly.core.greedy import Chosen, Criterion, PairInformation, forward
 from featly.core.ordering import favoured
 from featly.core.packed import Keeping, SavedSearch
 from featly.core.sources import StreamedSource
@@ -81,9 +82,37 @@ class GreedyInformation(CountingRanker):
                 "not packed: leave it out, or give missing='level'"
             )
 
+    def _operations(self, n_rows: int, n_features: int) -> float:
+        return super()._operations(n_rows, n_features) * self.max_steps / 8
+
+    def _device_form(self) -> str:
+        if self.cache is not None:
+            raise NotOnDevice(f"cache={str(self.cache)!r} is kept by the CPU")
+        return "own"
+
     def _rank(self, problem: Problem) -> Ranking:
+        if problem.on_device:
+            return self._rank_on_device(problem)
         terms = self._terms(problem)
         return greedy_ranking(self, problem, self._criterion(terms), terms.bits)
+
+    def _rank_on_device(self, problem: Problem) -> Ranking:
+        from featly.core.cuda import greedy as twin
+
+        with problem.blaming():
+            terms = twin.PairInformation(
+                self._device_codes(problem),
+                problem.y,
+                len(problem.classes),
+                by_class=self._by_class,
+                redundancy=self._redundancy,
+                memory=problem.resources.memory,
+            )
+        keep, prior = problem.columns.keep, prior_of(self, problem)
+        criterion = self._criterion(terms)  # type: ignore[arg-type]
+        with progress_bar(self.verbose, type(self).__name__, unit="steps") as progress:
+            found = twin.forward(criterion, self.max_steps, keep, progress, prior)
+        return _ranking_of(found, found.scores, terms.bits, found.ranking)
 
     def _keeping(self, problem: Problem) -> Keeping | None:
         """Where packed columns are kept: a table on disk has packed columns of some size."""
@@ -137,6 +166,13 @@ def greedy_ranking(
     scores = weighted.copy()
     free = found.order[len(keep) :]
     scores[free] = np.minimum.accumulate(weighted[free])
+    return _ranking_of(found, scores, relevance)
+
+
+def _ranking_of(
+    found: Chosen, scores: np.ndarray, relevance: np.ndarray, places: np.ndarray | None = None
+) -> Ranking:
+    """What a search found, or what it had found when Ctrl-C came."""
     ranking = Ranking(
         order=found.order,
         scores=scores,
@@ -144,6 +180,7 @@ def greedy_ranking(
         attributes={"interrupted": found.interrupted},
         # equal in both, one after the other: nothing chosen between them told them apart
         keys=(found.criterion, relevance),
+        places=places,
     )
     if found.interrupted:
         raise interrupted(ranking)

@@ -18,6 +18,7 @@ import numpy as np
 
 from featly.base import Problem, Ranking
 from featly.core.correlations import Correlations, mid_ranks
+from featly.core.cuda.device import NotOnDevice
 from featly.core.greedy import Criterion, PairInformation
 from featly.core.ordering import rounded
 from featly.errors import DataError, ParameterError
@@ -215,6 +216,11 @@ class MRMR(GreedyInformation):
         default = "difference" if self.measure == "information" else "quotient"
         quotient = (self.form or default) == "quotient"
         return _Quotient(terms) if quotient else _Difference(terms)
+
+    def _device_form(self) -> str:
+        if self.measure != "information":
+            raise NotOnDevice(f"measure={self.measure!r} is computed on the CPU")
+        return super()._device_form()
 
     def _rank(self, problem: Problem) -> Ranking:
         if self.measure == "information":

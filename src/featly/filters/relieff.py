@@ -74,11 +74,18 @@ class NeighbourRanker(Ranker):
             return None
         return np.random.default_rng(int(self.random_state)).choice(n_rows, wanted, replace=False)
 
+    def _operations(self, n_rows: int, n_features: int) -> float:
+        asked = getattr(self, "n_samples", None) or n_rows
+        return min(asked, n_rows) * super()._operations(n_rows, n_features)
+
     def _rank(self, problem: Problem) -> Ranking:
         prior = prior_of(self, problem)
         problem.moments()  # refuses infinite values
+        weights: Any = relief_weights
+        if problem.on_device:
+            from featly.core.cuda.relief import relief_weights as weights
         with progress_bar(self.verbose, type(self).__name__, unit="rows") as progress:
-            found = relief_weights(
+            found = weights(
                 problem.source,
                 problem.y,
                 len(problem.classes),

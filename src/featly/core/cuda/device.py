@@ -21,9 +21,11 @@ __all__ = [
     "NotOnDevice",
     "as_device",
     "available",
+    "columns_of",
     "free_bytes",
     "is_device_array",
     "kernel",
+    "on_host",
     "out_of_memory",
     "to_host",
     "xp",
@@ -102,6 +104,19 @@ def is_device_array(X: Any) -> bool:
         return False
     tensor: Any = X
     return bool(tensor.is_cuda)
+
+
+def on_host(y: Any) -> Any:
+    """An array on a device copied to the host; anything else as it is."""
+    return to_host(as_device(y)) if is_device_array(y) else y
+
+
+def columns_of(X: Any, columns: AnyArray) -> Any:
+    """Some columns of a CuPy array or of a torch tensor, of the same library."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(X, torch.Tensor):
+        return X[:, torch.as_tensor(columns, device=X.device)]
+    return X[:, xp().asarray(columns)]
 
 
 def as_device(X: Any) -> Any:
