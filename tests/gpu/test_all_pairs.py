@@ -65,7 +65,7 @@ def test_neighbours(small_tiles, dtype, layout):
 @pytest.mark.parametrize("ranks", [False, True])
 @pytest.mark.parametrize("threshold", [0.05, 0.4, 1.0])
 def test_pairs_above(small_tiles, ranks, threshold):
-    X = table(3, 50, 300)
+    X = table(3, 50, 300, gaps=0.0 if threshold == 1 else 0.05)
     columns = all_pairs.UnitColumns(cupy.asarray(X), ranks=ranks)
     here = all_pairs_units.UnitColumns(DenseSource(X), ranks=ranks)
     found = all_pairs.pairs_above(columns, threshold, 100_000)

@@ -23,7 +23,7 @@ def method_of(name, **parameters):
     if name in COUNTING:
         method.set_params(discretizer=None)
     if name == "arom":
-        method.set_params(C=1.0)
+        method.set_params(C=1000.0)
     if name == "pairwise":
         parameters = {f"ranker__{key}": value for key, value in parameters.items()}
     return method.set_params(**parameters)

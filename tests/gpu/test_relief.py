@@ -87,7 +87,7 @@ def test_samples_panels_and_streams(seed, rule, coarse):
     same(X, y, rule, source=cuda_source(X, capacity=30 * 4 * 6))
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
 def test_a_class_of_one_row_and_rows_that_are_the_same(rule):
     X, y = table(0, 12, 5, coarse=True)
     y[:] = 1

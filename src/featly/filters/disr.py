@@ -115,7 +115,7 @@ class DISR(GreedyInformation):
 class _Disr(Criterion):
     def __init__(self, terms: PairInformation) -> None:
         super().__init__(terms)
-        self.total = np.zeros(len(self.relevance))
+        self.total = np.zeros_like(self.relevance, dtype=np.float64)
 
     def add(self, column: int) -> None:
         terms, relevance = self.terms, self.relevance[column]
