@@ -132,6 +132,8 @@ def pack(coded: Coded, columns: Any, n_planes: int, layout: DeviceLayout) -> Par
     m = coded.n_columns if columns is None else len(columns)
     n_tiles = -(-m // TILE)
     planes = xp().empty((n_tiles, layout.n_words, n_planes, TILE), np.uint32)
+    if m % TILE:
+        planes[-1] = 0  # places without a column are counted, too: a row is at one level at most
     values, stride = coded.values, coded.stride
     head = (values, stride, m, coded.flip, coded.low)
     tail = (layout.rows, layout.n_words, planes)
