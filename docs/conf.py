@@ -17,6 +17,7 @@ sys.path.insert(0, str(HERE))
 
 from markdown_tables import table  # noqa: E402
 from method_pages import give_pages, write_methods  # noqa: E402
+from scale_pages import write_scale  # noqa: E402
 from verdict_pages import write_reproduced  # noqa: E402
 
 project = "featly"
@@ -137,6 +138,6 @@ def setup(app):
     app.connect("html-page-context", shorten_sidebar, priority=400)  # before the theme's
     app.connect("autodoc-process-signature", tidy_signature)
     app.connect("config-inited", give_pages)
-    for write in (write_methods, write_names, write_reproduced):
+    for write in (write_methods, write_names, write_reproduced, write_scale):
         app.connect("builder-inited", write)
     return {"parallel_read_safe": True}

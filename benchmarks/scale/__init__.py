@@ -1,0 +1,5 @@
+"""How time, memory and accuracy of every method grow with the columns and the rows.
+
+``python -m benchmarks.scale --output FILE`` measures, ``python -m benchmarks.scale plot FILE ...``
+draws. The table of methods and of what they cannot do without is :mod:`benchmarks.scale.families`.
+"""

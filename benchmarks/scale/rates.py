@@ -1,0 +1,212 @@
+"""What the machine reaches: bytes moved, float64 operations and counts of bits, all a second."""
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import featly
+from featly.core.cuda.device import xp
+from featly.errors import DeviceError
+
+SIZE = 1 << 28  # bytes of an array that is copied
+REPEATS = 5
+
+
+def cpu_rates(size: int = SIZE, side: int = 1500) -> dict[str, float]:
+    """Rates of all cores that this process may use together.
+
+    The bandwidth is the larger of that of a copy, read and written, and that of a read alone. An
+    addition is half of what a product counts, where multiplying and adding is one instruction.
+    """
+    threads = len(os.sched_getaffinity(0))
+    copy, read = _copy_and_read(size, threads)
+    matrix = np.random.default_rng(0).standard_normal((side, side))
+    products = 2 * side**3 / _best(lambda: matrix @ matrix)
+    single = matrix.astype(np.float32)
+    return {
+        "bandwidth": max(copy, read),
+        "copy": copy,
+        "read": read,
+        "products": products,
+        "coarse": 2 * side**3 / _best(lambda: single @ single),
+        "additions": products / 2,
+        "popcounts": _popcounts(threads),
+    }
+
+
+def _best(call: Callable[[], Any], repeats: int = REPEATS) -> float:
+    found = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+def _copy_and_read(size: int, threads: int) -> tuple[float, float]:
+    one = np.ones(size // 8, np.uint64)
+    other = np.zeros_like(one)
+    width = -(-len(one) // (4 * threads))
+    parts = [slice(low, low + width) for low in range(0, len(one), width)]
+    with ThreadPoolExecutor(threads) as pool:
+        copying = _best(
+            lambda: list(pool.map(lambda part: np.copyto(other[part], one[part]), parts))
+        )
+        reading = _best(lambda: list(pool.map(lambda part: one[part].max(), parts)))
+    return 2 * one.nbytes / copying, one.nbytes / reading
+
+
+def _popcounts(threads: int, n_words: int = 1 << 11, rounds: int = 20_000) -> float:
+    """Words of 64 bits, joined by AND and counted, that lie in the cache of a core."""
+    import numba
+
+    from featly.core.popcount import ones
+
+    @numba.njit(nogil=True)
+    def count(one, other, rounds):
+        total = np.uint64(0)
+        for k in range(rounds):
+            mask = np.uint64(k)
+            for w in range(len(one)):
+                total += ones((one[w] ^ mask) & other[w])
+        return total
+
+    one, other = np.random.default_rng(0).integers(0, 1 << 63, (2, n_words)).astype(np.uint64)
+    count(one, other, 1)
+    with ThreadPoolExecutor(threads) as pool:
+
+        def work() -> None:
+            list(pool.map(lambda _: count(one, other, rounds), range(threads)))
+
+        return threads * n_words * rounds / _best(work)
+
+
+# ---- a CUDA device -------------------------------------------------------------------------------
+REGISTERS = r"""
+extern "C" __global__ void additions(double* out, double step, int times)
+{
+    double a = threadIdx.x, b = a + 1, c = a + 2, d = a + 3, e = a + 4, f = a + 5, g = a + 6, h = a;
+    for (int k = 0; k < times; k++) {
+        #pragma unroll
+        for (int q = 0; q < 16; q++) {
+            a += step; b += step; c += step; d += step; e += step; f += step; g += step; h += step;
+        }
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = a + b + c + d + e + f + g + h;
+}
+"""
+BITS = r"""
+extern "C" __global__ void popcounts(unsigned int* out, unsigned int mask, int times)
+{
+    unsigned int x = threadIdx.x * 2654435761u, a = 0, b = 0, c = 0, d = 0;
+    for (int k = 0; k < times; k++) {
+        #pragma unroll
+        for (int q = 0; q < 16; q++) {
+            x += mask;
+            a += __popc(x & 0x5bd1e995u); b += __popc(x & 0x9e3779b9u);
+            c += __popc(x & 0x85ebca6bu); d += __popc(x & 0xc2b2ae35u);
+        }
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = a + b + c + d;
+}
+"""
+
+
+def cuda_rates(size: int = 1 << 31, side: int = 8192) -> dict[str, float]:
+    """Rates of a device: copy, products of matrices, additions and counts in registers.
+
+    What cannot be measured is left out, and floors are then made of the rest.
+    """
+    found: dict[str, float] = {}
+    for name, measure in {
+        "bandwidth": partial(device_copy, size),
+        "products": partial(device_products, side, np.float64),
+        "coarse": partial(device_products, 2 * side, np.float16),
+        "additions": partial(_registers, REGISTERS, "additions", np.float64, 128),
+        "popcounts": partial(_registers, BITS, "popcounts", np.uint32, 32),  # words of 64 bits
+    }.items():
+        try:
+            found[name] = measure()
+        except Exception as error:
+            print(f"{name} of the device: {type(error).__name__}: {error}", flush=True)
+        xp().get_default_memory_pool().free_all_blocks()
+    return found
+
+
+def needs_device() -> None:
+    """End with a line that says what is missing, where there is no device."""
+    try:
+        xp()
+    except DeviceError as error:
+        raise SystemExit(str(error)) from None
+
+
+def _device_best(call: Callable[[], Any], repeats: int = REPEATS) -> float:
+    cupy = xp()
+
+    def waited() -> None:
+        call()
+        cupy.cuda.runtime.deviceSynchronize()
+
+    waited()
+    return _best(waited, repeats)
+
+
+def device_copy(size: int) -> float:
+    """Bytes a second that a copy reads and writes."""
+    cupy = xp()
+    one = cupy.ones(size, cupy.uint8)
+    other = cupy.empty_like(one)
+    return 2 * size / _device_best(lambda: cupy.copyto(other, one), 10)
+
+
+def device_products(side: int, dtype: Any) -> float:
+    """Operations a second of a product of square matrices."""
+    cupy = xp()
+    matrix = (cupy.random.random((side, side)) - 0.5).astype(dtype)
+    return 2 * side**3 / _device_best(lambda: matrix @ matrix)
+
+
+def _registers(source: str, name: str, dtype: Any, each: int, times: int = 2000) -> float:
+    """Operations a second of a loop that stays in registers, `each` of them in one turn."""
+    cupy = xp()
+    count = cupy.cuda.runtime.getDeviceProperties(0)["multiProcessorCount"]
+    blocks, threads = 16 * count, 256
+    out = cupy.empty(blocks * threads, dtype)
+    loop = cupy.RawKernel(source, name)
+    argument = (out, np.float64(1e-3) if dtype == np.float64 else np.uint32(77), np.int32(times))
+    seconds = _device_best(lambda: loop((blocks,), (threads,), argument))
+    return blocks * threads * times * each / seconds
+
+
+# ---- names ---------------------------------------------------------------------------------------
+def machine(device: str) -> dict[str, str]:
+    """What it was measured on, in words."""
+    found = {
+        "featly": featly.__version__,
+        "cpu": _processor(),
+        "cores": str(len(os.sched_getaffinity(0))),
+    }
+    if device == "cuda":
+        cupy = xp()
+
+        found["gpu"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+        found["cuda"] = str(cupy.cuda.runtime.runtimeGetVersion())
+    return found
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
