@@ -41,6 +41,7 @@ GROUPS = (
     ),
     ("guide/filters", ("Relief", "ReliefF", "MultiSURF")),
     ("guide/filters", ("CFS", "FCBF", "Interact", "Consistency")),
+    ("guide/redundancy", ("RedundancyFilter", "FCBF", "MRMR")),
     ("guide/svm_rfe", ("SVMRFE", "MKLRFE", "MulticlassSVMRFE")),
     ("guide/mixed", ("MKLRFE", "SVMRFE", "ForestRanker", "HybridForward", "UnivariateTest")),
     ("guide/multiclass", ("PairwiseRanker", "MulticlassSVMRFE")),
@@ -80,6 +81,10 @@ def write_methods(app):
                 )
                 for m in METHODS.values()
             ],
+        ),
+        "where": table(
+            ("method", "from disk, by blocks of columns", "on a GPU", "sparse"),
+            [(link(m), yes(m.streams), yes(m.on_device), yes(m.sparse)) for m in METHODS.values()],
         ),
         "uses": table(
             ("method", *(f"`{part}`" for part in SCHEMA_PARTS)),
@@ -129,6 +134,8 @@ def _facts(name, method):
         ("Columns", ", ".join(kind for kind in KINDS if kind in method.kinds)),
         ("Missing values", "taken as they are" if method.missing else "refused; fill them first"),
         ("Sparse tables", "yes" if method.sparse else "no"),
+        ("Tables on disk", "read by blocks of columns" if method.streams else "read whole"),
+        ("Computes on", "CPU or GPU" if method.on_device else "CPU"),
         ("Classes", "any number" if method.many_classes else "two"),
         ("Parts of the schema", parts or "none but the kinds"),
         ("Operations", f"{method.cost} (n rows, p columns)"),

@@ -12,13 +12,18 @@ from hypothesis import strategies as st
 
 from featly.core import all_pairs, all_pairs_units
 from featly.core.all_pairs_codes import CodedColumns
+from featly.core.all_pairs_order import CodesInOrder, columns_in_order, in_old_order
 from featly.core.all_pairs_units import UnitColumns
 from featly.core.codes import DenseCodes
-from featly.core.sources import DenseSource
+from featly.core.sources import DenseSource, StreamedSource
+from featly.core.streamed_codes import StreamedCodes
 from featly.core.uncertainty import Pairs
 from featly.diagnostics.redundancy import redundancy
 from featly.errors import DataError, DeviceError, ParameterError, SchemaWarning
 from featly.preprocessing import MDLP, EqualWidth
+from featly.reading import read_stored
+from featly.scanning import scan
+from featly.schema import Schema
 from tests.reference import all_pairs as naive
 
 MEASURES = ("pearson", "spearman", "information")
@@ -227,6 +232,8 @@ def test_a_memory_limit_is_kept_to():
         width, room = all_pairs._plan(columns, memory)
         held = (room + 1) * width * columns.bytes_per_column
         assert held <= memory or (width, room) == (all_pairs.LEAST_BLOCK, 1)
+        # what is read until it is a block, or left of one, has room as well
+        assert held + width * columns.bytes_per_column <= memory or room == 1
     assert all_pairs._plan(columns, 1 << 40)[0] == all_pairs.BLOCK
 
 
@@ -240,6 +247,103 @@ def test_tables_on_disk(tmp_path):
         found = redundancy(there, neighbours=3, measure=measure, memory_limit="1MB")
         assert np.array_equal(found.neighbours, expected.neighbours)
         assert np.array_equal(found.values, expected.values)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_scanned_tables(order, tmp_path):
+    rng = np.random.default_rng(8)
+    X = rng.integers(0, 4, (70, 1100)).astype(np.float64)
+    X[rng.random(X.shape) < 0.02] = np.nan
+    X[:, 900:] = 3 - X[:, :200]
+    np.save(tmp_path / "X.npy", np.asarray(X, order=order))
+    frame = pl.DataFrame({f"g{k}": X[:, k] for k in range(X.shape[1])})
+    frame.write_parquet(tmp_path / "X.parquet")
+    for measure in MEASURES:
+        expected = redundancy(X, threshold=0.99, measure=measure)
+        assert len(expected.pairs) >= 200
+        for name in ("X.npy", "X.parquet"):
+            with scan(tmp_path / name) as table:
+                for limit in (None, "1MB"):
+                    found = redundancy(table, threshold=0.99, measure=measure, memory_limit=limit)
+                    assert np.array_equal(found.pairs, expected.pairs)
+                    assert np.array_equal(found.groups, expected.groups)
+        assert found.table()["first"][0] == "g0"  # of the parquet file
+
+
+def test_scanned_tables_of_several_kinds(tmp_path):
+    rng = np.random.default_rng(9)
+    frame = pl.DataFrame({f"g{k}": rng.normal(size=60) for k in range(600)})
+    ward = pl.Series("ward", ["a", "b", None] * 20)
+    frame = frame.with_columns(ward, ward.replace({"a": "z"}).alias("copy"))
+    frame.write_parquet(tmp_path / "X.parquet")
+    expected = redundancy(frame, threshold=0.9, measure="information")
+    with scan(tmp_path / "X.parquet") as table:
+        for limit in (None, "1MB"):
+            found = redundancy(table, threshold=0.9, measure="information", memory_limit=limit)
+            assert np.array_equal(found.pairs, expected.pairs)
+        with pytest.raises(DataError, match="'ward' is categorical, and measure='pearson'"):
+            redundancy(table, threshold=0.9)
+    assert ("ward", "copy", 1.0) in expected.table().rows()
+
+
+def test_a_file_that_changes_meanwhile_is_refused(tmp_path):
+    X = np.random.default_rng(10).normal(size=(30, 300))
+    np.save(tmp_path / "X.npy", X)
+
+    def overwrite(done, total):
+        np.save(tmp_path / "X.npy", X + 1)
+
+    with scan(tmp_path / "X.npy") as table, pytest.raises(DataError, match=r"X\.npy"):
+        redundancy(table, threshold=0.9, verbose=overwrite)
+
+
+def test_levels_of_a_table_on_disk_are_cut_once(tmp_path, monkeypatch):
+    X = np.random.default_rng(11).normal(size=(50, 2000))
+    np.save(tmp_path / "X.npy", X)
+    cut, code = [], StreamedCodes.part
+    monkeypatch.setattr(
+        StreamedCodes, "part", lambda self, *part: (cut.append(part), code(self, *part))[1]
+    )
+    with scan(tmp_path / "X.npy") as table:
+        found = redundancy(table, threshold=0.5, measure="information", memory_limit="1MB")
+    # to know how many there are, and to write them; not with every block of columns
+    assert len(cut) == 2 * len(set(cut))
+    expected = redundancy(X, threshold=0.5, measure="information")
+    assert np.array_equal(found.pairs, expected.pairs)
+
+
+def test_columns_are_written_in_their_order(tmp_path):
+    rng = np.random.default_rng(12)
+    X = rng.integers(0, 3, (20, 700)).astype(np.float32)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    order = rng.permutation(700)
+    with scan(tmp_path / "X.npy") as table:
+        source = read_stored(table, Schema(), 1 << 14).source
+        assert isinstance(source, StreamedSource)
+        for which in (order, order[:9], np.arange(700)):
+            ordered = columns_in_order(source, which)
+            part = np.arange(0, len(which), 2)
+            assert np.array_equal(ordered.load(part), X.T[which[part]], equal_nan=True)
+        codes = StreamedCodes(source, None, np.zeros(20, np.int64), 1)
+        ordered = CodesInOrder(codes, order)
+        part = np.array([5, 6, 7, 3, 699])
+        assert np.array_equal(ordered.take(part), codes.take(order[part]))
+        assert np.array_equal(ordered.block(3, 80), codes.take(order[3:80]))
+        assert np.array_equal(ordered.n_levels, codes.n_levels[order])
+    redundant_to, value = in_old_order(order, np.r_[-1, 0, np.full(698, -1)], np.arange(700.0))
+    assert redundant_to[order[1]] == order[0]
+    assert (np.delete(redundant_to, order[1]) == -1).all()
+    assert value[order].tolist() == list(range(700))
+
+
+def test_levels_that_no_row_has_cost_nothing():
+    """Whole numbers far apart: the levels between them are none."""
+    rng = np.random.default_rng(13)
+    X = rng.integers(0, 30, (40, 12))
+    far = redundancy(X * 2000, threshold=0.1, measure="information", discretizer=None).pairs
+    near = redundancy(X, threshold=0.1, measure="information", discretizer=None).pairs
+    assert np.array_equal(far, near)
 
 
 def test_sparse_tables_and_whole_numbers():
@@ -267,7 +371,11 @@ def test_frames_and_kinds():
     table = found.table()
     assert table.rows() == [("ward", "twin", 1.0)]
     assert table.columns == ["first", "second", "value"]
-    assert "1 pairs of 4 columns reach 0.9, by information" in str(found)
+    assert str(found) == (
+        "1 pair of 4 columns reaches 0.9, by information\n"
+        "2 columns in 1 group: 1 could be left out, one of each group kept"
+    )
+    assert repr(found) == "<Redundancy: 1 pair of 4 columns reaches 0.9, by information>"
     nearest = redundancy(frame.select("dose", "grade"), neighbours=2)
     assert nearest.table().columns == ["feature", "neighbour", "rank", "value"]
     assert nearest.table()["neighbour"].to_list() == ["grade", "dose"]
@@ -278,6 +386,85 @@ def test_frames_and_kinds():
     ordinal = {"ordinal": {"ward": ["a", "b"], "twin": ["y", "x"]}}
     found = redundancy(frame, threshold=0.99, schema=ordinal)
     assert found.table().rows() == [("ward", "twin", 1.0)]
+
+
+def test_groups_as_a_table():
+    rng = np.random.default_rng(14)
+    x, y = rng.normal(size=(2, 40))
+    X = np.column_stack([y, x, x + 0.4 * rng.normal(size=40), x + 0.4 * y, rng.normal(size=40), -y])
+    found = redundancy(X, threshold=0.85)
+    table = found.group_table()
+    assert table.columns == ["group", "feature", "representative", "n_columns"]
+    assert table.rows() == [
+        (1, "x1", "x1", 3),
+        (1, "x2", "x1", 3),
+        (1, "x3", "x1", 3),
+        (2, "x0", "x0", 2),
+        (2, "x5", "x0", 2),
+    ]
+    none = redundancy(X[:, [0, 1]], threshold=0.9)
+    assert none.group_table().height == 0
+    assert str(none) == "no pair of 2 columns reaches 0.9, by pearson"
+
+
+@given(tables(), st.sampled_from(MEASURES), st.sampled_from([0.3, 1.0]), st.data())
+def test_pairs_with_some_columns(columns, measure, threshold, data):
+    some = data.draw(st.lists(st.integers(0, len(columns) - 1), max_size=4))
+    cut = {"discretizer": None} if measure == "information" else {}
+    X = array(columns)
+    whole = redundancy(X, threshold=threshold, measure=measure, **cut).pairs
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(all_pairs, "_plan", lambda columns, memory: (4, 1))
+        found = redundancy(X, threshold=threshold, columns=some, measure=measure, **cut).pairs
+    inside = np.isin(whole["first"], some) | np.isin(whole["second"], some)
+    assert np.array_equal(found, whole[inside])
+
+
+def test_some_columns_by_name():
+    frame = pl.DataFrame({"a": [1.0, 2.0, 4.0], "b": [2.0, 4.0, 8.0], "c": [9.0, 1.0, 5.0]})
+    found = redundancy(frame, threshold=0.9, columns=["b"])
+    assert found.table().rows() == [("a", "b", 1.0)]
+    assert redundancy(frame, threshold=0.9, columns=["c", 2]).table().height == 0
+    for columns, told in ((["d"], "no column 'd'"), ([3], "from 0 to 2"), ([1.5], "column 1.5")):
+        with pytest.raises(DataError, match=told):
+            redundancy(frame, threshold=0.9, columns=columns)
+    for parameters, told in (
+        ({"threshold": 0.9, "columns": "b"}, "columns='b': give a list"),
+        ({"neighbours": 1, "columns": ["b"]}, "columns go with a threshold"),
+        ({"threshold": 0.9, "columns": ["b"], "device": "cuda"}, "leave out device, or columns"),
+    ):
+        with pytest.raises(ParameterError, match=told):
+            redundancy(frame, **parameters)
+    with pytest.raises(ParameterError, match="max_pairs=1"):
+        redundancy(np.tile(frame.to_numpy(), 3), threshold=0.9, columns=[0], max_pairs=1)
+
+
+def test_what_is_no_table_is_named(tmp_path):
+    for X, told in (
+        ("table.csv", "X is the path 'table.csv': open it with featly.scan"),
+        (tmp_path, "open it with featly.scan"),
+        (np.zeros(4), "X has 1 dimension, where a table has 2"),
+        (np.zeros((2, 2, 2)), "X has 3 dimensions"),
+        (None, "X has 0 dimensions"),
+        (np.zeros((3, 2)) + 1j, "X is no table: Complex data not supported"),
+    ):
+        with pytest.raises(DataError, match=told) as raised:
+            redundancy(X, threshold=0.9)
+        assert "\n" not in str(raised.value)
+
+
+def test_lists_that_have_no_room_are_refused():
+    X = np.random.default_rng(0).normal(size=(20, 10))
+    with pytest.raises(ParameterError, match=r"lists of so many for 10 columns take 1.6\d* TB"):
+        redundancy(X, neighbours=10**10)
+
+
+def test_few_rows():
+    X = np.array([[1.0, 2.0, 3.0], [5.0, 1.0, 3.0]])
+    assert redundancy(X, threshold=1.0).pairs.tolist() == [(0, 1, 1.0)]
+    for measure in MEASURES:
+        assert len(redundancy(X[:1], threshold=0.1, measure=measure).pairs) == 0
+        assert redundancy(X[:, :1], threshold=0.1, measure=measure).groups.tolist() == [0]
 
 
 def test_progress():
@@ -361,7 +548,7 @@ def test_groups_need_a_threshold():
     found = redundancy(np.random.default_rng(0).normal(size=(20, 4)), neighbours=2)
     with pytest.raises(ParameterError, match="give redundancy a threshold"):
         _ = found.groups
-    assert "2 nearest of 4 columns" in str(found)
+    assert str(found) == "the 2 nearest of each of 4 columns, by pearson"
     assert len(found.pairs) <= 6
 
 

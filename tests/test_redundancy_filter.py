@@ -1,10 +1,12 @@
 """The redundancy filter against its definition, and the checks of every method."""
 
 import re
+import warnings
 
 import numpy as np
 import polars as pl
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from featly.core import all_pairs
 from featly.errors import DataError, ParameterError
 from featly.filters.fcbf import FCBF
 from featly.filters.redundancy_filter import RedundancyFilter
+from featly.scanning import scan
 from featly.testing import CHECKS, method_checks
 from tests.reference import all_pairs as naive
 from tests.reference.subset_filters import uncertainty
@@ -125,6 +128,98 @@ def test_on_disk(tmp_path):
         assert found.order_.tolist() == expected.order_.tolist()
         assert found.redundant_to_.tolist() == expected.redundant_to_.tolist()
     assert len(RedundancyFilter().fit(X, y).order_) == 400
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_scanned_table_is_read_in_the_order_of_relevance(order, tmp_path, monkeypatch):
+    rng = np.random.default_rng(8)
+    X = rng.integers(0, 4, (60, 1500)).astype(np.float64)
+    X[:, 700:1400] = 3 - X[:, :700]
+    X[rng.random(X.shape) < 0.002] = np.nan
+    y = rng.integers(0, 3, 60)
+    np.save(tmp_path / "X.npy", np.asarray(X, order=order))
+    monkeypatch.setattr(all_pairs, "_plan", lambda columns, memory: (64, 3))
+    reads = []
+    with scan(tmp_path / "X.npy") as table:
+        for parameters in (
+            {},
+            {"measure": "spearman"},
+            {"measure": "information", "discretizer": "equal-frequency"},
+            {"rule": "groups", "least_relevance": 0.0},
+        ):
+            expected = RedundancyFilter(**parameters).fit(X, y)
+            assert (expected.redundant_to_ >= 0).sum() > 0
+            read = type(table)._read
+
+            def count(self, low, high, read=read):
+                reads.append(high - low)
+                return read(self, low, high)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(type(table), "_read", count)
+                reads.clear()
+                found = RedundancyFilter(memory_limit="1MB", **parameters).fit(table, y)
+            assert found.order_.tolist() == expected.order_.tolist()
+            assert found.redundant_to_.tolist() == expected.redundant_to_.tolist()
+            assert np.array_equal(found.redundancy_, expected.redundancy_)
+            # a pass for the relevance and one or two to write them down, however many blocks
+            assert sum(reads) <= 7 * 1500
+
+
+def test_who_covers_a_column_is_told_by_name():
+    rng = np.random.default_rng(9)
+    frame = pl.DataFrame({"dose": rng.normal(size=30), "age": rng.normal(size=30)})
+    frame = frame.with_columns((2 * frame["dose"]).alias("twice"))
+    for parameters in ({}, {"rule": "groups", "least_relevance": 0.0, "discretizer": "pkid"}):
+        found = RedundancyFilter(**parameters).fit(frame, np.arange(30) % 2)
+        table = found.table()
+        assert table.columns[-3:] == ["relevance", "redundancy", "covered_by"]
+        assert table.schema["covered_by"] == pl.String
+        covered = dict(zip(table["feature"], table["covered_by"], strict=True))
+        assert covered["twice"] == "dose"
+        assert covered["dose"] is None
+        assert found.covered_by_.tolist() == [covered[name] for name in frame.columns]
+
+
+def test_few_rows_and_columns_that_tell_nothing():
+    single = RedundancyFilter().fit(np.array([[1.0, 2.0, 5.0], [2.0, 4.0, 5.0]]), [0, 1])
+    assert single.order_.tolist() == [0, 2]  # two rows agree always; a constant one with none
+    for X in (np.ones((4, 3)), np.full((4, 3), np.nan)):
+        assert RedundancyFilter().fit(X, [0, 1, 0, 1]).order_.tolist() == [0, 1, 2]
+        assert RedundancyFilter(rule="groups").fit(X, [0, 1, 0, 1]).order_.tolist() == [0]
+    copies = np.repeat(np.random.default_rng(0).normal(size=(9, 1)), 5000, axis=1)
+    assert RedundancyFilter().fit(copies, np.arange(9) % 2).order_.tolist() == [0]
+
+
+def test_what_mdlp_does_not_cut_is_redundant_to_none():
+    x = np.random.default_rng(1).normal(size=(40, 1))
+    X, y = np.hstack([x, x]), np.arange(40) % 2
+    assert len(RedundancyFilter(measure="information").fit(X, y).order_) == 2
+    cut = RedundancyFilter(measure="information", discretizer="equal-frequency")
+    assert len(cut.fit(X, y).order_) == 1
+
+
+def test_leukemia_against_numpy_and_scipy(data_folder):
+    """On real data, correlations of NumPy and F of SciPy, one column after the other."""
+    frame = pl.read_parquet(data_folder / "leukemia_golub.parquet")
+    X, y = frame.drop("split", "class").to_numpy()[:, :2000].astype(float), frame["class"]
+    labels = y.to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        both = np.nan_to_num(np.abs(np.corrcoef(X.T)))
+        f = scipy.stats.f_oneway(*(X[labels == label] for label in np.unique(labels))).statistic
+    order = np.argsort(-np.nan_to_num(f), kind="stable")
+    chosen, gone = [], {}
+    for column in order.tolist():
+        before = [other for other in chosen if both[other, column] >= 0.8]
+        if before:
+            gone[column] = before[0]
+        else:
+            chosen.append(column)
+    found = RedundancyFilter(threshold=0.8).fit(X, y)
+    assert found.order_.tolist() == chosen
+    assert {f: g for f, g in enumerate(found.redundant_to_.tolist()) if g >= 0} == gone
+    assert len(gone) > 100
 
 
 def test_ctrl_c_keeps_what_was_decided(monkeypatch):

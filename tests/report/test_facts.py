@@ -11,7 +11,7 @@ from sklearn.feature_selection import SelectKBest
 import featly
 from featly import DataError, LeakWarning, ParameterError, Schema, SchemaWarning
 from featly.present.columns import read_columns
-from featly.present.report import words
+from featly.present.report import signature, words
 from featly.present.report.columns import column_facts, number
 from featly.study import KFold, Subsampling
 
@@ -68,6 +68,33 @@ def test_alternatives_say_the_same():
     assert {other["name"] for other in row["alternatives"]} == {"x0", "x1", "x2"} - {row["name"]}
     assert all(other["association"] > 0.9 for other in row["alternatives"])
     assert not any(other["selected"] for other in row["alternatives"])
+
+
+def test_alternatives_of_large_tables_are_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    x = rng.normal(size=(60, 3)) + 2 * y[:, None]
+    copies = np.hstack([x + 0.2 * rng.normal(size=x.shape) for _ in range(7)])
+    X = np.hstack([x, copies, rng.normal(size=(60, 9))])
+
+    def told(table, method="f-test"):
+        made = featly.report(table, y, methods=[method], splits=3, sizes=[4], rule=4)
+        return [row["alternatives"] for row in made.facts["features"] if row["selected"]]
+
+    expected = told(X)
+    mixed = {f"x{k}": column for k, column in enumerate(X.T)} | {"ward": ["a", "b", "c"] * 20}
+    monkeypatch.setattr(signature, "MOST_CELLS", 10)
+    found = told(X)
+    assert sum("more" in other for row in found for other in row) > 0
+    for row, other in zip(found, expected, strict=True):
+        assert [a.get("name", a.get("more")) for a in row] == [
+            a.get("name", a.get("more")) for a in other
+        ]
+        assert [a.get("association") for a in row[:5]] == pytest.approx(
+            [a.get("association") for a in other[:5]], abs=1e-9
+        )
+        assert [a.get("selected") for a in row] == [a.get("selected") for a in other]
+    assert all(row == [] for row in told(pl.DataFrame(mixed), "univariate-test"))
 
 
 def test_the_size_is_judged_on_splits_that_did_not_choose_it():

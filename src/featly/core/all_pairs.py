@@ -26,6 +26,7 @@ __all__ = [
     "neighbours",
     "on_grid",
     "pairs_above",
+    "pairs_with",
     "refuse_pairs",
     "without_redundant",
 ]
@@ -168,6 +169,69 @@ def pairs_above(
     return np.minimum(first, second), np.maximum(first, second), value
 
 
+def pairs_with(
+    columns: PairedColumns,
+    features: IntArray,
+    threshold: float,
+    most: int,
+    memory: int,
+    progress: Progress = None,
+) -> Found:
+    """Every pair with one of some columns in it whose value is at least a threshold.
+
+    Parameters
+    ----------
+    columns : PairedColumns
+    features : int64 array
+        Some columns, each once.
+    threshold, most, memory, progress
+        See :func:`pairs_above`.
+
+    Returns
+    -------
+    first, second : int64 arrays
+        ``first < second``.
+    value : float64 array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.all_pairs_units import UnitColumns
+    >>> from featly.core.sources import DenseSource
+    >>> columns = UnitColumns(DenseSource(np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 3.5]])))
+    >>> [x.tolist() for x in pairs_with(columns, np.array([1]), 0.9, 100, 1 << 20)]
+    [[0, 1], [1, 2], [1.0, 1.0]]
+    """
+    found: list[Found] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    inside = np.zeros(columns.n_features, np.bool_)
+    inside[features] = True
+    width, _ = _plan(columns, memory)
+    chunks, blocks = split(len(features), width), split(columns.n_features, width)
+    total = done = 0
+    for chunk in chunks:
+        one = columns.load(features[slice(*chunk)])
+        for block in blocks:
+            other = columns.load(np.arange(*block))
+            down, across = (
+                _limits(columns, np.full(len(part.features), threshold), part.varies)
+                for part in (one, other)
+            )
+            for first, second, value in _hits(
+                columns, one, other, down, across, threshold=threshold
+            ):
+                # two of the columns meet twice, and each meets itself
+                once = ~inside[second] | (first < second)
+                found.append((first[once], second[once], value[once]))
+                total += int(once.sum())
+            if total > most:
+                raise refuse_pairs(threshold, most)
+            done += 1
+            if progress is not None:
+                progress(done, len(chunks) * len(blocks))
+    first, second, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return np.minimum(first, second), np.maximum(first, second), value
+
+
 def on_grid(threshold: float, grid: float) -> float:
     """A threshold as values are: otherwise a value equal to it could be rounded below it.
 
@@ -270,9 +334,12 @@ def without_redundant(
 
 # ---- tiles ----------------------------------------------------------------------------------
 def _plan(columns: PairedColumns, memory: int) -> tuple[int, int]:
-    """Columns of a block, and how many blocks may be in memory beside the one at hand."""
+    """Columns of a block, and how many blocks may be held beside the one at hand.
+
+    There is room for one more, for what is read until it is a block, and for what is left of one.
+    """
     width = int(np.clip(memory // (3 * columns.bytes_per_column), LEAST_BLOCK, BLOCK))
-    return width, max(1, memory // (width * columns.bytes_per_column) - 1)
+    return width, max(1, memory // (width * columns.bytes_per_column) - 2)
 
 
 def _tiles(

@@ -108,7 +108,16 @@ class CodedColumns:
     def load(self, features: IntArray) -> CodedBlock:
         """Some columns as bits, and as codes where some have many levels."""
         many = self.many[features]
-        parts = run_blocks(self._packed, self._stripes(features), self.n_jobs)
+        # at once: columns on disk are cut into levels many at a time, however few are asked for
+        taken = self.codes.take(features)
+        few = np.flatnonzero(~many)
+        stripes = [few[low:high] for low, high in split(len(few), STRIPE)]
+        n_levels = self.codes.n_levels[features]
+
+        def packed(places: IntArray) -> Planes:
+            return Planes(DenseCodes(taken[places], n_levels[places], 1))
+
+        parts = run_blocks(packed, stripes, self.n_jobs)
         start = np.full(len(features), -1)
         sizes = np.concatenate([np.empty(0, np.int64), *(part.sizes for part in parts)])
         counts = np.concatenate([np.empty(0, np.int64), *(np.diff(part.start) for part in parts)])
@@ -121,7 +130,7 @@ class CodedColumns:
         entropy[~many] = np.concatenate([np.empty(0, np.int64), *(part.entropy for part in parts)])
         codes = np.empty((0, self.n_rows), np.uint16)
         if self.many.any():
-            codes = self.codes.take(features).astype(np.uint16)
+            codes = taken.astype(np.uint16)
             _sizes(codes, many, self.table, self.most, occupied, entropy)
         return self._block(features, codes, bits, start, sizes, occupied, entropy)
 
@@ -147,14 +156,6 @@ class CodedColumns:
         return CodedBlock(
             features, occupied > 1, codes, bits, start, sizes, lanes, lane_sizes, occupied, entropy
         )
-
-    def _stripes(self, features: IntArray) -> list[IntArray]:
-        few = features[~self.many[features]]
-        return [few[low:high] for low, high in split(len(few), STRIPE)]
-
-    def _packed(self, features: IntArray) -> Planes:
-        matrix = np.ascontiguousarray(self.codes.take(features))
-        return Planes(DenseCodes(matrix, self.codes.n_levels[features], 1))
 
     def part(self, block: CodedBlock, kept: npt.NDArray[np.bool_]) -> CodedBlock:
         """Some columns of a block."""
@@ -318,6 +319,14 @@ def _row_tile(
             level = codes[i, row]
             order[ends[level]] = row
             ends[level] += 1
+        # levels that no row has would be looked at again with every other column
+        n_ends = 0
+        begin = 0
+        for level in range(most):
+            if ends[level] > begin:
+                begin = ends[level]
+                ends[n_ends] = begin
+                n_ends += 1
         counts[:] = 0
         for k in range(len(codes_2)):
             if (start[i] >= 0 and start_2[k] >= 0) or occupied_2[k] < 2:
@@ -326,7 +335,7 @@ def _row_tile(
             cells = 0
             terms = 2 + occupied[i] + occupied_2[k]
             begin = 0
-            for level in range(most):
+            for level in range(n_ends):
                 for row in range(begin, ends[level]):
                     counts[x[order[row]]] += 1
                 for row in range(begin, ends[level]):

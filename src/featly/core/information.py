@@ -12,6 +12,7 @@ that carry the same counts get the same bits. A tie is a tie. Shannon, C. E. (19
 theory of communication, *Bell System Technical Journal* 27, 379-423.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -110,6 +111,18 @@ class ClassInformation:
     entropy: npt.NDArray[Any]
     class_entropy: npt.NDArray[Any]
     scale: float
+
+    @staticmethod
+    def joined(parts: "Sequence[ClassInformation]") -> "ClassInformation":
+        """Those of ranges of columns as one."""
+        if len(parts) == 1:
+            return parts[0]
+        return ClassInformation(
+            np.concatenate([part.mutual for part in parts]),
+            np.concatenate([part.entropy for part in parts]),
+            np.concatenate([part.class_entropy for part in parts]),
+            parts[0].scale,
+        )
 
     def gain(self) -> FloatArray:
         """I(X; Y) in bits."""

@@ -12,6 +12,7 @@ Royal Society of London* 58, 240-242; symmetric uncertainty as in Press, W. H. e
 *Numerical Recipes in C*, section 14.4.
 """
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,10 +29,12 @@ from featly.core import all_pairs
 from featly.core.all_pairs import on_grid
 from featly.core.all_pairs_codes import CodedColumns
 from featly.core.all_pairs_devices import compared
+from featly.core.all_pairs_order import CodesInOrder
 from featly.core.all_pairs_units import NotFiniteError, UnitColumns
 from featly.core.cuda.device import is_device_array, to_host
 from featly.core.discretise import CutRule
 from featly.core.parallel import n_threads, single_threaded_blas
+from featly.core.streamed_codes import StreamedCodes
 from featly.diagnostics.reading import check_count
 from featly.errors import DataError, ParameterError, SchemaWarning
 from featly.frames import DefaultNames, frame_of, is_frame, library_of, open_table, refuse_shapes
@@ -39,7 +42,7 @@ from featly.kinds import CATEGORICAL, CONTINUOUS
 from featly.problem import Problem
 from featly.progress import progress_bar
 from featly.reading import read, read_stored, stored_of
-from featly.resources import DEVICES, Resources, bytes_of
+from featly.resources import DEVICES, Resources, bytes_of, free_memory, in_words
 from featly.schema import Columns, Schema
 
 __all__ = ["Redundancy", "redundancy"]
@@ -51,9 +54,10 @@ MEASURES = ("pearson", "spearman", "information")
 RULES = ("equal-frequency", "equal-width", "pkid")
 PAIR = np.dtype([("first", np.int64), ("second", np.int64), ("value", np.float64)])
 OWN_SHARE = 2  # of the memory, what is held ready; the rest is for the source
+BYTES_PER_NEIGHBOUR = 16  # a position and a value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Redundancy:
     """What :func:`redundancy` found.
 
@@ -61,9 +65,6 @@ class Redundancy:
     ----------
     measure : str
     threshold : float or None
-    pairs : structured array with fields first, second, value
-        By falling value, then by first and second, with ``first < second``. Of a threshold, every
-        pair that reaches it; of neighbours, every pair of a column and a neighbour of it.
     neighbours : int array of shape (n_features, k), or None
         The most redundant other columns of each, ties by position; -1 where no more have a value
         above 0.
@@ -76,11 +77,34 @@ class Redundancy:
 
     measure: str
     threshold: float | None
-    pairs: npt.NDArray[Any]
+    found: tuple[IntArray, IntArray, FloatArray] | None
     neighbours: IntArray | None
     values: FloatArray | None
     names: Sequence[str]
     library: str | None
+
+    @cached_property
+    def pairs(self) -> npt.NDArray[Any]:
+        """A structured array with the fields first, second, value, where ``first < second``.
+
+        By falling value, then by first and second. Of a threshold, every pair that reaches it; of
+        neighbours, every pair of a column and a neighbour of it.
+        """
+        if self.found is not None:
+            first, second, value = self.found
+        else:
+            assert self.neighbours is not None
+            assert self.values is not None
+            feature, place = np.nonzero(self.neighbours >= 0)
+            other = self.neighbours[feature, place]
+            first, second = np.minimum(feature, other), np.maximum(feature, other)
+            _, once = np.unique(first * len(self.names) + second, return_index=True)
+            value = self.values[feature[once], place[once]]
+            first, second = first[once], second[once]
+        order = np.lexsort((second, first, -value))
+        pairs = np.empty(len(value), PAIR)
+        pairs["first"], pairs["second"], pairs["value"] = first[order], second[order], value[order]
+        return pairs
 
     @cached_property
     def groups(self) -> IntArray:
@@ -139,6 +163,34 @@ class Redundancy:
             self.library,
         )
 
+    def group_table(self) -> Any:
+        """Groups of two columns or more as a frame, a row a column, the largest group first.
+
+        Returns
+        -------
+        frame
+            group, from 1 on; feature; representative, the column in most pairs of its group;
+            n_columns of the group. The representative is the first row of its group.
+        """
+        groups, chosen = self.groups, self.representatives
+        sizes = np.bincount(groups)
+        order = np.lexsort((np.arange(len(sizes)), -sizes))
+        order = order[sizes[order] > 1]
+        number = np.zeros(len(sizes), np.int64)
+        number[order] = np.arange(1, len(order) + 1)
+        inside = np.flatnonzero(number[groups] > 0)
+        first = chosen[groups[inside]]
+        inside = inside[np.lexsort((inside, inside != first, number[groups[inside]]))]
+        return frame_of(
+            {
+                "group": number[groups[inside]],
+                "feature": self._named(inside),
+                "representative": self._named(chosen[groups[inside]]),
+                "n_columns": sizes[groups[inside]],
+            },
+            self.library,
+        )
+
     def _named(self, columns: IntArray) -> list[str]:
         return [self.names[column] for column in columns.tolist()]
 
@@ -147,14 +199,30 @@ class Redundancy:
         p = len(self.names)
         if self.threshold is None:
             assert self.neighbours is not None
-            return f"the {self.neighbours.shape[1]} nearest of {p} columns, by {self.measure}"
-        partners = np.union1d(self.pairs["first"], self.pairs["second"])
+            count = self.neighbours.shape[1]
+            return f"the {count} nearest of each of {_counted(p, 'column')}, by {self.measure}"
+        n_pairs, n_groups = len(self.pairs), len(self.representatives)
+        if not n_pairs:
+            return (
+                f"no pair of {_counted(p, 'column')} reaches {self.threshold:g}, by {self.measure}"
+            )
+        n_inside = int((np.bincount(self.groups)[self.groups] > 1).sum())
+        n_redundant = n_inside - (n_groups - (p - n_inside))
         return (
-            f"{len(self.pairs)} pairs of {p} columns reach {self.threshold:g}, by {self.measure}\n"
-            f"{len(partners)} columns are in a pair; {len(self.representatives)} groups remain"
+            f"{_counted(n_pairs, 'pair')} of {_counted(p, 'column')} "
+            f"{'reaches' if n_pairs == 1 else 'reach'} {self.threshold:g}, by {self.measure}\n"
+            f"{_counted(n_inside, 'column')} in {_counted(n_inside - n_redundant, 'group')}: "
+            f"{n_redundant:,} could be left out, one of each group kept"
         )
 
     __str__ = text
+
+    def __repr__(self) -> str:
+        return f"<Redundancy: {self.text().splitlines()[0]}>"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def redundancy(
@@ -162,6 +230,7 @@ def redundancy(
     *,
     threshold: float | None = None,
     neighbours: int | None = None,
+    columns: Sequence[int | str] | None = None,
     measure: str = "pearson",
     discretizer: Any = "equal-frequency",
     max_pairs: int = 10_000_000,
@@ -179,10 +248,10 @@ def redundancy(
     with a bound on its error that is proved, and all others are computed in float64.
 
     Pearson's and Spearman's correlation without their sign: a missing value counts as the mean of
-    its column, or of its ranks (:class:`featly.MRMR` does the same; :func:`associations`
-    compares the rows that both columns have). Values are rounded to multiples of 2^-40, so that
-    columns which are the same up to sign, scale and offset have exactly 1. A constant column has
-    no partner.
+    its column, or of its ranks (:class:`featly.MRMR` does the same;
+    :func:`featly.diagnostics.associations` compares the rows that both columns have). Values are
+    rounded to multiples of 2^-40, so that columns which are the same up to sign, scale and offset
+    have exactly 1. A constant column has no partner.
 
     "information" is symmetric uncertainty: mutual information over the mean of the two entropies,
     of columns cut into levels. A missing value is a level of its own. It takes columns of all
@@ -190,12 +259,19 @@ def redundancy(
 
     Parameters
     ----------
-    X : data frame, array, sparse matrix or array on a device of shape (n_rows, n_features)
+    X : data frame, array, sparse matrix or table on disk of shape (n_rows, n_features)
+        What :func:`featly.scan` opens is read by blocks of columns, and an array on a device is
+        compared there.
     threshold : float, optional
         Above 0 and at most 1: pairs from here on.
     neighbours : int, optional
         How many columns are listed for each. Give either this or `threshold`.
+    columns : sequence of names or positions, optional
+        With a threshold: only pairs with one of these columns in them, which is one pass over the
+        table and done on the CPU.
     measure : {"pearson", "spearman", "information"}, default="pearson"
+        What the redundancy of two columns is: their correlation without its sign, that of their
+        ranks, or their symmetric uncertainty.
     discretizer : str, discretiser or None, default="equal-frequency"
         How continuous and ordinal columns are cut into levels for "information":
         "equal-frequency", "equal-width" (ten intervals), "pkid", or an instance of a discretiser
@@ -208,7 +284,8 @@ def redundancy(
         "auto" takes a GPU where there is one and the work is worth it. The result is the same.
     memory_limit : int, str or None, default=None
         Bytes for columns that are held ready, such as "2GB"; those beyond are read again. None: a
-        quarter of what is free.
+        quarter of what is free. Of a table on disk, "information" may write the levels to a
+        temporary file, a byte for each value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -217,13 +294,14 @@ def redundancy(
     Returns
     -------
     Redundancy
-        With `pairs`, `neighbours`, `values`, `groups`, `representatives` and ``table()``.
+        With `pairs`, `neighbours`, `values`, `groups`, `representatives`, ``table()`` and
+        ``group_table()``.
 
     See Also
     --------
     featly.RedundancyFilter : Leaves out columns that are redundant to better ones.
-    associations : Some columns against all, of mixed kinds.
-    suspect_columns : Columns that are exactly the same, or multiples of each other.
+    featly.diagnostics.associations : Some columns against all, of mixed kinds.
+    featly.diagnostics.suspect_columns : Columns that are there twice, or in other units.
 
     Examples
     --------
@@ -247,19 +325,28 @@ def redundancy(
     >>> featly.redundancy(table, neighbours=1).neighbours[:, 0].tolist()
     [2, 0, 0, 1]
     """
-    wanted = _checked(threshold, neighbours, measure, discretizer, max_pairs)
+    wanted = _checked(threshold, neighbours, columns, measure, discretizer, max_pairs)
     resources = _resources(device, memory_limit)
+    if columns is not None and resources.device == "cuda":
+        raise ParameterError(
+            "device='cuda' is for all pairs, and some columns are compared on the CPU: leave out "
+            "device, or columns"
+        )
     n_threads(n_jobs)  # refuses what makes no sense
     on_device = is_device_array(X)
     if on_device and resources.device == "cpu":
         raise ParameterError("device='cpu', but X lies on a device: give device='auto' or 'cuda'")
     table = _Table.of(X, schema, wanted, resources, n_jobs, on_device=on_device)
+    _check_room(wanted, table.shape[1])
+    some = None if columns is None else _positions(columns, table.names)
     with single_threaded_blas(), progress_bar(verbose, "redundancy", "tiles") as progress:
         try:
-            found = _compared(table, wanted, resources, progress)
+            found = _compared(table, wanted, some, resources, progress)
         except NotFiniteError as error:
             table.blame(error.feature)
             raise
+    if table.stored is not None:
+        table.stored.check()  # what was read from a file that changed meanwhile is of no use
     return _outcome(found, wanted, table, library_of(X))
 
 
@@ -273,6 +360,7 @@ class _Wanted:
     measure: str
     rule: CutRule | None
     max_pairs: int
+    some_columns: bool  # or all pairs
 
     @property
     def coded(self) -> bool:
@@ -280,12 +368,14 @@ class _Wanted:
 
 
 def _checked(
-    threshold: Any, neighbours: Any, measure: Any, discretizer: Any, max_pairs: Any
+    threshold: Any, neighbours: Any, columns: Any, measure: Any, discretizer: Any, max_pairs: Any
 ) -> _Wanted:
     if (threshold is None) == (neighbours is None):
         raise ParameterError(
             f"threshold={threshold!r}, neighbours={neighbours!r}: give one of the two"
         )
+    if neighbours is not None and columns is not None:
+        raise ParameterError("columns go with a threshold: give that, and no neighbours")
     if neighbours is not None:
         neighbours = check_count("neighbours", neighbours, 1)
     else:
@@ -303,7 +393,8 @@ def _checked(
             f"discretizer={discretizer!r} is of no use with measure={measure!r}, which does not "
             "cut numbers into levels: leave it out, or give measure='information'"
         )
-    return _Wanted(threshold, neighbours, measure, rule, check_count("max_pairs", max_pairs, 1))
+    most = check_count("max_pairs", max_pairs, 1)
+    return _Wanted(threshold, neighbours, measure, rule, most, columns is not None)
 
 
 def _rule(discretizer: Any) -> CutRule | None:
@@ -323,6 +414,37 @@ def _rule(discretizer: Any) -> CutRule | None:
     return rule
 
 
+def _positions(columns: Any, names: Sequence[str]) -> IntArray:
+    """Where columns stand, each once; DataError for one that does not exist."""
+    if isinstance(columns, str):
+        raise ParameterError(f"columns={columns!r}: give a list of names or positions")
+    place: dict[str, int] = {}
+    found = []
+    for column in columns:
+        if isinstance(column, str):
+            place = place or {name: f for f, name in enumerate(names)}
+            if column not in place:
+                raise DataError(f"there is no column {column!r} in the table")
+            found.append(place[column])
+        elif isinstance(column, int | np.integer) and -1 < column < len(names):
+            found.append(int(column))
+        else:
+            raise DataError(f"there is no column {column}: positions go from 0 to {len(names) - 1}")
+    return np.unique(np.array(found, np.int64))
+
+
+def _check_room(wanted: _Wanted, p: int) -> None:
+    """ParameterError where lists of so many neighbours have no room."""
+    if wanted.neighbours is None:
+        return
+    needed, free = p * wanted.neighbours * BYTES_PER_NEIGHBOUR, free_memory()
+    if needed > free // 2:
+        raise ParameterError(
+            f"neighbours={wanted.neighbours}: lists of so many for {p} columns take "
+            f"{in_words(needed)}, and {in_words(free)} are free: give fewer, or a threshold"
+        )
+
+
 def _resources(device: Any, memory_limit: Any) -> Resources:
     if not isinstance(device, str) or device not in DEVICES:
         raise ParameterError(f"device={device!r}: give 'auto', 'cpu' or 'cuda'")
@@ -338,6 +460,7 @@ class _Table:
     shape: tuple[int, int]
     problem: Problem | None
     array: Any  # on the device, or None
+    stored: Any = None  # a table on disk
 
     @staticmethod
     def of(
@@ -358,10 +481,15 @@ class _Table:
             _refuse_empty(X.shape)
             names = DefaultNames(X.shape[1])
             columns = Schema.of(schema).resolve(names, np.full(len(names), CONTINUOUS))
-            if not wanted.coded and not columns.levels:
+            if not wanted.coded and not wanted.some_columns and not columns.levels:
                 _check_columns(columns, wanted.measure)
                 return _Table(columns.names, X.shape, None, X)
             X = to_host(X)
+        if isinstance(X, str | os.PathLike):
+            raise DataError(
+                f"X is the path {str(X)!r}: open it with featly.scan, or read it with "
+                "featly.read_table"
+            )
         stored = stored_of(X, mapped=resources.memory is not None)
         if stored is not None:
             room = resources.room
@@ -371,7 +499,8 @@ class _Table:
         source, columns = reading.source, reading.columns
         _check_columns(columns, wanted.measure)
         problem = Problem(source, columns, np.zeros(source.n_rows, np.int64), np.zeros(1))
-        return _Table(columns.names, (source.n_rows, source.n_features), problem, None)
+        shape = source.n_rows, source.n_features
+        return _Table(columns.names, shape, problem, None, stored)
 
     def blame(self, feature: int) -> None:
         """DataError for a column that is not finite."""
@@ -400,16 +529,23 @@ def _opened(X: Any) -> Any:
         return open_table(X)
     if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
         X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
+    n_dimensions = X.ndim if hasattr(X, "ndim") else np.ndim(X)
+    if n_dimensions != 2:
+        many = "dimension" if n_dimensions == 1 else "dimensions"
+        raise DataError(f"X has {n_dimensions} {many}, where a table has 2: reshape it")
     textual = getattr(X, "dtype", np.dtype(float)).kind in "OUST"
-    X = check_array(
-        X,
-        accept_sparse="csc",
-        dtype=None if textual else "numeric",
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        ensure_min_features=0,
-        input_name="X",
-    )
+    try:
+        X = check_array(
+            X,
+            accept_sparse="csc",
+            dtype=None if textual else "numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+            input_name="X",
+        )
+    except ValueError as problem:  # such as complex numbers, which it shows below
+        raise DataError(f"X is no table: {str(problem).splitlines()[0]}") from None
     _refuse_empty(X.shape)
     return open_table(X) if textual else X
 
@@ -435,7 +571,9 @@ def _check_columns(columns: Columns, measure: str) -> None:
 
 
 # ---- the comparison -------------------------------------------------------------------------
-def _compared(table: _Table, wanted: _Wanted, resources: Resources, progress: Any) -> Any:
+def _compared(
+    table: _Table, wanted: _Wanted, some: IntArray | None, resources: Resources, progress: Any
+) -> Any:
     """What `all_pairs` returns, on the device or not."""
     n_rows, p = table.shape
     ranks, problem = wanted.measure == "spearman", table.problem
@@ -453,9 +591,19 @@ def _compared(table: _Table, wanted: _Wanted, resources: Resources, progress: An
         assert problem is not None
         columns: Any = UnitColumns(problem.source, ranks=ranks)
         if wanted.coded:
-            columns = CodedColumns(_codes(problem, wanted))
-        return _asked(all_pairs, columns, wanted, resources.room // OWN_SHARE, progress)
+            codes = _codes(problem, wanted)
+            if isinstance(codes, StreamedCodes) and wanted.rule is not None:
+                codes = CodesInOrder(codes, np.arange(p))  # cut once, and not with every block
+            columns = CodedColumns(codes)
+        room = resources.room // OWN_SHARE
+        if some is not None:
+            assert wanted.threshold is not None
+            threshold = on_grid(wanted.threshold, columns.grid)
+            return all_pairs.pairs_with(columns, some, threshold, wanted.max_pairs, room, progress)
+        return _asked(all_pairs, columns, wanted, room, progress)
 
+    if some is not None:
+        return here()
     work = float(n_rows) * p * p
     return compared(resources.device, work, there, None if problem is None else here)
 
@@ -474,26 +622,12 @@ def _asked(twin: Any, columns: Any, wanted: _Wanted, memory: Any, progress: Any)
 
 
 def _outcome(found: Any, wanted: _Wanted, table: _Table, library: str | None) -> Redundancy:
+    names, measure = table.names, wanted.measure
     if wanted.neighbours is None:
-        first, second, value = found
-        order = np.lexsort((second, first, -value))
-        pairs = _pairs(first[order], second[order], value[order])
-        return Redundancy(wanted.measure, wanted.threshold, pairs, None, None, table.names, library)
+        return Redundancy(measure, wanted.threshold, found, None, None, names, library)
     index, values = found
     missing = wanted.neighbours - index.shape[1]
-    index = np.pad(index, ((0, 0), (0, missing)), constant_values=-1)
-    values = np.pad(values, ((0, 0), (0, missing)))
-    feature, place = np.nonzero(index >= 0)
-    other = index[feature, place]
-    first, second = np.minimum(feature, other), np.maximum(feature, other)
-    _, once = np.unique(first * len(index) + second, return_index=True)
-    first, second, value = first[once], second[once], values[feature, place][once]
-    order = np.lexsort((second, first, -value))
-    pairs = _pairs(first[order], second[order], value[order])
-    return Redundancy(wanted.measure, None, pairs, index, values, table.names, library)
-
-
-def _pairs(first: IntArray, second: IntArray, value: FloatArray) -> npt.NDArray[Any]:
-    pairs = np.empty(len(value), PAIR)
-    pairs["first"], pairs["second"], pairs["value"] = first, second, value
-    return pairs
+    if missing:
+        index = np.pad(index, ((0, 0), (0, missing)), constant_values=-1)
+        values = np.pad(values, ((0, 0), (0, missing)))
+    return Redundancy(measure, None, None, index, values, names, library)

@@ -24,12 +24,15 @@ from scipy.sparse.csgraph import connected_components
 from featly.base import Problem, Selection, SubsetSelector, interrupted, keep_first
 from featly.core import all_pairs
 from featly.core.all_pairs_codes import CodedColumns
-from featly.core.all_pairs_devices import compared
+from featly.core.all_pairs_order import CodesInOrder, columns_in_order, in_old_order
 from featly.core.all_pairs_tree import spanning_tree
 from featly.core.all_pairs_units import UnitColumns
 from featly.core.codes import Codes
+from featly.core.cuda.device import NotOnDevice
 from featly.core.information import class_information
 from featly.core.ordering import best_first
+from featly.core.sources import StreamedSource
+from featly.core.streamed_codes import StreamedCodes
 from featly.core.uncertainty import uncertainty
 from featly.errors import DataError, ParameterError
 from featly.filters.counting import rule_of
@@ -69,7 +72,9 @@ class RedundancyFilter(SubsetSelector):
     ones first. Each stays unless its redundancy with one that stays before it is at least
     `threshold`. That is exact among all pairs of columns: those above the threshold are never in
     memory together, and no pair is missed (see :func:`featly.redundancy`). A constant column is
-    redundant to none.
+    redundant to none. So is, with "information", one that the discretiser leaves in one piece:
+    "mdlp" does so with columns that tell nothing about the class, and then even copies of those
+    stay. For copies of any column give ``discretizer="equal-frequency"``, or a correlation.
 
     ``rule="groups"`` is FAST, of Song, Ni and Wang: columns whose symmetric uncertainty with the
     class is above `least_relevance` are joined by a spanning tree whose edges are their symmetric
@@ -78,13 +83,20 @@ class RedundancyFilter(SubsetSelector):
     chosen. The paper takes a tree of *least* sum. Two equal columns are then kept apart by any
     third one that has nothing to do with either, and both are chosen, against the paper's own
     purpose; so the default here is the tree of largest sum, which joins what is alike
-    (``tree="smallest"`` is the paper to the letter).
+    (``tree="smallest"`` is the paper to the letter). It was built from the paper; no other
+    program is known to hold it against.
+
+    Of a table on disk, "greedy" writes the columns to a temporary file in the order of their
+    relevance, so that they are read one after the other: as many bytes as the table has, or one
+    for each value with "information".
 
     Parameters
     ----------
     rule : {"greedy", "groups"}, default="greedy"
+        "greedy": what is nearly a copy of a better column goes. "groups": one column of every
+        group stays, of columns that tell something about the class.
     threshold : float, default=0.95
-        Of "greedy": above 0, and at most 1.
+        Of "greedy", above 0 and at most 1: the redundancy from which on a column goes.
     measure : {"pearson", "spearman", "information"} or None, default=None
         Redundancy: the absolute correlation of two columns or of their ranks, or their symmetric
         uncertainty. None: "pearson" for "greedy", "information" for "groups", which takes no
@@ -93,10 +105,11 @@ class RedundancyFilter(SubsetSelector):
         What columns go by in "greedy": F of analysis of variance, or information gain. None:
         information gain if that is the `measure`, else F. "groups" goes by symmetric uncertainty.
     least_relevance : float or None, default=None
-        Of "groups", from 0 to below 1. None: the uncertainty of the column that is number
+        Of "groups", from 0 to below 1: what a column must tell about the class, and more. None:
+        the uncertainty of the column that is number
         :math:`\lfloor\sqrt p \log_2 p\rfloor` by it, as in the paper.
     tree : {"largest", "smallest"}, default="largest"
-        Of "groups".
+        Of "groups": whether the spanning tree has the largest sum of uncertainties or the least.
     discretizer : str, discretiser or None, default="mdlp"
         How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
         "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
@@ -119,6 +132,8 @@ class RedundancyFilter(SubsetSelector):
         F (1e300 where it is infinite), information gain in bits, or symmetric uncertainty.
     redundant_to_ : int array of shape (n_features,)
         The chosen column for which this one was left out; -1 where there is none.
+    covered_by_ : object array of shape (n_features,)
+        Its name, or None; as in ``table()``.
     redundancy_ : float array of shape (n_features,)
         Of the two; 0 where there is none. With "groups" it may be small: a column belongs to a
         group because of any other one in it.
@@ -203,6 +218,14 @@ class RedundancyFilter(SubsetSelector):
     def _greedy(self) -> bool:
         return True
 
+    def _operations(self, n_rows: int, n_features: int) -> float:
+        return n_features * super()._operations(n_rows, n_features)
+
+    def _device_form(self) -> str:
+        if self.rule == "groups":
+            raise NotOnDevice("rule='groups' is computed on the CPU")
+        return "own"
+
     def _takes_integers(self) -> bool:
         return self._measure() == "information" and self._relevance() == "information"
 
@@ -238,6 +261,10 @@ class RedundancyFilter(SubsetSelector):
             if type(given) is not type(default) or given != default:
                 raise ParameterError(f"{name}={given!r} is of no use with {where}: leave it out")
 
+    def _table_columns(self) -> dict[str, Any]:
+        columns = super()._table_columns()
+        return columns | {"covered_by": columns["covered_by"].tolist()}  # text in any library
+
     # ---- the computation --------------------------------------------------------------------
     def _select(self, problem: Problem) -> Selection:
         codes = None
@@ -256,7 +283,7 @@ class RedundancyFilter(SubsetSelector):
             relevance = np.minimum(f_statistic(moments)[0], MOST_RELEVANCE)
         order = keep_first(best_first(relevance), problem.columns.keep)
         found = self._compared(problem, codes, order)
-        return _selection(order, relevance, *found)
+        return _selection(problem.columns.names, order, relevance, *found)
 
     def _compared(
         self, problem: Problem, codes: Codes | None, order: IntArray
@@ -274,21 +301,32 @@ class RedundancyFilter(SubsetSelector):
                     if informed
                     else twin.UnitColumns.of(source, ranks=ranks)
                 )
-                return asked(twin, columns, resources.memory)
+                return asked(twin, columns, order, resources.memory)
 
             def here() -> Any:
-                columns: Any = UnitColumns(source, ranks=ranks)
+                room = resources.room // OWN_SHARE
+                columns: Any
                 if informed:
                     assert codes is not None
-                    columns = CodedColumns(codes)
-                return asked(all_pairs, columns, resources.room // OWN_SHARE)
+                    if not isinstance(codes, StreamedCodes):
+                        return asked(all_pairs, CodedColumns(codes), order, room)
+                    columns = CodedColumns(CodesInOrder(codes, order))
+                else:
+                    if not isinstance(source, StreamedSource):
+                        return asked(all_pairs, UnitColumns(source, ranks=ranks), order, room)
+                    columns = UnitColumns(columns_in_order(source, order), ranks=ranks)
+                *found, decided = asked(all_pairs, columns, np.arange(len(order)), room)
+                return *in_old_order(order, *found), decided
 
-            def asked(twin: Any, columns: Any, memory: int | None) -> Any:
+            def asked(twin: Any, columns: Any, which: IntArray, memory: int | None) -> Any:
                 threshold = all_pairs.on_grid(float(self.threshold), columns.grid)
-                return twin.without_redundant(columns, order, threshold, n_fixed, memory, progress)
+                return twin.without_redundant(columns, which, threshold, n_fixed, memory, progress)
 
-            work = float(source.n_rows) * source.n_features**2
-            return compared(resources.device, work, there, here)
+            if problem.on_device:
+                from featly.core.cuda import all_pairs as twin
+
+                return there(twin)
+            return here()
 
     def _grouped(self, problem: Problem, codes: Codes) -> Selection:
         with_class = uncertainty(codes, problem.y + 1, len(problem.classes))
@@ -321,7 +359,8 @@ class RedundancyFilter(SubsetSelector):
         links = np.ones(int(stays.sum()), np.int8), (one[stays], other[stays])
         graph = scipy.sparse.coo_array(links, shape=(len(features), len(features))).tocsr()
         group = connected_components(graph, directed=False)[1]
-        return _representatives(columns, features, group, with_class, keep, empty=empty)
+        names = problem.columns.names
+        return _representatives(columns, features, group, with_class, keep, names, empty=empty)
 
 
 def _check_share(name: str, given: Any, rule: str) -> None:
@@ -332,7 +371,12 @@ def _check_share(name: str, given: Any, rule: str) -> None:
 
 
 def _selection(
-    order: IntArray, relevance: FloatArray, redundant_to: IntArray, value: FloatArray, decided: int
+    names: Any,
+    order: IntArray,
+    relevance: FloatArray,
+    redundant_to: IntArray,
+    value: FloatArray,
+    decided: int,
 ) -> Selection:
     if decided == 0:
         raise KeyboardInterrupt
@@ -340,8 +384,12 @@ def _selection(
     done = order[:decided]
     selection = Selection(
         done[redundant_to[done] < 0],
-        extra={"relevance": relevance, "redundant_to": redundant_to, "redundancy": value},
-        attributes={"interrupted": stopped, "empty": False},
+        extra={
+            "relevance": relevance,
+            "redundancy": value,
+            "covered_by": _named(redundant_to, names),
+        },
+        attributes={"redundant_to": redundant_to, "interrupted": stopped, "empty": False},
     )
     if stopped:
         raise interrupted(selection)
@@ -354,6 +402,7 @@ def _representatives(
     group: npt.NDArray[Any],
     with_class: FloatArray,
     keep: IntArray,
+    names: Any,
     *,
     empty: bool,
 ) -> Selection:
@@ -365,19 +414,30 @@ def _representatives(
     chosen = np.zeros(len(with_class), np.bool_)
     chosen[ordered[first]] = True
     chosen[keep] = True
-    representative = np.empty(len(first), np.int64)
-    representative[group[place[ordered[first]]]] = ordered[first]
     redundant_to = np.full(len(with_class), -1)
     value = np.zeros(len(with_class))
-    for column in representative.tolist():
-        members = features[group == group[place[column]]]
-        gone = members[~chosen[members]]
-        if len(gone):
-            redundant_to[gone] = column
-            one, other = columns.load(gone), columns.load(np.array([column]))
-            value[gone] = columns.screen(one, other, 0, len(gone))[:, 0]
+    block = columns.load(features)  # once: a table on disk is read and cut for each call
+    for column in ordered[first].tolist():
+        gone = (group == group[place[column]]) & ~chosen[features]
+        if gone.any():
+            redundant_to[features[gone]] = column
+            one = columns.part(block, gone)
+            other = columns.part(block, features == column)
+            value[features[gone]] = columns.screen(one, other, 0, int(gone.sum()))[:, 0]
     return Selection(
         ordered[chosen[ordered]],
-        extra={"relevance": with_class, "redundant_to": redundant_to, "redundancy": value},
-        attributes={"interrupted": False, "empty": empty},
+        extra={
+            "relevance": with_class,
+            "redundancy": value,
+            "covered_by": _named(redundant_to, names),
+        },
+        attributes={"redundant_to": redundant_to, "interrupted": False, "empty": empty},
     )
+
+
+def _named(redundant_to: IntArray, names: Any) -> npt.NDArray[Any]:
+    """Names of columns, None for -1."""
+    found = np.full(len(redundant_to), None, object)
+    for column in np.flatnonzero(redundant_to >= 0).tolist():
+        found[column] = names[int(redundant_to[column])]
+    return found

@@ -7,7 +7,7 @@ from typing import Any
 import scipy.sparse
 
 from featly.errors import DataError, ParameterError
-from featly.io.writing import check_ending, check_place
+from featly.io.writing import check_ending
 from featly.present import job, judging
 from featly.present.report.browser import find_browser, no_browser
 from featly.present.report.making import report
@@ -15,6 +15,7 @@ from featly.present.report.report import Report, format_of, need_extra
 from featly.registry import METHODS
 from featly.study import Advice
 from featly.study.reading import make_sampler
+from featly.whole_files import check_place
 
 __all__ = ["check", "found_report"]
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from featly.errors import ParameterError
-from featly.io.writing import check_place, whole_file, write_frame
+from featly.io.writing import write_frame
 from featly.present.printing import as_json
 from featly.registry import METHODS
 from featly.schema import Schema
+from featly.whole_files import check_place, whole_file
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from featly.diagnostics import associations
 from featly.diagnostics.reading import read_rows
-from featly.errors import DataError
-from featly.kinds import KINDS
+from featly.errors import DataError, ParameterError
+from featly.kinds import CATEGORICAL, KINDS
 from featly.present.columns import read_columns
 from featly.present.report.columns import column_facts
 from featly.present.report.evidence import Evidence
@@ -104,9 +104,8 @@ def _alternatives(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
     """Columns that tell much the same as one of the signature."""
     data, chosen = evidence.data, evidence.chosen
     if data.n_rows * data.n_features > MOST_CELLS:
-        return {}
+        return _alternatives_of_many(evidence)
     rows = read_rows(data.X, evidence.kinds_of_data())
-    inside = set(chosen.tolist())
     step = max(1, CHUNK_CELLS // data.n_features)
     found: dict[int, list[dict[str, Any]]] = {}
     for low in range(0, len(chosen), step):
@@ -114,15 +113,52 @@ def _alternatives(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
         for position, values in zip(part, associations(rows, part), strict=True):
             values[position] = 0.0
             near = np.flatnonzero(values >= REDUNDANT)
-            near = near[np.argsort(-values[near], kind="stable")]
-            found[position] = [
-                {
-                    "name": evidence.names[c],
-                    "association": float(values[c]),
-                    "selected": c in inside,
-                }
-                for c in near[:MOST_ALTERNATIVES].tolist()
-            ]
-            if len(near) > MOST_ALTERNATIVES:
-                found[position].append({"more": len(near) - MOST_ALTERNATIVES})
+            found[position] = _listed(evidence, near, values[near])
+    return found
+
+
+def _alternatives_of_many(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
+    """The same of a large table of numbers, which is read by blocks of columns and not copied."""
+    from featly.diagnostics.redundancy import redundancy
+
+    data, chosen = evidence.data, evidence.chosen
+    if (data.kinds == CATEGORICAL).any():
+        return {}
+    try:
+        pairs = redundancy(
+            data.X,
+            threshold=REDUNDANT,
+            columns=chosen.tolist(),
+            measure="spearman",
+            schema=evidence.kinds_of_data(),
+            n_jobs=evidence.n_jobs,
+        ).pairs
+    except (DataError, ParameterError):  # infinite values, or most columns tell the same
+        return {}
+    found = {}
+    for position in chosen.tolist():
+        others = [(pairs["first"], pairs["second"]), (pairs["second"], pairs["first"])]
+        near = np.concatenate([other[own == position] for own, other in others])
+        values = np.concatenate([pairs["value"][own == position] for own, _ in others])
+        order = np.argsort(near)
+        found[position] = _listed(evidence, near[order], values[order])
+    return found
+
+
+def _listed(
+    evidence: Evidence, near: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+) -> list[dict[str, Any]]:
+    """The nearest columns by name, and how many more there are."""
+    inside = set(evidence.chosen.tolist())
+    order = np.argsort(-values, kind="stable")
+    found: list[dict[str, Any]] = [
+        {
+            "name": evidence.names[int(near[k])],
+            "association": float(values[k]),
+            "selected": int(near[k]) in inside,
+        }
+        for k in order[:MOST_ALTERNATIVES].tolist()
+    ]
+    if len(near) > MOST_ALTERNATIVES:
+        found.append({"more": len(near) - MOST_ALTERNATIVES})
     return found
