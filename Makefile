@@ -45,7 +45,7 @@ test: $(VENV)/.made-test
 GPU_PYTHON ?= $(PYTHON)
 
 test-gpu:
-	PYTHONPATH=src $(GPU_PYTHON) -m pytest -p no:cacheprovider -o addopts="" tests/gpu $(ARGS)
+	PYTHONPATH="src:$$PYTHONPATH" $(GPU_PYTHON) -m pytest -p no:cacheprovider -o addopts="" tests/gpu $(ARGS)
 
 slow: $(VENV)/.made-test
 	$(BIN)/python -m pytest -m slow $(ARGS)

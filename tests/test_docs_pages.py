@@ -35,6 +35,8 @@ def test_every_method_has_a_page_with_its_facts_and_its_formula(module):
         facts = dict(re.findall(r"\* - (.+)\n +- (.+)", page["facts"]))
         assert facts["Command line"].endswith(f"--method {name}``"), name
         assert facts["Columns"] == ", ".join(method.kinds), name
+        assert facts["Tables on disk"].endswith("columns") == method.streams, name
+        assert facts["Computes on"].endswith("GPU") == method.on_device, name
         assert facts["Classes"] == ("any number" if method.many_classes else "two"), name
         assert facts["Missing values"].startswith("taken" if method.missing else "refused"), name
         assert facts["Tier"].startswith(f"{method.tier}: "), name

@@ -121,15 +121,16 @@ def changed(
             job.parse_settings(name, options["settings"] or []),
             n_jobs=options["jobs"],
             verbose=not options["quiet"] and words_on_terminal(),
+            resources={key: options.get(key) for key in job.RESOURCES},
         )
-    names = [str(n) for n in found.names]
+    names = found.names
     now, before = ranker.order_[:first], other.order_[:first]
     return Change(
         favoured=favoured_rows(names, prior, ranker.ranking_, other.ranking_),
         first=first,
         same=len(np.intersect1d(now, before)),
-        came_in=[names[j] for j in now if j not in before],
-        went_out=[names[j] for j in before if j not in now],
+        came_in=[str(names[j]) for j in now if j not in before],
+        went_out=[str(names[j]) for j in before if j not in now],
     )
 
 
@@ -140,7 +141,7 @@ def favoured_rows(
     where = np.flatnonzero(prior > prior.min())
     return [
         {
-            "feature": names[j],
+            "feature": str(names[j]),
             "prior": float(prior[j]),
             "rank": int(ranks[j]),
             "rank_without": int(without[j]),

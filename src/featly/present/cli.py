@@ -1,4 +1,4 @@
-"""The command line: rank, select, evaluate, combine, prior, study, describe, methods."""
+"""The command line: rank, select, evaluate, combine, prior, redundancy, study, describe, ..."""
 
 import atexit
 import gc
@@ -10,12 +10,17 @@ from typing import Annotated, Any
 import typer
 
 from featly import __version__
-from featly.present import advising, believing, combining, evaluating, reporting
+from featly.present import advising, believing, combining, evaluating, pairing, reporting
 from featly.present.guarding import MISTAKE, OWN_FAULT, guarded
 from featly.present.options import (
+    Cache,
+    Dataset,
+    Device,
     File,
     Jobs,
     Json,
+    Layer,
+    MemoryLimit,
     MethodName,
     Quiet,
     Settings,
@@ -88,22 +93,15 @@ def run() -> None:
 
 
 # ---- what commands do ----------------------------------------------------------------------------
-def _ranking(found: Any, fitted: Any, *, selected: bool) -> dict[str, Any]:
-    """Columns of the ranking, best first, with the names of the file."""
-    from featly.frames import is_frame
+def _outcome(found: Any, fitted: Any, *, selected: bool) -> Any:
+    """The ranking, best first, with the names of the file."""
+    from featly.present.outcome import Outcome
 
-    columns = fitted.table().to_dict(as_series=False)
-    if "rank" in columns:
-        columns = {"rank": columns.pop("rank")} | columns
-    if not is_frame(found.X):  # x0, x1, ... in a matrix, whose file may have names
-        columns["feature"] = [str(found.names[int(x[1:])]) for x in columns["feature"]]
-    if not selected:
-        columns.pop("selected", None)
-    return columns
+    return Outcome(found.names, fitted, selected=selected)
 
 
-def _document(found: Any, name: str, fitted: Any, columns: dict[str, Any]) -> dict[str, Any]:
-    """All there is to say about a ranking, for machines."""
+def _document(found: Any, name: str, fitted: Any) -> dict[str, Any]:
+    """All there is to say about a ranking but its rows, for machines."""
     from featly.present.job import OWN_OPTIONS
 
     rows, width = found.X.shape
@@ -118,45 +116,45 @@ def _document(found: Any, name: str, fitted: Any, columns: dict[str, Any]) -> di
         "parameters": {k: v for k, v in fitted.get_params().items() if k not in OWN_OPTIONS},
         "notes": found.notes,
         **({} if found.advice is None else {"advice": found.advice.document()}),
-        "ranking": _rows_of(columns),
     }
 
 
-def _narrow(
-    columns: dict[str, Any], fitted: Any, output: str | None
-) -> tuple[dict[str, Any], list[str]]:
-    """Columns for a terminal: without a position in each of many lists, and where those are."""
+def _narrow(outcome: Any, fitted: Any, output: str | None) -> tuple[list[str], list[str]]:
+    """Heads for a terminal: without a position in each of many lists, and where those are."""
     from featly.present.printing import on_terminal
 
     lists = getattr(fitted, "problems_", [])
     if len(lists) <= FEW_LISTS or not on_terminal():
-        return columns, []
+        return outcome.heads, []
     where = "in the file" if output else "with --output or --json"
-    short = {name: values for name, values in columns.items() if name not in lists}
+    short = [name for name in outcome.heads if name not in lists]
     return short, [f"the position in each of the {len(lists)} lists is {where}"]
 
 
-def _rows_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _save(document: dict[str, Any], columns: dict[str, Any], path: str) -> None:
+def _save(document: dict[str, Any], outcome: Any, path: str) -> None:
     """A ranking as CSV, TSV, parquet, or with all that is known about it as JSON."""
-    from featly.io.writing import check_ending, whole_file, write_frame
+    from featly.io.writing import check_ending, write_frame
     from featly.present.printing import as_json
+    from featly.whole_files import whole_file
 
     if check_ending(path) == ".json":
         with whole_file(path) as out:
-            out.write(as_json(document).encode())
+            out.write(as_json(_with_rows(document, outcome.records())).encode())
         return
-    import polars as pl
+    write_frame(outcome.frame(), path, inert=True)
 
-    write_frame(pl.DataFrame(columns), path, inert=True)
+
+def _with_rows(document: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The document with its rows behind what is said of the table."""
+    last = {key: document[key] for key in ("selected", "prior") if key in document}
+    first = {key: value for key, value in document.items() if key not in last}
+    return {**first, "ranking": rows, **last}
 
 
 def _check_output(path: str | None, *, json: bool = True) -> None:
     """Refuse a name before the work instead of after it."""
-    from featly.io.writing import check_ending, check_place
+    from featly.io.writing import check_ending
+    from featly.whole_files import check_place
 
     if path is not None:
         check_ending(path, json=json)
@@ -197,6 +195,11 @@ def rank(
     settings: Settings = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
+    memory_limit: MemoryLimit = None,
+    device: Device = None,
+    cache: Cache = None,
+    dataset: Dataset = None,
+    layer: Layer = None,
     **shared: Any,
 ) -> None:
     """Rank the columns of a table from best to worst.
@@ -211,32 +214,30 @@ def rank(
     _check_output(output)
     with loaded(options, by_blocks=True) as found:
         name, ranker, seconds = fitted(found, options)
-        columns = _ranking(found, ranker, selected=False)
-        document = _document(found, name, ranker, columns)
-        count = len(columns["feature"])
+        outcome = _outcome(found, ranker, selected=False)
+        document = _document(found, name, ranker)
+        count = len(outcome)
         shown = count if top == 0 or (top is None and not on_terminal()) else (top or SHOWN)
         first = shown if shown < count else min(SHOWN, (count + 1) // 2)
         change = changed(found, name, ranker, options, first, seconds, files=[output])
         document |= change.document()
         if output is not None:
-            _save(document, columns, output)
+            _save(document, outcome, output)
             if output == "-":
                 change.tell(options)
                 return
             if not quiet:
                 say(f"the ranking is in {output}")
         if json:
-            document["ranking"] = document["ranking"][: count if top is None else shown]
-            print_json(document)
+            print_json(_with_rows(document, outcome.records(None if top is None else shown)))
             change.tell(options)
             return
-        columns, more = _narrow(columns, ranker, output)
-        rows = list(zip(*(values[:shown] for values in columns.values()), strict=True))
+        heads, more = _narrow(outcome, ranker, output)
         classes = ", ".join(f"{label} {n}" for label, n in found.classes.items())
         if count > shown:
             more = [f"{count - shown:,} more; --top 0 shows all", *more]
         title = f"{name} for {found.target} ({classes})"
-        print_table(list(columns), rows, title=title, note="; ".join(more))
+        print_table(heads, outcome.rows(shown, heads), title=title, note="; ".join(more))
         change.tell(options)
 
 
@@ -264,6 +265,11 @@ def select(
     settings: Settings = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
+    memory_limit: MemoryLimit = None,
+    device: Device = None,
+    cache: Cache = None,
+    dataset: Dataset = None,
+    layer: Layer = None,
     **shared: Any,
 ) -> None:  # fmt: skip
     """Select the best columns and write the table with those and the target.
@@ -279,41 +285,62 @@ def select(
     _check_output(ranking)
     wanted = _wanted(count)
     with loaded(options, by_blocks=True) as found:
+        _check_room(found, wanted, method)
         name, ranker, seconds = fitted(found, options, wanted)
-        columns = _ranking(found, ranker, selected=True)
-        chosen = [n for n, yes in zip(columns["feature"], columns["selected"], strict=True) if yes]
-        document = _document(found, name, ranker, columns)
-        document["selected"] = chosen
-        change = changed(found, name, ranker, options, len(chosen), seconds, files=[ranking])
-        document |= change.document()
-        place = {str(known): j for j, known in enumerate(found.names)}
-        in_order = sorted(chosen, key=place.__getitem__)  # as they stand in the file
+        outcome = _outcome(found, ranker, selected=True)
+        places = outcome.places.tolist()
+        document = _document(found, name, ranker)
+        change = changed(found, name, ranker, options, len(places), seconds, files=[ranking])
+        document |= {"selected": outcome.chosen} | change.document()
         if output is not None:
-            found.table.save_columns(in_order, output)
+            _save_columns(found, places, output)
             if not quiet and output != "-":
-                many = "column" if len(chosen) == 1 else "columns"
-                say(f"{len(chosen)} {many} and {found.target!r} are in {output}")
+                many = "column" if len(places) == 1 else "columns"
+                say(f"{len(places):,} {many} and {found.target!r} are in {output}")
         if ranking is not None:
-            _save(document, columns, ranking)
+            _save(document, outcome, ranking)
         if json:
-            print_json(document)
+            print_json(_with_rows(document, outcome.records()))
         elif on_terminal() and output != "-":
-            columns, _ = _narrow(columns, ranker, ranking)
-            rows = [
-                row
-                for row, yes in zip(
-                    zip(*columns.values(), strict=True), columns["selected"], strict=True
-                )
-                if yes
-            ]
-            note = "" if output else "--output FILE writes the table with these columns"
-            at = list(columns).index("selected")
-            names = [word for word in columns if word != "selected"]
-            short = [row[:at] + row[at + 1 :] for row in rows[:SHOWN]]
-            print_table(names, short, title=f"selected by {name}", note=note)
+            heads, _ = _narrow(outcome, ranker, ranking)
+            names = [word for word in heads if word != "selected"]
+            rows = outcome.rows(min(SHOWN, len(places)), names)  # the selected ones come first
+            notes = [] if output else ["--output FILE writes the table with these columns"]
+            if len(places) > SHOWN:
+                notes = [f"{len(places) - SHOWN:,} more", *notes]
+            print_table(names, rows, title=f"selected by {name}", note="; ".join(notes))
         elif output is None:  # in a pipe, the table itself
-            found.table.save_columns(in_order, "-")
+            _save_columns(found, places, "-")
         change.tell(options)
+
+
+def _save_columns(found: Any, places: list[int], output: str) -> None:
+    """Write the columns at these places as they stand in the file."""
+    from featly.present.stored import StoredFile
+
+    if isinstance(found.table, StoredFile):
+        found.table.check_room(len(places))
+        found.table.save_places(places, output)
+    else:
+        found.table.save_columns([str(found.names[place]) for place in places], output)
+
+
+def _check_room(found: Any, wanted: int | float | str | None, method: str | None) -> None:
+    """Refuse to select more than can be written, before the work."""
+    from featly.errors import ParameterError
+    from featly.present.job import decides_itself
+    from featly.present.stored import StoredFile
+
+    if not isinstance(found.table, StoredFile):
+        return
+    width = found.X.shape[1]
+    if wanted is None and not decides_itself(method):
+        raise ParameterError(
+            f"how many of the {width:,} columns of {found.table.source}? Say --count: without it, "
+            "half of them would be written"
+        )
+    if isinstance(wanted, int | float):
+        found.table.check_room(int(wanted if isinstance(wanted, int) else wanted * width))
 
 
 def _wanted(count: str | None) -> int | float | str | None:
@@ -339,6 +366,9 @@ def _wanted(count: str | None) -> int | float | str | None:
 def describe(
     file: File,
     target: Target = None,
+    target_file: TargetFile = None,
+    dataset: Dataset = None,
+    layer: Layer = None,
     deep: Annotated[
         bool,
         typer.Option("--deep", help="Also: how hard the classes are to tell apart, odd rows, "
@@ -369,7 +399,7 @@ def describe(
     from featly.present.printing import on_terminal, print_json, print_table, say
 
     _check_deep(options)
-    with loaded(options, need_target=False) as found:
+    with loaded(options, need_target=False, by_blocks=not deep) as found:
         told = description(found)
         lines = told.lines
         if deep:
@@ -384,7 +414,8 @@ def describe(
         shown = told.rows[:SHOWN] if on_terminal() else told.rows
         hidden = len(told.rows) - len(shown)
         note = f"{hidden:,} more columns; --json has them all" if hidden else ""
-        print_table(told.names, shown, note=note)
+        if told.names:
+            print_table(told.names, shown, note=note)
 
 
 def _check_deep(options: dict[str, Any]) -> None:
@@ -450,7 +481,7 @@ def methods(
             print_json(about)
             return
         print(f"{about['name']}: {about['summary']}\n")
-        for word in ("tier", "takes", "uses", "cost", "class"):
+        for word in ("tier", "takes", "uses", "cost", "runs", "class"):
             print(f"{word:<7} {about[word]}")
         print()
         rows = [(p["name"], p["default"], p["meaning"]) for p in about["parameters"]]
@@ -462,7 +493,11 @@ def methods(
         print_json([{"name": n, "class": m.class_name, **asdict(m)} for n, m in METHODS.items()])
         return
     names, rows = method_rows(short=on_terminal())
-    print_table(names, rows, note="featly methods NAME tells more about one")
+    note = (
+        "disk: reads a table by blocks of columns; GPU: computes on one\n"
+        "featly methods NAME tells more about one"
+    )
+    print_table(names, rows, note=note)
 
 
 app.command(name="advise")(advising.advise)
@@ -470,4 +505,5 @@ app.command(name="evaluate")(evaluating.evaluate)
 app.command(name="report")(reporting.report)
 app.command(name="combine")(combining.combine)
 app.command(name="prior")(believing.prior_changes)
+app.command(name="redundancy")(pairing.redundant_columns)
 app.add_typer(evaluating.study, name="study")

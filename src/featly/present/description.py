@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from featly.present.job import OWN_OPTIONS, Job, method_name
+from featly.present.stored import StoredFile
 from featly.registry import METHODS, Method, method_class
+from featly.resources import in_words
 
 __all__ = ["Description", "about_method", "description", "method_rows"]
 
@@ -23,25 +25,13 @@ class Description:
 
 def description(job: Job) -> Description:
     """What the columns are and what looks wrong."""
+    if isinstance(job.table, StoredFile):
+        return _on_disk(job, job.table)
     report = job.schema.describe(job.X)
     named = dict(zip(report.names, (str(name) for name in job.names), strict=True))
     lines = str(report).split("\n")
     lines[0] = lines[0].partition(": ")[2]  # the shape has been told
-    classes = job.classes
-    if classes:
-        shown = ", ".join(f"{label} {count}" for label, count in list(classes.items())[:12])
-        more = ", ..." if len(classes) > 12 else ""
-        lines.append(f"target {job.target!r}: {len(classes)} classes ({shown}{more})")
-        smallest = min(classes.values())
-        if len(classes) == 1:
-            lines.append(f"target {job.target!r} has one class only: nothing can be ranked for it")
-        elif len(classes) > max(20, len(job.y) // 10):  # type: ignore[arg-type]
-            lines.append(
-                f"target {job.target!r} has a class for every {len(job.y) / len(classes):.1f} rows:"  # type: ignore[arg-type]
-                " is it a measurement, or an identifier?"
-            )
-        elif smallest < 5:
-            lines.append(f"target {job.target!r} has a class with {smallest} rows only")
+    lines += _about_target(job)
     table = {
         "column": [named[name] for name in report.names],
         "kind": report.kinds,
@@ -56,18 +46,64 @@ def description(job: Job) -> Description:
         "notes": job.notes,
         "rows": report.n_rows,
         "target": job.target,
-        "classes": classes,
+        "classes": job.classes,
         "columns": [dict(zip(table, row, strict=True)) for row in rows],
     }
     return Description(lines, list(table), rows, document)
 
 
+def _about_target(job: Job) -> list[str]:
+    lines, classes = [], job.classes
+    if classes:
+        shown = ", ".join(f"{label} {count}" for label, count in list(classes.items())[:12])
+        more = ", ..." if len(classes) > 12 else ""
+        lines.append(f"target {job.target!r}: {len(classes)} classes ({shown}{more})")
+        smallest = min(classes.values())
+        if len(classes) == 1:
+            lines.append(f"target {job.target!r} has one class only: nothing can be ranked for it")
+        elif len(classes) > max(20, len(job.y) // 10):  # type: ignore[arg-type]
+            lines.append(
+                f"target {job.target!r} has a class for every {len(job.y) / len(classes):.1f} rows:"  # type: ignore[arg-type]
+                " is it a measurement, or an identifier?"
+            )
+        elif smallest < 5:
+            lines.append(f"target {job.target!r} has a class with {smallest} rows only")
+    return lines
+
+
+def _on_disk(job: Job, file: StoredFile) -> Description:
+    """The same of a table that stays on disk: what can be told without reading it."""
+    table = job.X
+    order = "column after column" if table.feature_major else "row after row"
+    values = "columns of several kinds" if table.dtype is None else f"{table.dtype}, {order}"
+    ends = f"{job.names[0]} to {job.names[len(job.names) - 1]}"
+    lines = [
+        f"{file.format}: {values}, {in_words(table.nbytes)}; columns {ends}",
+        *_about_target(job),
+        "the table stays on disk, so its values were not looked at",
+    ]
+    document = {
+        "file": file.source.strip("'"),
+        "format": file.format,
+        "notes": job.notes,
+        "rows": table.n_rows,
+        "n_columns": table.n_features,
+        "dtype": None if table.dtype is None else str(table.dtype),
+        "bytes": table.nbytes,
+        "feature_major": table.feature_major,
+        "target": job.target,
+        "classes": job.classes,
+    }
+    return Description(lines, [], [], document)
+
+
 def method_rows(*, short: bool = False) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The registry as a table; a short one fits on a terminal."""
     if short:
-        names = ["method", "tier", "what it does", "not for"]
-        return names, [(n, m.tier, m.summary, _not_for(m)) for n, m in METHODS.items()]
-    names = ["method", "tier", "columns", "missing", "sparse", "classes", "cost", "what it does"]
+        names = ["method", "tier", "what it does", "not for", "disk, GPU"]
+        return names, [(n, m.tier, m.summary, _not_for(m), _places(m)) for n, m in METHODS.items()]
+    names = ["method", "tier", "columns", "missing", "sparse", "classes", "disk", "gpu", "cost",
+             "what it does"]  # fmt: skip
     rows = [
         (
             name,
@@ -76,6 +112,8 @@ def method_rows(*, short: bool = False) -> tuple[list[str], list[tuple[Any, ...]
             "yes" if method.missing else "no",
             "yes" if method.sparse else "no",
             "many" if method.many_classes else "2",
+            "yes" if method.streams else "no",
+            "yes" if method.on_device else "no",
             method.cost,
             method.summary,
         )
@@ -97,6 +135,7 @@ def about_method(text: str) -> dict[str, Any]:
         "takes": _takes(method),
         "uses": ", ".join(method.uses),
         "cost": method.cost,
+        "runs": "on the CPU or a GPU" if method.on_device else "on the CPU",
         "parameters": [
             {"name": parameter, "default": repr(default), "meaning": meanings.get(parameter, "")}
             for parameter, default in cls().get_params().items()
@@ -111,7 +150,15 @@ def _takes(method: Method) -> str:
     parts.append("many classes" if method.many_classes else "two classes")
     if method.sparse:
         parts.append("sparse tables")
+    if method.streams:
+        parts.append("tables on disk, by blocks of columns")
     return "; ".join(parts)
+
+
+def _places(method: Method) -> str:
+    """Where a table may lie and where it is computed on, beside memory and processor."""
+    places = {"disk": method.streams, "GPU": method.on_device}
+    return ", ".join(place for place, able in places.items() if able)
 
 
 def _not_for(method: Method) -> str:

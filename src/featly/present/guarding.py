@@ -58,13 +58,15 @@ def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
     except BrokenPipeError:
         silence_broken_pipe()
         raise typer.Exit(0) from None
-    except KeyboardInterrupt:
-        say(getattr(command, "stopped", "featly: stopped; nothing was written"))
+    except KeyboardInterrupt as stopped:
+        told = getattr(stopped, "told", "") or getattr(command, "stopped", "")
+        say(told or "featly: stopped; nothing was written")
         raise typer.Exit(INTERRUPTED) from None
     except MemoryError:
         say(
-            "featly: there is not enough memory for this table: use fewer columns or rows, "
-            "or a machine with more"
+            "featly: there is not enough memory for this table: use fewer columns or rows, or a "
+            "machine with more. A .npy, .zarr, .h5 or .bed file is read by blocks of columns, and "
+            "so is .parquet with --memory-limit"
         )
         raise typer.Exit(MISTAKE) from None
     except Exception as problem:
@@ -91,6 +93,6 @@ def _own_warnings() -> tuple[type[Warning], ...]:
 
 
 def _is_mistake(problem: Exception) -> bool:
-    from featly.errors import DataError, ParameterError, StudyError
+    from featly.errors import DataError, DeviceError, ParameterError, StudyError
 
-    return isinstance(problem, DataError | ParameterError | StudyError | OSError)
+    return isinstance(problem, DataError | DeviceError | ParameterError | StudyError | OSError)

@@ -12,25 +12,30 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from featly.errors import DataError, ParameterError, SchemaError
+from featly.errors import DataError, DeviceError, ParameterError, SchemaError
 from featly.frames import is_frame, open_table
 from featly.io import ColumnFinder, TableFile, read_table
 from featly.io.knowledge import read_ranking, read_schema_file, read_weights
 from featly.io.stores import StoredTable
 from featly.io.stores.rows import RowsOf
 from featly.kinds import CONTINUOUS, KINDS
-from featly.present.stored import StoredFile, is_stored, scan_file
-from featly.registry import METHODS, Method, method_class
+from featly.present.stored import StoredFile, is_stored, no_target, scan_file
+from featly.present.wording import in_words_of_options
+from featly.registry import METHODS, Method, method_class, methods_that, suggested
 from featly.schema import Schema
 
 __all__ = [
     "AUTO",
     "OWN_OPTIONS",
+    "RESOURCES",
     "Job",
     "Request",
+    "Stopped",
     "advised",
     "choose_method",
+    "decides_itself",
     "fit",
+    "granted",
     "in_words_of_the_file",
     "load",
     "method_name",
@@ -38,11 +43,16 @@ __all__ = [
 ]
 
 AUTO = "auto"  # as a method: what is advised
-OWN_OPTIONS = ("schema", "n_features_to_select", "n_jobs", "verbose")  # not for --set
+RESOURCES = ("device", "memory_limit", "cache")  # options that are parameters of a method
+OWN_OPTIONS = ("schema", "n_features_to_select", "n_jobs", "verbose", *RESOURCES)  # not for --set
 # the first of them that takes a table ranks it; the last takes all
 DEFAULTS = ("f-test", "svm-rfe", "mkl-rfe", "univariate-test")
 # the same where a prior is given: the first that uses it
 BELIEVING = ("arom", "svm-rfe", "mkl-rfe", "relieff", "jmi", "signal-to-noise")
+# for a table that stays on disk: one pass over it, gaps as they are
+STORED_DEFAULTS = ("f-test", "univariate-test")
+STORED_BELIEVING = ("jmi",)
+FEW_NAMES = 16  # up to which each is looked up by itself in a file of names
 LIKELY_TARGETS = ("class", "target", "outcome", "label", "y", "diagnosis", "status")
 
 
@@ -70,6 +80,26 @@ class Request:
     n_features: int | None = None
     fill: bool = False
     target_file: str | None = None
+    dataset: str | None = None
+    layer: str | None = None
+    memory_limit: str | None = None
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C while a method was fitted; the method has what it did by then, if that is anything.
+
+    Attributes
+    ----------
+    method : method
+        Fitted as far as it came, or not at all.
+    told : str
+        What is said about it.
+    """
+
+    def __init__(self, method: Any) -> None:
+        super().__init__()
+        self.method = method
+        self.told = ""
 
 
 @dataclass
@@ -116,13 +146,15 @@ def load(
     drop = [*_names(request.drop), *parts.pop("drop", [])]
     target = request.target if request.target is not None else parts.pop("target", None)
     parts.pop("target", None)
-    if is_stored(request.file):
+    if request.memory_limit is not None or is_stored(request.file):
         return _load_stored(request, target, drop, parts, transfer, need_target, by_blocks)
-    if request.target_file is not None:
-        raise ParameterError(
-            f"--target-file goes with files that are read by blocks of columns, which "
-            f"{request.file!r} is not: name the column by --target"
-        )
+    for option in ("target_file", "dataset", "layer"):
+        if getattr(request, option) is not None:
+            raise ParameterError(
+                f"--{option.replace('_', '-')} goes with files that are read by blocks of columns, "
+                f"which {request.file!r} is not: leave it out"
+                + (", and name the column by --target" if option == "target_file" else "")
+            )
     table: Any = read_table(
         request.file,
         target=target,
@@ -156,19 +188,37 @@ def _load_stored(
     """A table that stays on disk."""
     if not by_blocks:
         raise DataError(
-            f"{request.file!r} is read by blocks of columns, by 'featly rank' and 'featly select' "
-            "only: 'featly select' writes a smaller table for this command"
+            f"{request.file!r} is read by blocks of columns, which 'featly rank', 'featly select' "
+            "and 'featly describe' do: this command needs a table that is read whole, such as a "
+            ".csv or .parquet file"
         )
-    for option, given in (("--drop", drop), ("--fill", request.fill)):
-        if given:
-            raise ParameterError(f"{option} is not for {request.file!r}, which stays on disk")
-    table = scan_file(request.file, target, request.target_file)
+    file = request.file
+    parquet = file.lower().endswith((".parquet", ".pq"))
+    unused = {"--fill": request.fill, "--n-features": request.n_features}
+    if request.format not in (None, "parquet") or (request.format and not parquet):
+        unused["--format"] = request.format
+    if not parquet:
+        unused["--drop"] = drop
+    reading = {name: getattr(request, name) for name in ("separator", "encoding", "header")}
+    reading["missing"] = _names(request.missing)
+    if request.target_file is None:
+        unused |= {f"--{name}": value for name, value in reading.items()}
+    for option, given in unused.items():
+        if given or (given is False and option == "--header"):
+            raise ParameterError(f"{option} is not for {file!r}, which stays on disk: leave it out")
+    table = scan_file(
+        file,
+        target,
+        request.target_file,
+        dataset=request.dataset,
+        layer=request.layer,
+        without=drop,
+        memory_limit=request.memory_limit,
+        reading=reading,
+    )
     try:
         if need_target and table.y is None:
-            raise DataError(
-                f"which classes have the rows of {table.source}? Name a file of them by "
-                "--target-file, or a column that it has by --target"
-            )
+            raise no_target(table)
         return _prepared(table, [], parts, transfer, fill=False)
     except BaseException:
         table.close()
@@ -211,7 +261,9 @@ def _prepared(
     if transfer is not None:
         # what is said of a single column goes before what a ranking says
         parts["prior"] = transfer.prior(names, notes) | parts.get("prior", {})
-    schema = _schema(parts, names, table, named=scipy.sparse.issparse(X))
+    # by position where the table itself has no names, or so many that a list of them takes long
+    by_position = scipy.sparse.issparse(X) or isinstance(X, StoredTable)
+    schema = _schema(parts, names, table, by_position=by_position)
     if fill and not scipy.sparse.issparse(X):
         from featly.preprocessing import fill_missing
 
@@ -322,14 +374,22 @@ def _transfer(request: Request) -> _Transfer | None:
 
 
 def _schema(
-    parts: dict[str, Any], names: Sequence[str], table: TableFile | StoredFile, *, named: bool
+    parts: dict[str, Any],
+    names: Sequence[str],
+    table: TableFile | StoredFile,
+    *,
+    by_position: bool,
 ) -> Schema:
-    """A schema whose columns are all there; by position where the table itself has no names."""
+    """A schema whose columns are all there, by their names or positions."""
     find = ColumnFinder(names, table.source)
+    look_up = getattr(names, "position", None)  # of names that lie in a file
+    if sum(len(value) for value in parts.values()) > FEW_NAMES:
+        look_up = None
 
     def found(part: str, name: Any) -> Any:
-        position = find(name, part)
-        return position if named else str(names[position])
+        position = look_up(name) if look_up is not None and isinstance(name, str) else None
+        position = find(name, part) if position is None else position
+        return position if by_position else str(names[position])
 
     Schema.of(parts)  # numbers out of range are told with the names that the user gave
     resolved: dict[str, Any] = {}
@@ -357,6 +417,13 @@ def method_name(text: str) -> str:
     raise DataError(f"there is no method {text!r}: {hint}'featly methods' lists them")
 
 
+def decides_itself(text: str | None) -> bool:
+    """Whether a method, by its name, says itself how many columns it selects."""
+    if text is None or text.lower() == AUTO:
+        return False
+    return "n_features_to_select" not in method_class(method_name(text))().get_params()
+
+
 def parse_settings(name: str, settings: Sequence[str]) -> dict[str, Any]:
     """Parameters of a method from texts such as ``C=0.1``; ``ranker__C=0.1`` of its ranker."""
     defaults = method_class(name)().get_params()
@@ -369,6 +436,9 @@ def parse_settings(name: str, settings: Sequence[str]) -> dict[str, Any]:
         parameter, mark, value = (part.strip() for part in text.partition("="))
         if not mark:
             raise ParameterError(f"--set {text!r}: give a name and a value, such as C=1")
+        if parameter in RESOURCES and parameter in defaults:
+            option = f"--{parameter.replace('_', '-')}"
+            raise ParameterError(f"--set {text!r}: say {option} {value}")
         if parameter not in known:
             near = difflib.get_close_matches(parameter, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -414,6 +484,9 @@ def choose_method(job: Job, *, fill: bool = False) -> str:
     rows, for it asks that the classes can be separated. With `fill`, gaps are going to be filled.
     """
     kinds, gap = _kinds(job), None if fill else _first_gap(job)
+    if isinstance(job.X, StoredTable):
+        names = STORED_BELIEVING if job.schema.prior else STORED_DEFAULTS
+        return next(name for name in names if not obstacles(METHODS[name], job, kinds, gap))
     using = [name for name in BELIEVING if "prior" in METHODS[name].uses]
     if job.X.shape[1] < job.X.shape[0]:
         using = [name for name in using if name != "arom"]
@@ -448,7 +521,7 @@ def _kinds(job: Job) -> dict[str, str]:
         inferred = open_table(job.X).kinds()
     else:
         inferred = np.full(len(job.names), CONTINUOUS)
-    found = job.schema.resolve(list(job.names), inferred).kinds
+    found = job.schema.resolve(job.names, inferred).kinds  # type: ignore[arg-type]
     codes, where = np.unique(found, return_index=True)
     return {KINDS[code]: str(job.names[at]) for code, at in zip(codes, where, strict=True)}
 
@@ -480,10 +553,16 @@ def fit(
     count: Any = None,
     n_jobs: int | None = None,
     verbose: bool | Callable[[int, int], Any] = False,
+    resources: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Fit a method to a job; its errors speak of the file and the target by their names."""
+    """Fit a method to a job; its errors speak of the file and the target by their names.
+
+    `resources` are a device, a memory limit and a cache, as far as the method has them. Ctrl-C is
+    raised as `Stopped`, with what was done.
+    """
     cls = method_class(name)
     parameters = dict(settings) | {"schema": job.schema, "n_jobs": n_jobs}
+    parameters |= granted(name, resources or {}, settings)
     known = cls().get_params()
     if "n_features_to_select" in known:
         parameters["n_features_to_select"] = count
@@ -493,10 +572,61 @@ def fit(
         )
     if verbose and "verbose" in known:
         parameters["verbose"] = verbose
+    method = cls(**parameters)
     try:
-        return cls(**parameters).fit(job.X, job.y)
+        return method.fit(job.X, job.y)
     except DataError as problem:
-        raise type(problem)(in_words_of_the_file(str(problem), job)) from None
+        told = in_words_of_the_file(str(problem), job)
+        if "memory_limit" not in known:
+            told = told.replace("Give a larger --memory-limit, or a method", "Use a method")
+        raise type(problem)(told) from None
+    except (DeviceError, ParameterError) as problem:
+        raise type(problem)(in_words_of_options(str(problem))) from None
+    except KeyboardInterrupt:
+        raise Stopped(method) from None
+
+
+def granted(
+    name: str, resources: Mapping[str, Any], settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Those of the resources that were asked for, or ParameterError where a method has no such.
+
+    A method that reads and computes as its ranker does has them for that.
+
+    Examples
+    --------
+    >>> granted("f-test", {"memory_limit": "2GB", "device": None, "cache": None})
+    {'memory_limit': '2GB'}
+    >>> granted("f-test", {"cache": "kept"})
+    Traceback (most recent call last):
+    ...
+    featly.errors.ParameterError: --cache kept: f-test has no search to be kept. Leave it out, ...
+    """
+    asked = {key: value for key, value in resources.items() if value is not None}
+    known = method_class(name)().get_params()
+    if asked and "ranker" in known and METHODS[name].streams:
+        ranker = (settings or {}).get("ranker", known["ranker"])
+        ranker = method_class(ranker)() if isinstance(ranker, str) else ranker
+        inner = granted(method_name(type(ranker).__name__), resources)
+        return {"ranker": ranker.set_params(**inner)} if inner else {}
+    for key, value in asked.items():
+        if key in known or (key == "device" and value != "cuda"):
+            continue
+        if key == "device":
+            why, able = "computes on the CPU only", suggested(methods_that(on_device=True))
+        elif key == "memory_limit":
+            why, able = "needs the whole table in memory", suggested(methods_that(streams=True))
+        else:
+            why, able = "has no search to be kept", ", ".join(_with_parameter("cache"))
+        option = f"--{key.replace('_', '-')} {value}"
+        raise ParameterError(f"{option}: {name} {why}. Leave it out, or use {able}")
+    return {key: value for key, value in asked.items() if key in known}
+
+
+def _with_parameter(parameter: str) -> list[str]:
+    """Class names of the methods that have a parameter."""
+    found = {m.class_name: method_class(name) for name, m in METHODS.items() if m.streams}
+    return [name for name, cls in found.items() if parameter in cls().get_params()]
 
 
 def in_words_of_the_file(message: str, job: Job) -> str:
@@ -509,6 +639,7 @@ def in_words_of_the_file(message: str, job: Job) -> str:
         return f"in row {1 + (row if job.rows is None else int(job.rows[row]))} of the data"
 
     message = re.sub(r"in row (\d+)", counted, message)  # people count rows from 1
+    message = in_words_of_options(message)
     message = re.sub(r"PairwiseRanker\(\w+\(\)\)", "--set multiclass=ovo", message)
     return f"{job.table.source}: {_with_names(message, job)}"
 

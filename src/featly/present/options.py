@@ -7,9 +7,14 @@ import typer
 from featly.registry import METHODS
 
 __all__ = [
+    "Cache",
+    "Dataset",
+    "Device",
     "File",
     "Jobs",
     "Json",
+    "Layer",
+    "MemoryLimit",
     "MethodName",
     "Quiet",
     "Settings",
@@ -49,6 +54,7 @@ def complete_method_or_auto(incomplete: str) -> list[tuple[str, str]]:
 
 # ---- options, the same on every command ----------------------------------------------------------
 _COLUMNS, _READING = "What you know about the columns", "How the file is read"
+_LARGE = "Large tables, which stay on disk (.npy, .parquet, .zarr, .h5, .h5ad, .bed)"
 
 File = Annotated[str, typer.Argument(help="The table; - is standard input.", metavar="FILE")]
 Target = Annotated[
@@ -57,12 +63,35 @@ Target = Annotated[
 ]
 TargetFile = Annotated[
     str | None,
-    typer.Option(
-        help="The class of every row in a file of its own, for .npy, .bed, .zarr, .h5, .h5ad: "
-        ".npy, or a table with that column.",
-        metavar="FILE",
-    ),
-]
+    typer.Option(help="The class of every row, in a file of its own: .npy, or a table with that "
+                 "column.", metavar="FILE", rich_help_panel=_LARGE),
+]  # fmt: skip
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(help="What may be held of the table: 2GB, 500MB; a quarter of what is free "
+                 "otherwise. With it, .parquet is read by blocks of columns, too.",
+                 metavar="SIZE", rich_help_panel=_LARGE),
+]  # fmt: skip
+Device = Annotated[
+    str | None,
+    typer.Option(help="Where to compute: auto, cpu or cuda.", metavar="DEVICE",
+                 rich_help_panel=_LARGE, autocompletion=lambda: ["auto", "cpu", "cuda"]),
+]  # fmt: skip
+Cache = Annotated[
+    str | None,
+    typer.Option(help="Keep packed columns and the search here: the next run starts at once, and "
+                 "goes on after Ctrl-C.", metavar="FOLDER", rich_help_panel=_LARGE),
+]  # fmt: skip
+Dataset = Annotated[
+    str | None,
+    typer.Option(help="Which matrix of a .h5 file or .zarr store.", metavar="PATH",
+                 rich_help_panel=_LARGE),
+]  # fmt: skip
+Layer = Annotated[
+    str | None,
+    typer.Option(help="Which layer of an .h5ad file, in place of X.", metavar="NAME",
+                 rich_help_panel=_LARGE),
+]  # fmt: skip
 MethodName = Annotated[
     str | None,
     typer.Option(

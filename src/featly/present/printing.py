@@ -8,9 +8,12 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 __all__ = ["on_terminal", "print_json", "print_table", "say", "words_on_terminal"]
+
+PIECE = 1 << 13  # lines that are written at a time
 
 
 def on_terminal() -> bool:
@@ -38,8 +41,10 @@ def print_table(
 ) -> None:
     """Rows as a table for people, or as tab-separated cells where nobody is looking."""
     if not on_terminal():
-        out = [_line(names), *(_line([_exact(cell) for cell in row]) for row in rows)]
-        sys.stdout.write("".join(out))
+        lines = (_line([_exact(cell) for cell in row]) for row in rows)
+        sys.stdout.write(_line(names))
+        while part := "".join(islice(lines, PIECE)):
+            sys.stdout.write(part)
         return
     from rich import box
     from rich.console import Console

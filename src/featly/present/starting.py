@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import ExitStack
 from typing import Any
 
 __all__ = ["asked", "fitted", "loaded"]
@@ -48,6 +49,7 @@ def asked(options: dict[str, Any], *, auto: bool = False) -> None:
     from featly.errors import ParameterError
     from featly.present import job
 
+    resources = _resources(options)
     if auto and _is_auto(options):
         if options["settings"]:
             raise ParameterError(
@@ -56,14 +58,39 @@ def asked(options: dict[str, Any], *, auto: bool = False) -> None:
         return
     if options["method"] is not None:
         name = job.method_name(options["method"])
-        if options["settings"]:
-            job.parse_settings(name, options["settings"])
+        if options["settings"] or any(resources.values()):  # else its class can wait
+            settings = job.parse_settings(name, options["settings"] or [])
+            job.granted(name, resources, settings)
+
+
+def _resources(options: dict[str, Any]) -> dict[str, Any]:
+    """The device, the memory and the cache that were asked for; what cannot be had is refused."""
+    from featly.errors import DeviceError, ParameterError
+    from featly.present.stored import limit_of
+    from featly.present.wording import in_words_of_options
+    from featly.resources import DEVICES
+
+    device, cache = options.get("device"), options.get("cache")
+    limit_of(options.get("memory_limit"))
+    if device is not None and device not in DEVICES:
+        raise ParameterError(f"--device {device!r}: give auto, cpu or cuda")
+    if cache is not None and os.path.exists(cache) and not os.path.isdir(cache):
+        raise ParameterError(f"--cache {cache!r} is a file: give a folder")
+    if device == "cuda":
+        from featly.core.cuda.device import xp
+
+        try:
+            xp()
+        except DeviceError as problem:
+            raise DeviceError(in_words_of_options(str(problem))) from None
+    return {"device": device, "memory_limit": options.get("memory_limit"), "cache": cache}
 
 
 def fitted(found: Any, options: dict[str, Any], count: Any = None) -> tuple[str, Any, float]:
     """The method's name, the fitted method, and how many seconds it took to fit it."""
     from featly.present import job
     from featly.present.printing import say, words_on_terminal
+    from featly.present.watching import stopped_words, watched
 
     loud = not options["quiet"]
     settings: Any = None
@@ -77,17 +104,30 @@ def fitted(found: Any, options: dict[str, Any], count: Any = None) -> tuple[str,
             say(f"method: {name} (--method chooses another)", "dim")
     if settings is None:
         settings = job.parse_settings(name, options["settings"] or [])
+    resources = _resources(options)
+    job.granted(name, resources, settings)
     began = time.perf_counter()
     if loud and words_on_terminal() and _first_run():
         say("compiling for this machine, which is done once and takes some seconds ...", "dim")
-    method = job.fit(
-        found,
-        name,
-        settings,
-        count=count,
-        n_jobs=options["jobs"],
-        verbose=loud and words_on_terminal(),
-    )
+    with ExitStack() as shown:
+        bar = loud and words_on_terminal()
+        watching = watched(found, name, settings, resources, bar=bar, loud=loud)
+        try:
+            method = job.fit(
+                found,
+                name,
+                settings,
+                count=count,
+                n_jobs=options["jobs"],
+                verbose=bar if watching is None else shown.enter_context(watching),
+                resources=resources,
+            )
+        except job.Stopped as stopped:
+            shown.close()
+            stopped.told = stopped_words(stopped.method, found, resources["cache"], watching)
+            raise
+        if watching is not None:
+            watching.ended()
     return name, method, time.perf_counter() - began
 
 
@@ -99,10 +139,18 @@ def _is_auto(options: dict[str, Any]) -> bool:
 
 def _taken_advice(found: Any, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The advised method and its parameters; gaps are filled where it needs that."""
+    from featly.errors import DataError
+    from featly.io.stores import StoredTable
     from featly.preprocessing import fill_missing
     from featly.present import job
     from featly.present.printing import say
 
+    if isinstance(found.X, StoredTable):
+        raise DataError(
+            f"--method auto looks at a table in memory, and {found.table.source} stays on disk: "
+            "name a method, such as f-test for one pass, or mrmr and jmi for columns that "
+            "complete each other"
+        )
     advice = found.advice = job.advised(found, n_jobs=options["jobs"])
     if not options["quiet"]:
         say(f"method: {advice.call()}, as advised: {advice.reasons[0]}", "dim")

@@ -1,0 +1,34 @@
+"""What the library says of its parameters, in the words of the command line."""
+
+import re
+
+__all__ = ["in_words_of_options"]
+
+_WORDS = (
+    (r"\bby dataset\b", "by --dataset"),
+    (r"\bleave (dataset|layer)\b", r"leave --\1"),
+    (r"^(dataset|layer) is for\b", r"--\1 is for"),
+    (r"\bboth layer (.+) and dataset\b", r"both --layer \1 and --dataset"),
+    (r"\bwith without=\[\.\.\.\]", "with --drop"),
+    (r"(?<![-\w])memory_limit=", "--memory-limit "),
+    (r"(?<![-\w])memory_limit\b", "--memory-limit"),
+    (r"(?<![-\w])device='(\w+)'", r"--device \1"),
+    (r"(?<![-\w])cache=", "--cache "),
+    (r"\bas cache\b", "by --cache"),
+    (r"\bgive another cache\b", "give another --cache"),
+)
+
+
+def in_words_of_options(message: str) -> str:
+    """A message about parameters as one about options.
+
+    Examples
+    --------
+    >>> in_words_of_options("'a.h5' has 2 matrices ('X', 'Z'): name one by dataset")
+    "'a.h5' has 2 matrices ('X', 'Z'): name one by --dataset"
+    >>> in_words_of_options("give memory_limit='2GB', or device='cpu'")
+    "give --memory-limit '2GB', or --device cpu"
+    """
+    for said, meant in _WORDS:
+        message = re.sub(said, meant, message)
+    return message
