@@ -18,6 +18,7 @@ from featly.core.ordering import keep_first
 from featly.core.parallel import single_threaded_blas
 from featly.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
 from featly.frames import (
+    DefaultNames,
     frame_of,
     is_frame,
     library_of,
@@ -154,6 +155,8 @@ class _Selector(SelectorMixin, BaseEstimator):
             if count == 0:
                 raise DataError(f"X has 0 {unit}(s): a minimum of 1 is required")
         validate_data(self, X, y, skip_check_array=True)
+        if stored is not None and isinstance(stored.names, list):
+            self.feature_names_in_ = np.array(stored.names, dtype=object)
         labels, classes = read_target(y, X.shape[0], name, many_classes=self._takes_many_classes())
         schema, integers = Schema.of(self.schema), self._takes_integers()
         bytes_of_values = getattr(getattr(X, "dtype", None), "itemsize", 0)
@@ -167,7 +170,14 @@ class _Selector(SelectorMixin, BaseEstimator):
             reading = read(table, schema, self.n_jobs, integers=integers)
         self._check_schema(reading.columns)
         self._library = library_of(X)
-        return Problem(reading.source, reading.columns, labels, classes, resources=resources)
+        return Problem(
+            reading.source,
+            reading.columns,
+            labels,
+            classes,
+            resources=resources,
+            stored=reading.stored,
+        )
 
     def _resources(self) -> Resources:
         """What a fit may use."""
@@ -242,10 +252,12 @@ class _Selector(SelectorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         stored = stored_of(X, mapped=False)
-        if stored is not None or is_device_array(X):
+        if stored is not None:
+            self._check_stored(stored)
+            return columns_from(stored, self.get_support(indices=True))
+        if is_device_array(X):
             validate_data(self, X, reset=False, skip_check_array=True)
-            chosen = self.get_support(indices=True)
-            return columns_of(X, chosen) if stored is None else columns_from(stored, chosen)
+            return columns_of(X, self.get_support(indices=True))
         if is_frame(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             selected = take_columns(X, self.get_support(indices=True))
@@ -261,6 +273,43 @@ class _Selector(SelectorMixin, BaseEstimator):
         if scipy.sparse.issparse(X):
             X = X.tocsc() if X.format not in ("csr", "csc") else X
         return X[:, self.get_support(indices=True)]
+
+    def _check_stored(self, table: Any) -> None:
+        """DataError unless a table on disk has the columns seen in ``fit``."""
+        if table.n_features != self.n_features_in_:
+            raise DataError(
+                f"X has {table.n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or not isinstance(table.names, list):
+            return
+        for k, (one, other) in enumerate(zip(table.names, names.tolist(), strict=True)):
+            if one != other:
+                raise DataError(
+                    f"column {k} of X is {one!r}, where it was {other!r} in fit: give the columns "
+                    "of fit, in their order"
+                )
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the selected columns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of all columns; those seen in ``fit`` by default.
+
+        Returns
+        -------
+        names : array of str
+        """
+        check_is_fitted(self)
+        names = self._columns.names
+        seen = hasattr(self, "feature_names_in_") or isinstance(names, DefaultNames)
+        if input_features is None and not seen:  # they lie, or lay, in a file
+            found = [names[int(k)] for k in self.get_support(indices=True)]
+            return np.array(found, dtype=object)
+        return super().get_feature_names_out(input_features)  # type: ignore[no-any-return]
 
     def _for_container(self, frame: Any) -> Any:
         """Hand scikit-learn's ``set_output`` a frame of the library that it will return."""

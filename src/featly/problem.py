@@ -47,6 +47,8 @@ class Problem:
         The device and the memory that may be used.
     on_device : bool
         Whether to compute on a GPU; see :mod:`featly.placing`.
+    stored : StoredTable or None
+        The table on disk that was read, whether it is in memory or not.
     """
 
     source: Source
@@ -56,6 +58,7 @@ class Problem:
     rows: np.ndarray | None = None
     resources: Resources = field(default_factory=Resources)
     on_device: bool = False
+    stored: Any = None
 
     def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
         """The rows of two classes, positions in `classes`, copied, and nothing else."""
@@ -80,12 +83,10 @@ class Problem:
     def fingerprint(self) -> str:
         """Identifies the table and how it was read."""
         source, read = self.source, (self.columns.kinds, self.columns.levels)
+        if self.stored is not None:  # the same in memory and not
+            return key_of(self.stored.fingerprint(), self.rows, self._dtype.str, *read)
         if isinstance(source, StreamedSource):
-            table = getattr(source.store, "table", None)
-            if table is not None:
-                return key_of(table.fingerprint(), source.store.dtype.str, *read)
-            found = source.each(lambda part, places: key_of(part.values, part.codes))
-            return key_of(found, *read)
+            return key_of(source.each(lambda part, places: key_of(part.values, part.codes)), *read)
         if isinstance(source, CSCSource):
             matrix = source.matrix
             return key_of(matrix.shape, matrix.data, matrix.indices, matrix.indptr, *read)
@@ -95,6 +96,13 @@ class Problem:
             lambda block: key_of(rows[slice(*block)]), split(len(rows), -(-len(rows) // 64)), None
         )
         return key_of(source.values.shape, source.feature_major, found, source.codes, *read)
+
+    @property
+    def _dtype(self) -> np.dtype[Any]:
+        """Of the numbers."""
+        source: Any = self.source
+        found = source.store.dtype if isinstance(source, StreamedSource) else source.values.dtype
+        return np.dtype(found)
 
     @property
     def lies_on_device(self) -> bool:
@@ -116,11 +124,12 @@ class Problem:
         """The same with its table in memory, or DataError where there is no room for it."""
         held = self.source.held()
         if isinstance(held, StreamedSource):
+            limited = self.resources.memory is not None
+            remedy = "Give a larger memory_limit, or" if limited else "Take"
             raise DataError(
                 f"X takes {in_words(held.nbytes)} in memory, and may take half of "
-                f"{in_words(self.resources.room)}: {who} needs it whole. Give a larger "
-                "memory_limit, or a method that reads columns by blocks: "
-                f"{suggested(methods_that(streams=True))}"
+                f"{in_words(self.resources.room)}: {who} needs it whole. {remedy} a method that "
+                f"reads columns by blocks: {suggested(methods_that(streams=True))}"
             )
         return replace(self, source=held)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +18,21 @@ from featly.schema import Columns, Schema
 if TYPE_CHECKING:
     from featly.io.stores import StoredTable
 
+LEAST_SHARE = 4  # of the memory that blocks get, whatever a table holds itself
+
 __all__ = ["Reading", "columns_from", "read", "read_numbers", "read_stored", "stored_of"]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A table as a source, with what the schema says about its columns."""
+    """A table as a source, with what the schema says about its columns.
+
+    `stored` is the table on disk that was read, if it was one, in memory or not.
+    """
 
     source: Source
     columns: Columns
+    stored: "StoredTable | None" = None
 
 
 def read(X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False) -> Reading:
@@ -69,14 +76,18 @@ def read_stored(
     *,
     integers: bool = False,
 ) -> Reading:
-    """Read a table on disk: into memory where half of `memory` holds it, else by blocks."""
+    """Read a table on disk: into memory where half of `memory` holds it, else by blocks.
+
+    What the table holds itself, such as the footer of a parquet file, is taken off the memory.
+    """
+    memory = max(memory - table.held_bytes, memory // LEAST_SHARE)
     if table.dtype is None:
         like = open_table(table.schema_frame())
         columns = schema.resolve(like.names, like.kinds())
     else:
         columns = schema.resolve(table.names, np.full(table.n_features, CONTINUOUS))
     source = StreamedSource(_Store(table, columns, integers=integers), memory, n_jobs)
-    return Reading(source.held(), columns)
+    return Reading(source.held(), columns, table)
 
 
 def columns_from(table: "StoredTable", features: np.ndarray) -> Any:
@@ -171,11 +182,24 @@ def _some(columns: Columns, features: np.ndarray) -> Columns:
     place = {int(f): k for k, f in enumerate(features)}
     return dataclasses.replace(
         columns,
-        names=[columns.names[int(f)] for f in features],
+        names=_SomeNames(columns.names, features),
         kinds=columns.kinds[features],
         inferred=columns.inferred[features],
         levels={place[f]: order for f, order in columns.levels.items() if f in place},
     )
+
+
+class _SomeNames(Sequence[str]):
+    """Names of some columns, looked up when an error wants one: they may lie in a file."""
+
+    def __init__(self, names: Sequence[str], features: np.ndarray) -> None:
+        self.names, self.features = names, features
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, position: Any) -> Any:
+        return self.names[int(self.features[position])]
 
 
 def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:

@@ -100,6 +100,9 @@ def free_memory() -> int:
     most = _read_number(f"{group}/memory.max", r"(\d+)", 1)
     used = _read_number(f"{group}/memory.current", r"(\d+)", 1)
     if most is not None and used is not None:
+        # what was read from files is given back when memory is wanted, and counts as used
+        for kind in ("active", "inactive"):
+            used -= _read_number(f"{group}/memory.stat", rf"(?m)^{kind}_file (\d+)", 1) or 0
         free = min(free, max(most - used, LEAST_MEMORY))
     return free
 

@@ -24,6 +24,8 @@ from featly.schema_report import SchemaReport, report_on
 
 __all__ = ["Columns", "Schema", "SchemaReport"]
 
+MOST_COMPARED = 50_000  # names that a misspelt one is compared with: more take a minute
+
 Name = str | int
 
 
@@ -233,22 +235,31 @@ class Schema:
 
     def resolve(self, names: "list[str] | DefaultNames", inferred: Any) -> "Columns":
         """Apply this schema to a table with these column names and kinds by dtype."""
-        place: dict[str, int] = {}
+        places: dict[str, list[int]] = {}
 
-        def position(name: str) -> int | None:
+        def position(part: str, name: str) -> int | None:
             if isinstance(names, DefaultNames):
                 return names.position(name)
-            if not place:
-                place.update({name: k for k, name in enumerate(names)})
-            return place.get(name)
+            if not places:
+                wanted = self._mentioned()  # of millions of names, these alone are kept
+                for k, known in enumerate(names):
+                    if known in wanted:
+                        places.setdefault(known, []).append(k)
+            found = places.get(name, [])
+            if len(found) > 1:  # in a file that may be so
+                raise SchemaError(
+                    f"{part} names {name!r}, and {len(found)} columns are called so (positions "
+                    f"{found[0]}, {found[1]}{', ...' if len(found) > 2 else ''}): give positions"
+                )
+            return found[0] if found else None
 
         def find(part: str, column: Name) -> int:
             if isinstance(column, str):
-                found = position(column)
+                found = position(part, column)
                 if found is None:
                     raise SchemaError(
                         f"{part} names {column!r}, which is not a column"
-                        f"{_nearest(column, names[:])}"
+                        f"{_nearest(column, names[:MOST_COMPARED])}"
                     )
                 return found
             if not 0 <= column < len(names):
@@ -298,6 +309,12 @@ class Schema:
                 for name, members in self.column_groups.items()
             },
         )
+
+    def _mentioned(self) -> set[str]:
+        """The names of columns in any part."""
+        parts = (self.categorical, self.ordinal, self.continuous, self.keep, self.prior, self.costs)
+        every: list[Iterable[Name]] = [*parts, *self.column_groups.values()]
+        return {name for part in every for name in part if isinstance(name, str)}
 
     def describe(self, X: Any) -> "SchemaReport":
         """How this schema reads a table, and which columns look wrong.

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import featly
 from featly.core.genotypes import unpack_genotypes
 from featly.errors import DataError
 from featly.scanning import scan
@@ -151,3 +152,17 @@ def test_a_bim_file_that_changes(tmp_path):
     path.with_suffix(".bim").write_text("1 rs1 0 1 A G\n")
     with pytest.raises(DataError, match=r"g.bim' was cut"):
         table.check()
+
+
+def test_variants_without_a_name(tmp_path):
+    """Many have a dot for a name, which is fine until a schema means one of them."""
+    path, y = tmp_path / "a.bed", np.arange(12) % 2
+    X = np.random.default_rng(0).integers(0, 3, (12, 6))
+    write_bed(path, X)
+    bim = path.with_suffix(".bim")
+    bim.write_text(bim.read_text().replace("rs4", ".").replace("rs2", "."))
+    table = scan(path)
+    assert featly.FTest(schema={"keep": ["rs5", 4]}).fit(table, y).order_[:2].tolist() == [5, 4]
+    told = r"keep names '\.', and 2 columns are called so \(positions 2, 4\): give positions"
+    with pytest.raises(featly.SchemaError, match=told):
+        featly.FTest(schema={"keep": ["."]}).fit(table, y)

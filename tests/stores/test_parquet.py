@@ -236,3 +236,19 @@ def test_without_polars(tmp_path, monkeypatch):
     table = scan(path, target="y")
     assert table.read(0, 1).tolist() == [[1.0], [2.0]]
     assert table.y.tolist() == [0, 1]
+
+
+def test_two_columns_of_one_name(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    path = tmp_path / "X.parquet"
+    columns = [pa.array([1.0, 2.0]), pa.array(["x", "y"]), pa.array([3.0, 5.0])]
+    write_table(pa.table(columns, names=["a", "b", "a"]), path)
+    told = r"two columns of .*X.parquet' are called 'a' \(positions 0 and 2\)"
+    with pytest.raises(DataError, match=told):
+        scan(path)
+    with pytest.raises(DataError, match="are called 'a'"):
+        scan(path, target=2)
+    assert scan(path, without=[2]).names == ["a", "b"]
+    assert scan(path, without=[1, 2]).read(0, 1).tolist() == [[1.0], [2.0]]

@@ -1,8 +1,10 @@
 """Packed columns on disk: written once, taken up again, never believed when damaged."""
 
 import errno
+import gc
 import json
 import os
+import resource
 import signal
 import threading
 from unittest import mock
@@ -238,6 +240,220 @@ def test_two_runs_do_not_write_one_file(tmp_path):
     assert_same(featly.JMI().fit(X, y), seen[0])
 
 
+def test_a_run_that_ends_while_another_begins(tmp_path):
+    """The second run has opened the unfinished file when the first one gives it its name."""
+    X, y = table(15, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    here, firsts = featly.JMI().fit(X, y), []
+    lock = packed._lock_for_writing
+
+    def late(file, path):
+        if not firsts:  # of the second run: it has the file open, and not yet locked
+            firsts.append(None)
+            firsts[0] = featly.JMI(cache=cache).fit(stored, y)
+        lock(file, path)
+
+    with mock.patch.object(packed, "_lock_for_writing", late):
+        second = featly.JMI(cache=cache).fit(stored, y)
+    assert_same(here, firsts[0])
+    assert_same(here, second)
+    assert sorted(path.suffix for path in cache.iterdir()) == [".packed", ".search"]
+    with mock.patch.object(packing.Packing, "pack", side_effect=AssertionError("packed again")):
+        assert_same(here, featly.JMI(cache=cache).fit(stored, y))
+
+
+def stopped_after(count, stored, y, cache, **parameters):
+    """Pack some ranges and stop; the exception, which keeps all frames alive."""
+    original, done = packing.Packing.pack, []
+
+    def stop(self, codes, low, n_jobs):
+        if len(done) == count:
+            raise KeyboardInterrupt
+        done.append(low)
+        return original(self, codes, low, n_jobs)
+
+    with (
+        mock.patch.object(packing.Packing, "pack", stop),
+        pytest.raises(KeyboardInterrupt) as stopped,
+    ):
+        fitted(featly.JMI, stored, y, cache=cache, n_jobs=1, **parameters)
+    return stopped
+
+
+def test_a_stopped_run_lets_go_of_the_file(tmp_path):
+    """A notebook keeps the last exception, and with it everything that was at work."""
+    X, y = table(16, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    stopped = stopped_after(3, stored, y, cache)
+    assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, stored, y, cache=cache))
+    del stopped
+
+
+def test_ranges_of_another_memory_limit_are_as_good(tmp_path):
+    X, y = table(17, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    here = featly.JMI().fit(X, y)
+    stopped_after(3, stored, y, cache)
+    original, again = packing.Packing.pack, []
+
+    def go_on(self, codes, low, n_jobs):
+        again.append((low, low + codes.n_features))
+        return original(self, codes, low, n_jobs)
+
+    with mock.patch.object(packing.Packing, "pack", go_on), small_blocks(columns=11):
+        found = featly.JMI(memory_limit="2MB", cache=cache).fit(stored, y)
+    assert sorted(again) == [(21, 22), (22, 33), (33, 44), (44, 55), (55, 60)]
+    assert_same(here, found)
+    with mock.patch.object(packing.Packing, "pack", side_effect=AssertionError("packed again")):
+        assert_same(here, fitted(featly.JMI, stored, y, cache=cache))
+
+
+def test_a_damaged_journal_is_believed_up_to_there(tmp_path):
+    X, y = table(18, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    here = featly.JMI().fit(X, y)
+    stopped_after(4, stored, y, cache)
+    partial, journal = next(cache.glob("*.partial")), next(cache.glob("*.journal"))
+    columns, notes = partial.read_bytes(), journal.read_bytes()
+    damaged = [b"", b"\0" * 50, b"\xff\xfe\n" + notes, notes[:-1], notes[:-30], b"1\n" + notes]
+    for place in range(3, len(notes), len(notes) // 12):  # a bit of it is another
+        damaged.append(notes[:place] + bytes([notes[place] ^ 2]) + notes[place + 1 :])
+    for wrong in damaged:
+        for path in cache.iterdir():
+            path.unlink()
+        partial.write_bytes(columns)
+        journal.write_bytes(wrong)
+        assert_same(here, fitted(featly.JMI, stored, y, cache=cache))
+
+
+def test_any_damage_to_a_saved_search_is_noticed(tmp_path):
+    X, y = table(19, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    here = fitted(featly.MRMR, stored, y, cache=cache, max_steps=9)
+    saved = next(cache.glob("*.search"))
+    sound = saved.read_bytes()
+    for place in range(0, len(sound), len(sound) // 60):
+        data = bytearray(sound)
+        data[place] ^= 0x41
+        saved.write_bytes(data)
+        assert_same(here, fitted(featly.MRMR, stored, y, cache=cache, max_steps=9))
+
+
+def test_another_version_begins_anew(tmp_path):
+    X, y = table(20, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    fitted(featly.JMI, stored, y, cache=cache)
+    with mock.patch.object(packed, "__version__", "999"):
+        fitted(featly.JMI, stored, y, cache=cache)
+    assert len(list(cache.glob("*.packed"))) == len(list(cache.glob("*.search"))) == 2
+
+
+def test_other_parameters_do_not_go_on_from_these(tmp_path):
+    X, y = table(21, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    weak = np.flatnonzero(featly.MIM().fit(X, y).ranking_ > 30).tolist()[:2]
+    cases = [
+        {},
+        {"form": "quotient"},
+        {"discretizer": featly.EqualWidth(n_bins=3)},
+        {"discretizer": featly.EqualWidth(n_bins=4)},
+        {"schema": {"keep": weak}},
+        {"schema": {"keep": weak[::-1]}},
+        {"schema": {"prior": {weak[0]: 3.0}}},
+        {"schema": {"prior": {weak[0]: 4.0}}},
+    ]
+    for given in cases:
+        found = fitted(featly.MRMR, stored, y, cache=cache, max_steps=9, **given)
+        assert_same(featly.MRMR(max_steps=9, **given).fit(X, y), found)
+    assert len(list(cache.glob("*.search"))) == len(cases)
+    assert len(list(cache.glob("*.packed"))) == 3
+
+
+def test_another_file_of_the_same_name_is_packed_anew(tmp_path):
+    X, y = table(22, 40, 60, "float32", gaps=True)
+    cache = tmp_path / "cache"
+    fitted(featly.JMI, on_disk(tmp_path, X), y, cache=cache)
+    X[20, 30] += 7  # in the middle of the file
+    assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, on_disk(tmp_path, X), y, cache=cache))
+
+
+# ---- folders and disks ------------------------------------------------------------------------
+@pytest.fixture
+def small_files():
+    """As on a full disk, the system refuses to make a file longer than some bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limit(size):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+
+    yield limit
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("parameters", [{"cache": "cache"}, {}])
+def test_a_disk_that_is_full_in_the_middle(parameters, tmp_path, monkeypatch, small_files):
+    X, y = table(23, 40, 60, "float32", gaps=True)
+    monkeypatch.chdir(tmp_path)
+    stored = on_disk(tmp_path, X)
+    for size in (4, 2000, 9000, 30_000):
+        small_files(size)
+        with (
+            mock.patch.object(featly.problem.Resources, "room", 1),
+            pytest.raises(OSError, match=r"no space is left in .* free some"),
+        ):
+            fitted(featly.JMI, stored, y, **parameters)
+        gc.collect()  # nothing is written when files are let go of
+    small_files(resource.RLIM_INFINITY)
+    assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, stored, y, **parameters))
+
+
+def test_a_search_that_cannot_be_saved_is_finished(tmp_path, small_files):
+    X, y = table(24, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    fitted(featly.JMI, stored, y, cache=cache)
+    next(cache.glob("*.search")).unlink()
+    small_files(100)
+    with pytest.warns(featly.SlowWarning, match="cannot be taken up again, for .* was not written"):
+        found = fitted(featly.JMI, stored, y, cache=cache)
+    assert_same(featly.JMI().fit(X, y), found)
+    assert [path.suffix for path in cache.iterdir()] == [".packed"]
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
+    X, y = table(25, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    original = os.open
+
+    def refused(path, flags, *rest, **options):
+        if flags & os.O_CREAT and str(path).startswith(str(cache)):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return original(path, flags, *rest, **options)
+
+    here = fitted(featly.JMI, stored, y, cache=cache)
+    whole = next(cache.glob("*.packed"))
+    next(cache.glob("*.search")).unlink()
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.warns(featly.SlowWarning, match="permission denied"):  # packed columns are read
+        assert_same(here, fitted(featly.JMI, stored, y, cache=cache))
+    whole.unlink()
+    with pytest.raises(PermissionError, match=r"cache=.* cannot be written to \(Permission denied"):
+        fitted(featly.JMI, stored, y, cache=cache)
+    with (
+        mock.patch("pathlib.Path.mkdir", side_effect=PermissionError(13, "Permission denied")),
+        pytest.raises(PermissionError, match=r"cache=.* cannot be written to"),
+    ):
+        fitted(featly.JMI, stored, y, cache=cache / "below")
+
+
+def test_a_system_without_locks(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    X, y = table(26, 40, 60, "float32", gaps=True)
+    stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
+    no_locks = OSError(errno.ENOLCK, "No locks available")
+    with mock.patch.object(fcntl, "flock", side_effect=no_locks):
+        assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, stored, y, cache=cache))
+
+
 def test_senseless_caches(tmp_path):
     X, y = table(14, 40, 10, "float32", gaps=True)
     (tmp_path / "file").write_text("")
@@ -249,3 +465,18 @@ def test_senseless_caches(tmp_path):
         featly.JMI(cache=tmp_path, missing="spread").fit(X, y)
     with pytest.raises(featly.ParameterError, match="device='tpu'"):
         featly.JMI(device="tpu").fit(X, y)
+
+
+def test_a_table_in_memory_and_one_on_disk_share_a_cache(tmp_path):
+    """Without a limit, what is free at the moment says whether a table is held."""
+    random = np.random.default_rng(5)
+    X = np.asfortranarray(random.integers(0, 3, (60, 40_000)).astype(np.uint8))
+    np.save(tmp_path / "X.npy", X)
+    y, files = random.integers(0, 2, 60), []
+    wanted = featly.MRMR(discretizer=None, max_steps=4).fit(X, y)
+    for limit in ("1MB", "100MB", "1MB"):
+        method = featly.MRMR(discretizer=None, max_steps=4, memory_limit=limit)
+        method.set_params(cache=tmp_path / "cache").fit(featly.scan(tmp_path / "X.npy"), y)
+        np.testing.assert_array_equal(method.order_, wanted.order_)
+        files.append({path.name for path in (tmp_path / "cache").iterdir()})
+    assert files[0] == files[1] == files[2]

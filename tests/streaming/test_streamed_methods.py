@@ -63,11 +63,12 @@ def table(seed, n_rows, n_columns, dtype, *, gaps):
 
 
 def assert_same(one, other):
+    """Whatever a fit leaves behind, to the bit; a file may have names where an array has none."""
+    for name in [name for name in vars(one) if name.endswith("_") and name != "feature_names_in_"]:
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if isinstance(mine, np.ndarray) and mine.dtype != object:  # objects are names
+            np.testing.assert_array_equal(mine, theirs, err_msg=name, strict=True)
     assert one.order_.tolist() == other.order_.tolist()
-    np.testing.assert_array_equal(one.scores_, other.scores_)
-    for name in vars(one):
-        if name.endswith("_") and isinstance(getattr(one, name), np.ndarray):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
@@ -85,17 +86,18 @@ def test_streamed_is_in_memory(method, order, tmp_path):
         assert_same(here, there)
 
 
-@settings(max_examples=25)
+@pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_rows=st.integers(4, 90),
     n_columns=st.integers(5, 40),
     width=st.integers(1, 12),
-    method=st.sampled_from([m for m in METHODS if type(m).__name__ in {"FTest", "MRMR", "JMI"}]),
+    method=st.sampled_from(METHODS),
     dtype=st.sampled_from(["uint8", "int16", "float32", "float64"]),
 )
 def test_any_size_of_block(seed, n_rows, n_columns, width, method, dtype, tmp_path_factory):
-    X, y = table(seed, n_rows, n_columns, dtype, gaps=True)
+    X, y = table(seed, n_rows, n_columns, dtype, gaps=type(method).__name__ not in GAPS)
     stored = on_disk(tmp_path_factory.mktemp("table"), X)
     here = type(method)(**method.get_params()).fit(X, y)
     with small_blocks(width, n_rows):

@@ -27,7 +27,7 @@ __all__ = [
 # mypy cannot see through the compiler; the types of kernels are in their docstrings
 # mypy: disable-error-code="no-untyped-def"
 
-EXACT_ROWS = 32_768  # whose squared differences of bytes add up to less than 2^31
+EXACT_ROWS = 32_768  # whose squares, or squared differences, of bytes add up to less than 2^31
 
 
 @kernel
@@ -133,25 +133,31 @@ def moments_byte_rows(X, rows, lo, hi, mean, m2):
 
 
 @kernel
-def moments_byte_columns(Xt, member, first, count, lo, hi, mean, m2):
-    """:func:`moments_columns` of whole numbers of one byte; `member` is 0 or 1, in 32 bits.
+def moments_byte_columns(Xt, flip, member, first, count, lo, hi, mean, m2):
+    """:func:`moments_columns` of whole numbers of one byte, given as bytes without a sign.
 
-    `first` is the first row of the group.
+    `flip` is 128 where they have one, and 0 otherwise; `member` is 255 for the rows of the group,
+    0 for the others, and `first` the first of its rows. What is summed is not shifted: as sums are
+    exact, that is done afterwards.
     """
     n = len(member)
     for f in range(lo, hi):
         x = Xt[f]
-        shift = np.int32(x[first])
-        s1, s2 = np.int64(0), np.int64(0)
+        shift = np.int64(x[first] ^ flip)
+        total, squares = np.int64(0), np.int64(0)
         for begin in range(0, n, EXACT_ROWS):
-            part1, part2 = np.int32(0), np.int32(0)
-            for i in range(begin, min(n, begin + EXACT_ROWS)):
-                d = (np.int32(x[i]) - shift) * member[i]
-                part1 = np.int32(part1 + d)
-                part2 = np.int32(part2 + np.int32(d * d))
-            s1 += part1
-            s2 += part2
-        _store_exact(np.float64(shift), s1, s2, count, f, mean, m2)
+            # slices: of an index that might be negative the compiler makes a loop of single bytes
+            values, inside = x[begin : begin + EXACT_ROWS], member[begin : begin + EXACT_ROWS]
+            part1, part2 = np.uint32(0), np.uint32(0)
+            for i in range(len(values)):
+                v = np.uint16((values[i] ^ flip) & inside[i])
+                part1 += np.uint32(v)
+                part2 += np.uint32(v * v)
+            total += np.int64(part1)
+            squares += np.int64(part2)
+        s1 = total - count * shift
+        s2 = squares - 2 * shift * total + count * shift * shift
+        _store_exact(np.float64(shift - np.int64(flip)), s1, s2, count, f, mean, m2)
 
 
 @kernel

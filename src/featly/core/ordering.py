@@ -19,6 +19,7 @@ IntArray = npt.NDArray[np.int64]
 
 _DROPPED_BITS = 52 - 33
 _LARGEST = 1e308  # that rounding leaves finite
+SMALL = 4096  # keys that are sorted in no time
 
 
 def rounded(scores: FloatArray) -> FloatArray:
@@ -87,6 +88,11 @@ def falling(keys: npt.NDArray[Any]) -> IntArray:
     >>> falling(np.array([2, 3, 2])).tolist()
     [1, 0, 2]
     """
+    packed = _packed(keys)
+    if packed is not None:
+        packed.sort()  # numbers that all differ: many times faster than any sort of positions
+        packed &= (1 << len(keys).bit_length()) - 1
+        return packed.view(np.int64)
     order = np.argsort(-keys)  # several times faster than a stable sort, good where keys differ
     found = keys[order]
     equal = found[1:] == found[:-1]
@@ -95,6 +101,37 @@ def falling(keys: npt.NDArray[Any]) -> IntArray:
     # the positions of equal keys are sorted by themselves, all runs at once: these numbers differ
     run = np.concatenate([[0], np.cumsum(~equal)]) * len(order)
     return np.sort(run + order) - run
+
+
+def _packed(keys: npt.NDArray[Any]) -> npt.NDArray[np.uint64] | None:
+    """How far each key is below the largest, and its position, in a number; None: no room for both.
+
+    Floats from 0 up, rounded as :func:`rounded` does, are ordered as their bits are, of which the
+    last are 0. Those that are exactly 0 are far below all others: they are moved up.
+    """
+    position = len(keys).bit_length()
+    if len(keys) < SMALL:
+        return None
+    if keys.dtype == np.float64:
+        bits = keys.view(np.int64)
+        if bits.min() < 0 or (bits & ((1 << _DROPPED_BITS) - 1)).any():
+            return None
+        bits = bits >> _DROPPED_BITS
+        least = bits[bits > 0].min(initial=1 << 62)
+        if least == 1 << 62:
+            return None
+        whole = np.maximum(bits, least - 1)
+    elif keys.dtype == np.int64:
+        whole = keys
+    else:
+        return None
+    most, least = int(whole.max()), int(whole.min())
+    if (most - least).bit_length() + position > 64:
+        return None
+    below = np.subtract(most, whole, dtype=np.int64).view(np.uint64)
+    below <<= np.uint64(position)
+    below |= np.arange(len(keys), dtype=np.uint64)
+    return below
 
 
 def worst(scores: FloatArray, count: int) -> IntArray:

@@ -9,8 +9,9 @@ A file is a row of records and an index behind them::
     footer      where the index begins, its length and CRC-32, "FEATLYPK"
 
 While it is written it has another name (``.partial``), and a journal beside it says which records
-are whole. A run that was stopped is taken up behind the last of them. When all are there, the
-index is written and the file renamed: a file under its own name is whole.
+are whole, each line with a CRC-32 of its own. A run that was stopped is taken up behind the last of
+them. When all are there, the index is written and the file renamed, while it is still locked: a
+file under its own name is whole, and nobody else has it open to write to it.
 """
 
 import contextlib
@@ -23,35 +24,39 @@ import struct
 import tempfile
 import threading
 import time
+import warnings
 import weakref
-import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from featly import __version__
 from featly.core.packing import PackedColumns, Packing
 from featly.core.parallel import run_blocks
-from featly.errors import DataError
+from featly.errors import DataError, SlowWarning
 from featly.whole_files import whole_file
 
 __all__ = ["Keeping", "PackedFile", "SavedSearch", "Spill", "key_of"]
 
 MAGIC = b"FEATLYPK"
-VERSION = 1
+VERSION = 2
 HEAD = struct.Struct("<8sQ")
 FOOTER = struct.Struct("<QQQ8s")
 ALIGNED = 64
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
 def key_of(*parts: Any) -> str:
     """A name for what depends on these parts: text, numbers, bytes and arrays.
+
+    It depends on the version of featly, too: another one may cut or count in another way.
 
     Examples
     --------
@@ -61,7 +66,7 @@ def key_of(*parts: Any) -> str:
     >>> key_of("mdlp", np.array([0, 1])) == key_of("pkid", np.array([0, 1]))
     False
     """
-    digest = hashlib.blake2b(str(VERSION).encode(), digest_size=12)
+    digest = hashlib.blake2b(f"{VERSION} {__version__}".encode(), digest_size=12)
     for part in parts:
         if isinstance(part, np.ndarray):
             digest.update(f"{part.dtype.str}{part.shape}".encode())
@@ -129,33 +134,42 @@ class SavedSearch:
         try:
             with self.path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 state = {name: saved[name] for name in saved.files}
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+            if bytes(state.pop("key")).decode() != self.path.name:
+                return []
+            columns, worths = state.pop("chosen.columns"), state.pop("chosen.worths")
+            n_chosen = int(state.pop("n_chosen"))
+        except Exception:  # what a damaged archive raises is of a dozen kinds
             return []
-        columns, worths = state.pop("chosen.columns"), state.pop("chosen.worths")
         known = _state_of(criterion)
-        fits = {name: array.shape for name, array in known.items()} == {
-            name: array.shape for name, array in state.items() if name != "n_chosen"
+        fits = {name: (array.shape, array.dtype) for name, array in known.items()} == {
+            name: (array.shape, array.dtype) for name, array in state.items()
         }
         if not fits or len(columns) > most:
             return []
-        criterion.n_chosen = int(state.pop("n_chosen"))
+        criterion.n_chosen = n_chosen
         for name, array in state.items():
             known[name][...] = array
         return list(zip(columns.tolist(), worths.tolist(), strict=True))
 
     def save(self, criterion: Any, found: list[tuple[int, float]], *, now: bool = False) -> None:
-        """Write the state, if that is due."""
+        """Write the state, if that is due; where it cannot be written, the search goes on."""
         if not now and time.monotonic() - self._last < self.every:
             return
         columns = np.array([column for column, _ in found], np.int64)
         worths = np.array([worth for _, worth in found], np.float64)
-        state = {"chosen.columns": columns, "chosen.worths": worths}
+        key = np.frombuffer(self.path.name.encode(), np.uint8)
+        state = {"key": key, "chosen.columns": columns, "chosen.worths": worths}
         state |= {"n_chosen": np.array(criterion.n_chosen), **_state_of(criterion)}
-        with (
-            _told_of_space(self.path.parent, "name another folder as cache"),
-            whole_file(self.path) as file,
-        ):
-            np.savez(file, **state)  # type: ignore[arg-type]
+        try:
+            with whole_file(self.path) as file:
+                np.savez(file, **state)  # type: ignore[arg-type]
+        except OSError as problem:
+            self.every = np.inf
+            warnings.warn(
+                f"the search cannot be taken up again, for {problem.strerror or problem}",
+                SlowWarning,
+                stacklevel=2,
+            )
         self._last = time.monotonic()
 
 
@@ -181,34 +195,41 @@ class Spill:
 
     def __init__(self, packing: Packing, room: int, n_jobs: int | None = None) -> None:
         self.packing, self.room, self.n_jobs = packing, room, n_jobs
-        self._file: BinaryIO | None = None
+        self._held: list[PackedColumns] = []
+        self._entries: list[dict[str, Any]] = []
+        self._file: Any = None
         self._lock = threading.Lock()
 
-    def found(self) -> Iterator[PackedColumns]:
+    def ranges(self) -> list[tuple[int, int]]:
         """None yet."""
-        yield from ()
+        return []
 
-    def keep(self, columns: PackedColumns) -> PackedColumns:
-        """The same columns, in memory or mapped."""
+    def keep(self, columns: PackedColumns) -> None:
+        """Hold on to the columns, or write them."""
         arrays = columns.arrays()
         size = sum(array.nbytes for array in arrays.values())
         with self._lock:
             if size <= self.room:
                 self.room -= size
-                return columns
+                self._held.append(columns)
+                return
             with _told_of_space(tempfile.gettempdir(), "set TMPDIR to a larger disk"):
                 if self._file is None:
-                    self._file = tempfile.TemporaryFile(prefix="featly-")  # noqa: SIM115
+                    self._file = tempfile.TemporaryFile(prefix="featly-", buffering=0)  # noqa: SIM115
                     weakref.finalize(self, self._file.close)
-                entry = _write(self._file, arrays)
-                self._file.flush()
-            mapped = _mapped(self._file.fileno(), entry["begin"], entry["size"])
-        return self.packing.unpack(_arrays(mapped, entry), self.n_jobs)
+                self._entries.append(_write(self._file, arrays))
 
-    def finish(self) -> None:
-        """The file is gone when nobody looks at it any more."""
-        if self._file is not None:
-            self._file.close()
+    def finish(self) -> list[PackedColumns]:
+        """All columns, in memory or mapped; the file is gone when nobody looks at it any more."""
+        if self._file is None:
+            return self._held
+        return [*self._held, *_unpacked(self._file, self._entries, self.packing, self.n_jobs)]
+
+    def close(self) -> None:
+        """Write no more."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
 
 
 class PackedFile:
@@ -234,56 +255,63 @@ class PackedFile:
         self.path = folder / f"{key}.packed"
         self._partial, self._journal = self.path.with_suffix(".partial"), folder / f"{key}.journal"
         self._entries: list[dict[str, Any]] = []
-        self._file: BinaryIO | None = None
+        self._file: Any = None
         self._lock = threading.Lock()
         self._whole = False
-        folder.mkdir(parents=True, exist_ok=True)
+        with _told_of_folder(folder):
+            folder.mkdir(parents=True, exist_ok=True)
 
-    def found(self) -> Iterator[PackedColumns]:
+    def ranges(self) -> list[tuple[int, int]]:
         """The columns that are there: all of them, or those that an earlier run had packed."""
-        self._whole = self.path.exists()
-        if self._whole:
-            with self.path.open("rb") as file:
-                yield from self._unpacked(file, self._read_index(file))
-        else:
-            yield from self._unpacked(self._take_up(), self._entries)
+        if not self.path.exists():
+            self._take_up()
+        if self._file is None:
+            self._file = self.path.open("rb", buffering=0)
+            weakref.finalize(self, self._file.close)
+            self._entries, self._whole = self._read_index(), True
+        return [(entry["low"], entry["high"]) for entry in self._entries]
 
-    def _unpacked(self, file: BinaryIO, entries: list[dict[str, Any]]) -> Iterator[PackedColumns]:
-        for entry in entries:
-            mapped = _mapped(file.fileno(), entry["begin"], entry["size"])
-            yield self.packing.unpack(_arrays(mapped, entry), self.n_jobs)
-
-    def keep(self, columns: PackedColumns) -> PackedColumns:
-        """The columns, mapped from the file that they were written to."""
+    def keep(self, columns: PackedColumns) -> None:
+        """Write the columns, and note that they are there."""
         arrays = columns.arrays()
-        with self._lock:
-            assert self._file is not None
-            with _told_of_space(self.path.parent, "name another folder as cache"):
-                entry = _write(self._file, arrays)
-                self._file.flush()
-                self._note(entry)
-            mapped = _mapped(self._file.fileno(), entry["begin"], entry["size"])
-        return self.packing.unpack(_arrays(mapped, entry), self.n_jobs)
+        with (
+            self._lock,
+            _told_of_space(self.path.parent, "name another folder as cache"),
+        ):
+            entry = _write(self._file, arrays)
+            with self._journal.open("a") as journal:
+                journal.write(_line_of(entry))
+            self._entries.append(entry)
 
-    def finish(self) -> None:
-        """Write the index and give the file its name."""
-        if self._whole:
-            return
-        assert self._file is not None
+    def finish(self) -> list[PackedColumns]:
+        """All columns, mapped from a file that has an index and its own name by now."""
+        with self._lock:
+            if not self._whole:
+                self._name()
+            return _unpacked(self._file, self._entries, self.packing, self.n_jobs)
+
+    def _name(self) -> None:
         index = json.dumps({"key": self.key, "records": self._entries}).encode()
+        number = self._file.fileno()
         with _told_of_space(self.path.parent, "name another folder as cache"):
-            begin = self._file.seek(0, os.SEEK_END)
-            self._file.write(index)
-            self._file.write(FOOTER.pack(begin, len(index), zlib.crc32(index), MAGIC))
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        self._file.close()
-        os.replace(self._partial, self.path)
+            end = os.fstat(number).st_size
+            footer = FOOTER.pack(end, len(index), zlib.crc32(index), MAGIC)
+            _put(self._file, index + footer, end)
+            os.fsync(number)
+        os.replace(self._partial, self.path)  # before it is unlocked
         self._journal.unlink(missing_ok=True)
 
+    def close(self) -> None:
+        """Write no more: who comes next may take the file up, also if this object lives on."""
+        with self._lock:
+            if self._file is not None and not self._file.closed:
+                _unlock(self._file)
+                self._file.close()
+
     # ---- a whole file -----------------------------------------------------------------------
-    def _read_index(self, file: BinaryIO) -> list[dict[str, Any]]:
+    def _read_index(self) -> list[dict[str, Any]]:
         """The records of a whole file, all of them checked."""
+        file = self._file
         size = file.seek(0, os.SEEK_END)
         try:
             file.seek(max(0, size - FOOTER.size))
@@ -299,73 +327,125 @@ class PackedFile:
                 raise ValueError
             entries: list[dict[str, Any]] = found["records"]
             number = file.fileno()
+            bounds = sorted((entry["low"], entry["high"]) for entry in entries)
+            if [0, *(high for _, high in bounds)] != [*(low for low, _ in bounds), self.n_columns]:
+                raise ValueError  # some columns are twice in it, or not at all
             if not all(run_blocks(lambda entry: _sound(number, entry), entries, self.n_jobs)):
                 raise ValueError
-        except (ValueError, KeyError, struct.error):
+        except (ValueError, KeyError, TypeError, struct.error):
             raise DataError(
                 f"{str(self.path)!r} is damaged or was cut: delete it, and it is made again"
             ) from None
         return entries
 
     # ---- a file that is being written -------------------------------------------------------
-    def _take_up(self) -> BinaryIO:
-        """The unfinished file, behind its last whole record; a new one where there is none."""
-        self._entries = []
-        file = os.fdopen(os.open(self._partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+    def _take_up(self) -> None:
+        """The unfinished file, behind its last whole record; a new one where there is none.
+
+        None is taken where another run has finished it meanwhile.
+        """
+        with _told_of_folder(self.path.parent):
+            number = os.open(self._partial, os.O_RDWR | os.O_CREAT, 0o666)
+        file = os.fdopen(number, "r+b", buffering=0)
+        try:
+            _lock_for_writing(file, self._partial)
+            # a run that ended before this one had the lock may have given the file its name
+            if not _is_named(number, self._partial):
+                if not self.path.exists():
+                    raise DataError(
+                        f"{str(self._partial)!r} is being written by another run: wait for it, or "
+                        "give another cache"
+                    )
+                file.close()
+                return
+            if self.path.exists():  # and this is a new one, of no use
+                self._partial.unlink()
+                file.close()
+                return
+            self._go_on(file)
+        except BaseException:
+            file.close()
+            raise
         self._file = file
         weakref.finalize(self, file.close)
-        _lock_for_writing(file, self._partial)
-        if file.read(HEAD.size) == HEAD.pack(MAGIC, VERSION):
-            end = HEAD.size
+
+    def _go_on(self, file: Any) -> None:
+        """Cut off what is no whole record, in the file and in the journal."""
+        self._entries, end = [], HEAD.size
+        head = HEAD.pack(MAGIC, VERSION)
+        if os.pread(file.fileno(), HEAD.size, 0) == head:
             for entry in self._noted():
                 if entry["begin"] < end or not _sound(file.fileno(), entry):
                     break
                 self._entries.append(entry)
                 end = entry["begin"] + entry["size"]
-        else:
-            end = HEAD.size
-            file.seek(0)
-            file.write(HEAD.pack(MAGIC, VERSION))
-        file.truncate(end)
-        with self._journal.open("w") as journal:
-            journal.writelines(json.dumps(entry) + "\n" for entry in self._entries)
-        return file
+        with _told_of_space(self.path.parent, "name another folder as cache"):
+            _put(file, head, 0)
+            file.truncate(end)
+            with self._journal.open("w") as journal:
+                journal.writelines(map(_line_of, self._entries))
 
     def _noted(self) -> Iterator[dict[str, Any]]:
-        """The records that the journal names; what was cut in the middle is left out."""
+        """The records that the journal names; what was cut or changed in it ends the list."""
         try:
-            lines = self._journal.read_text().splitlines()
+            lines = self._journal.read_bytes().splitlines()
         except OSError:
             return
         for line in lines:
-            try:
-                yield json.loads(line)
-            except ValueError:
+            checksum, _, text = line.partition(b" ")
+            if checksum != b"%08x" % zlib.crc32(text):
                 return
+            yield json.loads(text)
 
-    def _note(self, entry: dict[str, Any]) -> None:
-        self._entries.append(entry)
-        with self._journal.open("a") as journal:
-            journal.write(json.dumps(entry) + "\n")
+
+def _is_named(number: int, path: Path) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(number), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _line_of(entry: dict[str, Any]) -> str:
+    """What the journal notes of a record."""
+    text = json.dumps(entry)
+    return f"{zlib.crc32(text.encode()):08x} {text}\n"
 
 
 # ---- records ----------------------------------------------------------------------------------
-def _write(file: BinaryIO, arrays: Arrays) -> dict[str, Any]:
+def _write(file: Any, arrays: Arrays) -> dict[str, Any]:
     """Write a record at the end of a file; what the index must know about it."""
-    end = file.seek(0, os.SEEK_END)
+    end = os.fstat(file.fileno()).st_size
     begin = -(-end // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-    file.write(bytes(begin - end))
     listed, offset, checksum = [], 0, 0
     for name, array in arrays.items():
         array = np.ascontiguousarray(array)
         raw = array.reshape(-1).view(np.uint8).data
         padding = bytes(-len(raw) % ALIGNED)
-        file.write(raw)
-        file.write(padding)
+        _put(file, raw, begin + offset)
+        _put(file, padding, begin + offset + len(raw))
         checksum = zlib.crc32(padding, zlib.crc32(raw, checksum))
         listed.append([name, array.dtype.str, list(array.shape), offset])
         offset += len(raw) + len(padding)
-    return {"begin": begin, "size": offset, "crc": checksum, "arrays": listed}
+    low, high = arrays["range"][:2].tolist()
+    return {"low": low, "high": high, "begin": begin, "size": offset, "crc": checksum,
+            "arrays": listed}  # fmt: skip
+
+
+def _put(file: Any, data: Any, place: int) -> None:
+    """Write bytes to a place of a file, all of them."""
+    view = memoryview(data)
+    while len(view):
+        count = os.pwrite(file.fileno(), view, place)
+        view, place = view[count:], place + count
+
+
+def _unpacked(
+    file: Any, entries: list[dict[str, Any]], packing: Packing, n_jobs: int | None
+) -> list[PackedColumns]:
+    """The columns of records, from one map of the file: every map has a descriptor of its own."""
+    mapped = _mapped(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+    return [packing.unpack(_arrays(mapped, entry), n_jobs) for entry in entries]
 
 
 def _sound(number: int, entry: dict[str, Any]) -> bool:
@@ -376,8 +456,10 @@ def _sound(number: int, entry: dict[str, Any]) -> bool:
 
 
 def _mapped(number: int, begin: int, size: int) -> mmap.mmap:
-    # private: the loops want arrays that may be written to, and nobody writes
-    return mmap.mmap(number, size, flags=mmap.MAP_PRIVATE, offset=begin,
+    # private: the loops want arrays that may be written to, and nobody writes; so no memory is set
+    # aside for it, which there may not be
+    flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
+    return mmap.mmap(number, size, flags=flags, offset=begin,
                      prot=mmap.PROT_READ | mmap.PROT_WRITE)  # fmt: skip
 
 
@@ -385,7 +467,7 @@ def _arrays(mapped: mmap.mmap, entry: dict[str, Any]) -> Arrays:
     found = {}
     for name, dtype, shape, offset in entry["arrays"]:
         count = int(np.prod(shape, dtype=np.int64))
-        found[name] = np.frombuffer(mapped, dtype, count, offset).reshape(shape)
+        found[name] = np.frombuffer(mapped, dtype, count, entry["begin"] + offset).reshape(shape)
     return found
 
 
@@ -395,7 +477,7 @@ def _told_of_space(folder: str | os.PathLike[str], remedy: str) -> Iterator[None
     try:
         yield
     except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if problem.errno not in FULL:
             raise
         raise OSError(
             problem.errno,
@@ -403,7 +485,23 @@ def _told_of_space(folder: str | os.PathLike[str], remedy: str) -> Iterator[None
         ) from None
 
 
-def _lock_for_writing(file: BinaryIO, path: Path) -> None:
+@contextlib.contextmanager
+def _told_of_folder(folder: Path) -> Iterator[None]:
+    """A folder that cannot be written to in words."""
+    with _told_of_space(folder, "name another folder as cache"):
+        try:
+            yield
+        except OSError as problem:
+            if problem.errno in FULL:
+                raise
+            raise type(problem)(
+                problem.errno,
+                f"cache={str(folder)!r} cannot be written to ({problem.strerror}): give a folder "
+                "of yours, or leave cache out",
+            ) from None
+
+
+def _lock_for_writing(file: Any, path: Path) -> None:
     """One run at a time writes a file; where the system has no such locks, nothing is checked."""
     try:
         import fcntl
@@ -411,8 +509,17 @@ def _lock_for_writing(file: BinaryIO, path: Path) -> None:
         return
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
+    except OSError as problem:
+        if problem.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+            return  # a file system without locks
         raise DataError(
             f"{str(path)!r} is being written by another run: wait for it, or give another cache"
         ) from None
+
+
+def _unlock(file: Any) -> None:
+    # a map of the file has a copy of its descriptor, and with that the lock
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.flock(file.fileno(), fcntl.LOCK_UN)

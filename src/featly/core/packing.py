@@ -5,7 +5,7 @@ are read at a time. What is packed may be kept in memory, or in a file (:mod:`fe
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from featly.core.bitplanes import MOST_LEVELS, BitPlanes
 from featly.core.codes import Codes, chosen
 from featly.core.greedy_histograms import WideColumns
 from featly.core.information import class_information
-from featly.core.parallel import run_blocks, split
+from featly.core.parallel import run_blocks
 from featly.core.streamed_codes import StreamedCodes, range_columns
 
 __all__ = ["InMemory", "Keeper", "PackedColumns", "Packing", "packed_columns"]
@@ -36,14 +36,30 @@ def packed_columns(
 ) -> "list[PackedColumns]":
     """All columns, packed range by range and kept; what is kept already is not packed again.
 
-    The ranges depend on the number of rows alone, so that another run finds them.
+    Ranges that were packed under another limit of memory have other bounds, and are as good.
     """
-    p, keeper = codes.n_features, keeper or InMemory()
-    found = {part.low: part for part in keeper.found()}
+    keeper = keeper or InMemory()
     if not isinstance(codes, StreamedCodes) and isinstance(keeper, InMemory):
         return [packing.pack(codes, 0, n_jobs)]
-    ranges = split(p, range_columns(codes.n_rows))
-    done, lock = sum(part.high - part.low for part in found.values()), threading.Lock()
+    try:
+        _pack_others(codes, packing, keeper, n_jobs, progress)
+        found = keeper.finish()
+    finally:
+        keeper.close()  # threads may still be at work where Ctrl-C ended this
+    return sorted(found, key=lambda part: part.low)
+
+
+def _pack_others(
+    codes: Codes,
+    packing: "Packing",
+    keeper: "Keeper",
+    n_jobs: int | None,
+    progress: Callable[[int, int], Any] | None,
+) -> None:
+    """Add the columns that are not there already."""
+    p, there = codes.n_features, keeper.ranges()
+    width = codes.width if isinstance(codes, StreamedCodes) else range_columns(codes.n_rows)
+    done, lock = sum(high - low for low, high in there), threading.Lock()
 
     def one(part: tuple[int, int]) -> None:
         nonlocal done
@@ -52,16 +68,33 @@ def packed_columns(
             some = codes.part(low, high)
         else:
             some = chosen(codes, np.arange(low, high))
-        kept = keeper.keep(packing.pack(some, low, n_jobs))
+        keeper.keep(packing.pack(some, low, n_jobs))
         with lock:
-            found[low] = kept
             done += high - low
             if progress is not None:
                 progress(done, p)
 
-    run_blocks(one, [part for part in ranges if part[0] not in found], n_jobs)
-    keeper.finish()
-    return [found[low] for low, _ in ranges]
+    run_blocks(one, _missing_ranges(there, p, width), n_jobs)
+
+
+def _missing_ranges(
+    there: list[tuple[int, int]], n_columns: int, width: int
+) -> list[tuple[int, int]]:
+    """Ranges of the columns that are in none of those there; they end where blocks end.
+
+    Examples
+    --------
+    >>> _missing_ranges([(4, 6)], 9, 4)
+    [(0, 4), (6, 8), (8, 9)]
+    """
+    ranges, end = [], 0
+    for low, high in [*sorted(there), (n_columns, n_columns)]:
+        while end < low:
+            stop = min(low, (end // width + 1) * width)
+            ranges.append((end, stop))
+            end = stop
+        end = high
+    return ranges
 
 
 @dataclass(frozen=True)
@@ -190,26 +223,36 @@ class Packing:
 class Keeper(Protocol):
     """Where packed columns are kept."""
 
-    def found(self) -> Iterator[PackedColumns]:
-        """What is there already."""
+    def ranges(self) -> list[tuple[int, int]]:
+        """The first column, and the one behind the last, of what is there already."""
 
-    def keep(self, columns: PackedColumns) -> PackedColumns:
-        """The same columns, where they are kept; called by several threads."""
+    def keep(self, columns: PackedColumns) -> None:
+        """Take some columns; called by several threads."""
 
-    def finish(self) -> None:
-        """All columns are there."""
+    def finish(self) -> list[PackedColumns]:
+        """All of them, in any order."""
+
+    def close(self) -> None:
+        """Nothing more is kept, whatever became of it."""
 
 
 class InMemory:
     """Packed columns stay where they are."""
 
-    def found(self) -> Iterator[PackedColumns]:
+    def __init__(self) -> None:
+        self._held: list[PackedColumns] = []
+
+    def ranges(self) -> list[tuple[int, int]]:
         """None yet."""
-        yield from ()
+        return []
 
-    def keep(self, columns: PackedColumns) -> PackedColumns:
-        """As they are."""
-        return columns
+    def keep(self, columns: PackedColumns) -> None:
+        """Hold on to them."""
+        self._held.append(columns)
 
-    def finish(self) -> None:
+    def finish(self) -> list[PackedColumns]:
+        """All of them."""
+        return self._held
+
+    def close(self) -> None:
         """Nothing to do."""

@@ -23,7 +23,8 @@ __all__ = ["InfiniteError", "StreamedCodes", "range_columns"]
 
 IntArray = npt.NDArray[np.int64]
 
-RANGE_VALUES = 1 << 23  # that are coded at a time
+RANGE_VALUES = 1 << 23  # that are coded at a time, where there is memory for them
+RANGE_SHARE = 16  # a range of values takes no more than this fraction of the memory
 ALIGNED = 512
 
 
@@ -35,15 +36,18 @@ class InfiniteError(ValueError):
         self.feature = feature
 
 
-def range_columns(n_rows: int) -> int:
+def range_columns(n_rows: int, memory: int | None = None, itemsize: int = 1) -> int:
     """How many columns are coded and packed at a time.
 
     Examples
     --------
-    >>> range_columns(1000), range_columns(1_000_000)
-    (8192, 8)
+    >>> range_columns(1000), range_columns(1_000_000), range_columns(1000, 10**8, 8)
+    (8192, 8, 512)
     """
-    width = max(1, RANGE_VALUES // max(1, n_rows))
+    values = RANGE_VALUES
+    if memory is not None:
+        values = min(values, memory // RANGE_SHARE // itemsize)
+    width = max(1, values // max(1, n_rows))
     return width // ALIGNED * ALIGNED if width >= ALIGNED else width
 
 
@@ -75,23 +79,22 @@ class StreamedCodes(Codes):
         self.rule, self.y, self.n_classes = rule, y, n_classes
         self.n_rows, self.n_features = source.n_rows, source.n_features
         self.n_jobs = n_jobs
-        self.width = range_columns(source.n_rows)
+        self.width = range_columns(source.n_rows, source.memory, source.store.dtype.itemsize)
         self.source = source.windowed(self.width)
-        self._cuts: dict[int, Cuts] = {}
+        self._cuts: dict[tuple[int, int], Cuts] = {}
         self._n_levels: IntArray | None = None
 
     @property
     def n_levels(self) -> IntArray:  # type: ignore[override]
         """The largest code of each column: one pass, the first time."""
         if self._n_levels is None:
-            found = np.zeros(self.n_features, np.int64)
-
-            def one(part: tuple[int, int]) -> None:
-                found[slice(*part)] = self.part(*part).n_levels
-
-            run_blocks(one, split(self.n_features, self.width), self.n_jobs)
-            self._n_levels = found
+            self._n_levels = np.concatenate(self.each(lambda some: some.n_levels))
         return self._n_levels
+
+    def each(self, function: Callable[[Codes], Any]) -> list[Any]:
+        """A function of every range of columns, which are in memory one after the other."""
+        ranges = split(self.n_features, self.width)
+        return run_blocks(lambda part: function(self.part(*part)), ranges, self.n_jobs)
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
@@ -116,11 +119,12 @@ class StreamedCodes(Codes):
     def _code(self, part: DenseSource, low: int) -> Codes:
         if self.rule is None:
             return whole_codes(part, self.n_jobs)
-        cuts = self._cuts.get(low)
+        here = low, low + part.n_features
+        cuts = self._cuts.get(here)
         if cuts is None:
             _refuse_infinite(part)
             cuts = learn_cuts(part, self.y, self.n_classes, self.rule, self.n_jobs)
-            self._cuts[low] = cuts
+            self._cuts[here] = cuts
         return DenseCodes(*cut_codes(part, cuts, self.n_jobs), self.n_jobs)
 
     def block(self, low: int, high: int) -> npt.NDArray[Any]:
@@ -140,11 +144,7 @@ class StreamedCodes(Codes):
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
         """Counts of every column against a grouping of the rows: one pass."""
 
-        def one(part: tuple[int, int]) -> tuple[Tables, IntArray]:
-            codes = self.part(*part)
-            return codes.tables(groups, n_groups), codes.n_levels
-
-        found = run_blocks(one, split(self.n_features, self.width), self.n_jobs)
+        found = self.each(lambda some: (some.tables(groups, n_groups), some.n_levels))
         self._n_levels = np.concatenate([levels for _, levels in found])
         sizes = np.concatenate([np.diff(tables.start) for tables, _ in found])
         start = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

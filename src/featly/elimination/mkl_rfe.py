@@ -252,7 +252,6 @@ class MKLRFE(Ranker):
             raise interrupted(ranking)
         return ranking
 
-
     def _kernels(self, problem: Problem) -> Any:
         if problem.on_device:
             from featly.core.cuda import clinical as twin

@@ -1,6 +1,9 @@
 """What the filters that count have in common: cutting numbers into levels, and missing values."""
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from featly.base import Problem, Ranker, SubsetSelector
 from featly.core.codes import Codes, spread
@@ -8,6 +11,7 @@ from featly.core.contingency import Tables, chi_squared
 from featly.core.cuda.device import NotOnDevice
 from featly.core.discretise import CutRule
 from featly.core.information import ClassInformation, class_information
+from featly.core.streamed_codes import StreamedCodes
 from featly.errors import ParameterError
 from featly.placing import device_codes
 from featly.schema import Schema
@@ -40,15 +44,25 @@ class _Counting:
         rule = rule_of(self.discretizer)  # type: ignore[attr-defined]
         return problem.coded(rule, self.n_jobs)  # type: ignore[attr-defined]
 
-    def _tables(self, problem: Problem) -> Tables:
-        """Counts of the levels of every column in every class, missing values included."""
-        tables = self._codes(problem).tables(problem.y, len(problem.classes))
-        return spread(tables) if self.missing == "spread" else tables  # type: ignore[attr-defined]
+    def _judged(self, problem: Problem, judge: Callable[[Tables], Any]) -> list[Any]:
+        """What is made of the counts of the levels of every column in every class.
+
+        Missing values are among them. Of a table on disk, there are as many counts at a time as
+        there are columns in a range.
+        """
+        codes = self._codes(problem)
+
+        def one(some: Codes) -> Any:
+            tables = some.tables(problem.y, len(problem.classes))
+            return judge(spread(tables) if self.missing == "spread" else tables)  # type: ignore[attr-defined]
+
+        return codes.each(one) if isinstance(codes, StreamedCodes) else [one(codes)]
 
     def _information(self, problem: Problem) -> ClassInformation:
         """What each column tells about the class."""
-        n_jobs = self.n_jobs  # type: ignore[attr-defined]
-        return class_information(self._tables(problem), problem.source.n_rows, n_jobs)
+        n_rows, n_jobs = problem.source.n_rows, self.n_jobs  # type: ignore[attr-defined]
+        found = self._judged(problem, lambda tables: class_information(tables, n_rows, n_jobs))
+        return ClassInformation.joined(found)
 
 
 class CountingRanker(_Counting, Ranker):
@@ -75,7 +89,9 @@ class CountingRanker(_Counting, Ranker):
     def _chi_squared(self, problem: Problem) -> tuple[Any, Any]:
         """Pearson's statistic of every column, and its degrees of freedom."""
         if not problem.on_device:
-            return chi_squared(self._tables(problem), self.n_jobs)
+            found = self._judged(problem, lambda tables: chi_squared(tables, self.n_jobs))
+            statistic, freedom = (np.concatenate(part) for part in zip(*found, strict=True))
+            return statistic, freedom
         from featly.core.cuda import information as twin
 
         with problem.blaming():

@@ -10,6 +10,8 @@ from featly.frames import DefaultNames
 
 __all__ = ["ColumnFinder"]
 
+MOST_COMPARED = 50_000  # names that a misspelt one is compared with
+
 
 class ColumnFinder:
     """Finds columns of a file by name or position; what is not there is told with a suggestion.
@@ -63,7 +65,8 @@ class ColumnFinder:
         return position
 
     def _hint(self, wanted: str) -> str:
-        lower = {str(name).lower(): str(name) for name in self.names}
+        few = self.names[:MOST_COMPARED]  # of millions, that would take a minute
+        lower = {str(name).lower(): str(name) for name in few}
         near = difflib.get_close_matches(wanted.lower(), list(lower), n=1)
         if near:
             return f"; did you mean {lower[near[0]]!r}?"

@@ -61,6 +61,7 @@ class DenseSource(Source):
         if not (values.flags.c_contiguous or values.flags.f_contiguous):
             values = np.ascontiguousarray(values)
         self.values = values
+        self._by_rows = False  # a single column of a table that lies row by row
         self.codes = np.empty((0, len(values)), np.uint8) if codes is None else codes
         self.kinds = np.full(values.shape[1], CONTINUOUS) if kinds is None else kinds
         self.n_jobs = n_jobs
@@ -82,7 +83,15 @@ class DenseSource(Source):
     @property
     def feature_major(self) -> bool:
         """Whether a single column of numbers lies together in memory."""
-        return bool(self.values.flags.f_contiguous)
+        flags = self.values.flags
+        return bool(flags.f_contiguous) and not (self._by_rows and flags.c_contiguous)
+
+    def lying(self, feature_major: bool) -> "DenseSource":
+        """The same, where a single column can be taken for either: as it lies in a larger table.
+
+        Sums over the rows of a column differ in their last bits by how it lies.
+        """
+        return self._with(_by_rows=not feature_major)
 
     @property
     def nbytes(self) -> int:
@@ -190,7 +199,11 @@ class DenseSource(Source):
         place = self.place.copy()
         place[self.numeric] = np.arange(len(columns))
         return self._with(
-            values=lying.T, place=place, center=self.center[columns], scale=self.scale[columns]
+            _by_rows=False,
+            values=lying.T,
+            place=place,
+            center=self.center[columns],
+            scale=self.scale[columns],
         )
 
     def _whole(self) -> bool:
@@ -232,7 +245,9 @@ class DenseSource(Source):
 
         exact = self.values.itemsize == 1  # whole numbers, whose sums are
         inside = np.array([groups == g for g in range(n_groups)])
-        member = inside.astype(np.int32 if exact else np.float64)
+        member = inside * np.uint8(255) if exact else inside.astype(np.float64)
+        raw = self.values.view(np.uint8) if exact else self.values
+        flip = np.uint8(128 if self.values.dtype.kind == "i" else 0)
 
         def one(block: tuple[int, int]) -> list[tuple[IntArray, FloatArray]]:
             low, high = block
@@ -242,7 +257,7 @@ class DenseSource(Source):
                 to = (low, high, mean[g], m2[g])
                 if exact and self.feature_major:
                     first, count = members[0], len(members)
-                    moments.moments_byte_columns(self.values.T, member[g], first, count, *to)
+                    moments.moments_byte_columns(raw.T, flip, member[g], first, count, *to)
                 elif exact:
                     moments.moments_byte_rows(self.values, members, *to)
                 elif self.feature_major:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.parallel import n_threads, run_blocks
+from featly.core.parallel import POOL, n_threads, run_blocks
 from featly.core.sources.base import FloatArray, IntArray, Moments, Source
 from featly.core.sources.dense import DenseSource
 from featly.errors import DataError
@@ -179,7 +179,8 @@ class StreamedSource(Source):
         self._filled = False
         self._center: FloatArray | None = None
         self._scale: FloatArray | None = None
-        self._levels: list[FloatArray] | None = None  # rows at each level, by categorical column
+        # rows at each level, by categorical column; every view of the store knows what one counted
+        self._counted: list[list[FloatArray]] = []
         self._window = _Window(store, self._width(), 2 * n_threads(n_jobs) + 1)
 
     def _width(self) -> int:
@@ -352,7 +353,8 @@ class StreamedSource(Source):
         number, _, within = piece
         columns = self._window.columns(number)
         if len(within) * FEW < columns and not self._window.holds(number):
-            return self.store.take(within + number * self._window.width)
+            taken = self.store.take(within + number * self._window.width)
+            return taken.lying(self.store.feature_major)
         block = self._window.block(number)
         return block if len(within) == columns and self._whole else block.view(within)
 
@@ -425,14 +427,12 @@ class StreamedSource(Source):
 
     def level_counts(self) -> FloatArray:
         """Rows at each level of categorical features; 0 at the atoms of others."""
-        atoms, start = self.atoms, self._store_atoms()
+        atoms = self.atoms
         counts = np.zeros(atoms[-1])
-        assert self._levels is not None
+        nominal = np.flatnonzero(self.store.kinds == CATEGORICAL)
         for f in np.flatnonzero(self.kinds == CATEGORICAL).tolist():
-            column = self.columns[f]
-            number = int(np.searchsorted(np.flatnonzero(self.store.kinds == CATEGORICAL), column))
-            size = start[column + 1] - start[column]
-            counts[atoms[f] : atoms[f + 1]] = self._levels[number][:size]
+            number = int(np.searchsorted(nominal, self.columns[f]))
+            counts[atoms[f] : atoms[f + 1]] = self._levels(nominal)[number]
         return counts
 
     def _store_atoms(self) -> IntArray:
@@ -440,10 +440,13 @@ class StreamedSource(Source):
         sizes = np.ones(len(self.store.kinds), np.int64)
         nominal = np.flatnonzero(self.store.kinds == CATEGORICAL)
         if len(nominal):
-            if self._levels is None:
-                self._levels = self._count_levels(nominal)
-            sizes[nominal] = [len(levels) for levels in self._levels]
+            sizes[nominal] = [len(levels) for levels in self._levels(nominal)]
         return np.concatenate([[0], np.cumsum(sizes)])
+
+    def _levels(self, nominal: IntArray) -> list[FloatArray]:
+        if not self._counted:
+            self._counted.append(self._count_levels(nominal))
+        return self._counted[0]
 
     def _count_levels(self, nominal: IntArray) -> list[FloatArray]:
         whole = StreamedSource.view(
@@ -502,13 +505,18 @@ class _Window:
             self._blocks.move_to_end(number)
             return self._blocks[number]
         if self._reader is None:
-            self._reader = ThreadPoolExecutor(2, thread_name_prefix="featly-reader")
+            # what a store does to a block must not wait for threads that wait for the block: by
+            # their name, these are workers themselves
+            self._reader = ThreadPoolExecutor(2, thread_name_prefix=f"{POOL}-reader")
         while len(self._blocks) >= self.held:
             self._blocks.popitem(last=False)  # not cancelled: another thread may wait for it
         low = number * self.width
-        found = self._reader.submit(self.store.read, low, low + self.columns(number))
+        found = self._reader.submit(self._read, low, low + self.columns(number))
         self._blocks[number] = found
         return found
+
+    def _read(self, low: int, high: int) -> DenseSource:
+        return self.store.read(low, high).lying(self.store.feature_major)
 
     def __deepcopy__(self, memo: Any) -> "_Window":
         return _Window(self.store, self.width, self.held)
@@ -552,4 +560,5 @@ class _Joined:
     def source(self) -> DenseSource:
         values = self._values.T if self.feature_major else self._values
         codes = self._codes if len(self._sizes) else None
-        return DenseSource(values, codes, self.kinds, self._sizes)
+        found = DenseSource(values, codes, self.kinds, self._sizes)
+        return found.lying(self.feature_major)

@@ -62,7 +62,8 @@ class BedTable(StoredTable):
             self._check_beginning()
             self._fam = self._open(_beside(Path(path), ".fam", self.name))
             self._bim = self._open(_beside(Path(path), ".bim", self.name))
-            self._names = LineWords(self._bim, NAME_COLUMN)
+            # names are asked for long after a table was closed, by what was fitted to it
+            self._names = LineWords(DiskFile(self._bim.place), NAME_COLUMN)
             self.n_features = len(self._names)
             self.n_rows = len(LineWords(self._fam, 0))
             self._line = -(-self.n_rows // 4)

@@ -11,7 +11,7 @@ from featly.io.stores.files import DiskFile
 __all__ = ["LineWords"]
 
 STRIDE = 256  # lines between two of which the place is known
-CHUNK_BYTES = 1 << 24
+CHUNK_BYTES = 1 << 22
 
 
 class LineWords(Sequence[str]):
@@ -63,6 +63,9 @@ class LineWords(Sequence[str]):
         for piece in range(len(self._starts) - 1):
             yield from self._piece(piece)
 
+    def __reduce__(self) -> Any:
+        return list, (list(self),)  # elsewhere, or later, there may be no such file
+
     def position(self, name: str) -> int | None:
         """Where `name` stands first, or None."""
         sought = name.encode()
@@ -76,7 +79,9 @@ class LineWords(Sequence[str]):
 
     def _raw(self, piece: int) -> bytes:
         start, end = int(self._starts[piece]), int(self._starts[piece + 1])
-        return self.file.read(start, end - start)
+        found = self.file.read(start, end - start)
+        self.file.confirm()
+        return found
 
     def _piece(self, piece: int) -> list[str]:
         return self._words(self._raw(piece), piece)

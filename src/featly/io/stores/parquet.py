@@ -93,6 +93,7 @@ class ParquetTable(StoredTable):
         self.n_features = len(self._places)
         if not self.n_features:
             raise DataError(f"{self.name} has no columns left: there is nothing to rank")
+        self._refuse_namesakes(every)
         self._kinds = [self._reader.kinds[k] for k in self._places.tolist()]
         if NESTED in self._kinds:
             name = every[self._places[self._kinds.index(NESTED)]]
@@ -100,6 +101,19 @@ class ParquetTable(StoredTable):
                 f"column {name!r} of {self.name} has a table in every cell: make it columns of "
                 "numbers or text, or leave it out with without=[...]"
             )
+
+    def _refuse_namesakes(self, every: Sequence[str]) -> None:
+        """As in a frame, a name must tell which column is meant."""
+        seen: dict[str, int] = {}
+        if self.target is not None:
+            seen[self.target] = every.index(self.target)
+        for k in self._places.tolist():
+            if every[k] in seen:
+                raise DataError(
+                    f"two columns of {self.name} are called {every[k]!r} (positions "
+                    f"{seen[every[k]]} and {k}): rename one, or leave one out with without=[{k}]"
+                )
+            seen[every[k]] = k
 
     @cached_property
     def names(self) -> Sequence[str]:
