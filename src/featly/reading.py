@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from featly.io.stores import StoredTable
 
 LEAST_SHARE = 4  # of the memory that blocks get, whatever a table holds itself
+COLUMN_BYTES = 96  # that a method keeps of every column, a dozen numbers
 
 __all__ = ["Reading", "columns_from", "read", "read_numbers", "read_stored", "stored_of"]
 
@@ -78,9 +79,11 @@ def read_stored(
 ) -> Reading:
     """Read a table on disk: into memory where half of `memory` holds it, else by blocks.
 
-    What the table holds itself, such as the footer of a parquet file, is taken off the memory.
+    What the table holds itself, such as the footer of a parquet file, is taken off the memory, and
+    so is what a method keeps of every column, such as its score, rank and place.
     """
-    memory = max(memory - table.held_bytes, memory // LEAST_SHARE)
+    taken = table.held_bytes + COLUMN_BYTES * table.n_features
+    memory = max(memory - taken, memory // LEAST_SHARE)
     if table.dtype is None:
         like = open_table(table.schema_frame())
         columns = schema.resolve(like.names, like.kinds())

@@ -116,11 +116,12 @@ class GreedyInformation(CountingRanker):
 
     def _keeping(self, problem: Problem) -> Keeping | None:
         """Where packed columns are kept: a table on disk has packed columns of some size."""
-        streamed, folder = isinstance(problem.source, StreamedSource), problem.resources.cache
-        if folder is None and not streamed:
+        source, folder = problem.source, problem.resources.cache
+        room = source.memory // 2 if isinstance(source, StreamedSource) else None
+        if folder is None and room is None:
             return None
         key = () if folder is None else (problem.fingerprint, rule_of(self.discretizer))
-        return Keeping(problem.resources.room // 2 if streamed else None, folder, key)
+        return Keeping(room, folder, key)
 
     def _saved(self, problem: Problem, *parts: Any) -> SavedSearch | None:
         """Where an unfinished search is kept."""
