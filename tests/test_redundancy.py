@@ -10,6 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+import featly
 from featly.core import all_pairs, all_pairs_units
 from featly.core.all_pairs_codes import CodedColumns
 from featly.core.all_pairs_order import CodesInOrder, columns_in_order, in_old_order
@@ -572,3 +573,18 @@ def test_a_discretiser():
         found = redundancy(X, neighbours=1, measure="information", discretizer=discretizer)
         assert found.neighbours[0, 0] == 2
     assert all_pairs_units.LANES == 32  # what the device adds up side by side
+
+
+def test_ranks_of_a_table_on_disk_are_made_once_and_hide_no_infinite_value(tmp_path):
+    X = np.random.default_rng(3).normal(size=(40, 9000)).astype(np.float32)
+    X[:, 8000] = np.exp(X[:, 11])
+    np.save(tmp_path / "X.npy", np.asfortranarray(X))
+    options = {"threshold": 0.9, "measure": "spearman"}
+    wanted = redundancy(X, **options).pairs
+    found = redundancy(featly.scan(tmp_path / "X.npy"), memory_limit=10**6, **options).pairs
+    np.testing.assert_array_equal(found, wanted)
+    assert found.tolist() == [(11, 8000, 1.0)]
+    X[5, 77] = np.inf
+    np.save(tmp_path / "X.npy", np.asfortranarray(X))
+    with pytest.raises(featly.DataError, match=r"'x77' has an infinite value \(inf\) in row 5"):
+        redundancy(featly.scan(tmp_path / "X.npy"), memory_limit=10**6, **options)

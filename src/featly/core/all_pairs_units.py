@@ -44,7 +44,7 @@ from numba.extending import intrinsic
 from featly.core.correlations import mid_ranks
 from featly.core.jit import kernel
 from featly.core.parallel import run_blocks, split
-from featly.core.sources import DenseSource, Source
+from featly.core.sources import DenseSource, Source, StreamedSource
 
 __all__ = ["GRID", "LANES", "LEAST", "NotFiniteError", "UnitColumns", "Units"]
 
@@ -103,6 +103,10 @@ class UnitColumns:
     grid = GRID
 
     def __init__(self, source: Source, *, ranks: bool = False) -> None:
+        if ranks and isinstance(source, StreamedSource):
+            # once, into a temporary file: a column is loaded many times
+            _refuse_infinite(source)
+            source, ranks = mid_ranks(source), False
         self.source, self.ranks = source, ranks
         self.n_features, self.n_rows = source.n_features, source.n_rows
         self.n_jobs = source.n_jobs
@@ -157,6 +161,14 @@ class UnitColumns:
         out = np.empty(len(i))
         _products(one.fine, other.fine, i, j, out)
         return out
+
+
+def _refuse_infinite(source: Source) -> None:
+    """NotFiniteError for the first column with an infinite value, which a rank would hide."""
+    doubtful = np.flatnonzero(~np.isfinite(source.moments().m2).all(axis=0))
+    for feature in doubtful.tolist():
+        if np.isinf(source.load(np.array([feature]))).any():
+            raise NotFiniteError(feature)
 
 
 # ---- compiled loops -------------------------------------------------------------------------
