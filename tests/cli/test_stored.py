@@ -408,6 +408,7 @@ def ran(arguments):
 
 def test_a_search_that_was_stopped_goes_on(long, tmp_path):
     cache, many = tmp_path / "cache", 100_000  # more steps than any machine makes meanwhile
+    assert ran(mrmr(long, tmp_path / "compiled", 3)).returncode == 0  # what steps need is compiled
     stopped = subprocess.Popen(
         mrmr(long, cache, many), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -241,7 +241,7 @@ def test_readers_do_not_wait_for_those_who_wait_for_them(tmp_path):
 
     thread = threading.Thread(target=fit, daemon=True)
     thread.start()
-    thread.join(120)
+    thread.join(300)
     assert not thread.is_alive()
     assert_same(featly.MRMR(measure="rank", max_steps=2).fit(X, y), found[0])
 
