@@ -62,7 +62,7 @@ def _family(family: Family, having: dict[str, list[str]], runs: dict[str, Any]) 
     import matplotlib.pyplot as plt
 
     figure, grid = plt.subplots(
-        len(having), 3, figsize=(11, 0.4 + 2.9 * len(having)), squeeze=False, sharex="col",
+        len(having), 3, figsize=(11, 0.4 + 3.7 * len(having)), squeeze=False, sharex="col",
         sharey="col", layout="constrained",
     )  # fmt: skip
     everyone = list(dict.fromkeys(name for names in having.values() for name in names))
@@ -129,7 +129,11 @@ def _panel(
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelbottom=True, labelleft=True)
     if what == "seconds":
-        axis.legend(fontsize=6.5, frameon=False, handlelength=1.6, labelspacing=0.25)
+        # below, where it hides no floor
+        axis.legend(
+            fontsize=6.5, frameon=False, handlelength=1.6, labelspacing=0.25, columnspacing=1.0,
+            ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.2),
+        )  # fmt: skip
     elif most:
         handles, labels = axis.get_legend_handles_labels()
         axis.legend(handles[-1:], labels[-1:], fontsize=6.5, frameon=False)
