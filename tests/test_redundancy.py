@@ -588,3 +588,16 @@ def test_ranks_of_a_table_on_disk_are_made_once_and_hide_no_infinite_value(tmp_p
     np.save(tmp_path / "X.npy", np.asfortranarray(X))
     with pytest.raises(featly.DataError, match=r"'x77' has an infinite value \(inf\) in row 5"):
         redundancy(featly.scan(tmp_path / "X.npy"), memory_limit=10**6, **options)
+
+
+@pytest.mark.parametrize("asked", [{"device": "cpu"}, {"columns": [1]}], ids=str)
+def test_what_the_cpu_compares_is_fetched_from_a_device(asked, monkeypatch):
+    class Lying:
+        """An array that cannot be read where it lies."""
+
+    X, there = np.random.default_rng(0).normal(size=(30, 4)), Lying()
+    monkeypatch.setattr(
+        "featly.diagnostics.redundancy.on_host", lambda given: X if given is there else given
+    )
+    found = redundancy(there, threshold=0.01, **asked)
+    assert found.pairs.tolist() == redundancy(X, threshold=0.01, **asked).pairs.tolist()

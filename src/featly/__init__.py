@@ -28,7 +28,8 @@ _PLACES = {
     "combine_rankings": "featly.combine.rankings",
     "advise": "featly.study.advise",
     "report": "featly.present.report",
-    **dict.fromkeys(("Redundancy", "redundancy"), "featly.diagnostics.redundancy"),
+    "Redundancy": "featly.diagnostics.redundancy_found",
+    "redundancy": "featly.diagnostics.redundancy",
     **dict.fromkeys(
         (
             "plot_column",

@@ -206,8 +206,13 @@ def test_bad_input():
         redundancy(X, threshold=0.1, max_pairs=3)
     with pytest.raises(DeviceError, match="256 neighbours are found on the CPU"):
         redundancy(cupy.ones((3, 400)), neighbours=300)
-    with pytest.raises(ParameterError, match="X lies on a device"):
-        redundancy(X, neighbours=3, device="cpu")
+    here = redundancy(cupy.asnumpy(X), neighbours=3, device="cpu").neighbours
+    assert np.array_equal(redundancy(X, neighbours=3, device="cpu").neighbours, here)
+    some = redundancy(X, threshold=0.1, columns=[2])
+    assert (
+        some.pairs.tolist()
+        == redundancy(cupy.asnumpy(X), threshold=0.1, columns=[2]).pairs.tolist()
+    )
     with pytest.raises(DataError, match="2: reshape"):
         redundancy(X[0], neighbours=3)
     with pytest.raises(DataError, match="no rows"):

@@ -186,3 +186,14 @@ def test_the_largest_numbers_survive(tmp_path):
         MAKERS[name][2](path, X)
         found = scan(path).read(0, 61)
         assert found.tobytes(order="C") == X.tobytes(), name
+
+
+def test_what_is_kept_of_every_column_is_taken_off_the_memory(tmp_path):
+    from featly.reading import COLUMN_BYTES, read_stored
+    from featly.schema import Schema
+
+    np.save(tmp_path / "X.npy", np.zeros((200, 40_000), np.float32, order="F"))
+    table = scan(tmp_path / "X.npy")
+    taken = COLUMN_BYTES * 40_000
+    assert read_stored(table, Schema(), 20_000_000).source.memory == 20_000_000 - taken
+    assert read_stored(table, Schema(), 4_000_000).source.memory == 1_000_000  # a quarter is left

@@ -285,13 +285,12 @@ def test_a_disk_that_fails(n_jobs, tmp_path, monkeypatch):
             method(memory_limit="1MB", n_jobs=n_jobs).fit(stored, y)
 
 
+@pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "bool"])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("name", STREAMED)
 def test_bytes_are_the_numbers_that_they_are(name, order, dtype, tmp_path):
-    """Whole numbers of one byte, of any sign, against the same ones as floats."""
-    if name in ("svm-rfe", "arom", "pairwise", "redundancy-filter"):
-        pytest.skip("sums of floats, in another order")
+    """Whole numbers of one byte, of any sign, on disk, in memory, and as floats."""
     rng = np.random.default_rng(8)
     low, high = {"uint8": (0, 256), "int8": (-128, 128), "bool": (0, 2)}[dtype]
     X = np.asarray(rng.integers(low, high, (40, 45)), dtype, order=order)
@@ -302,6 +301,8 @@ def test_bytes_are_the_numbers_that_they_are(name, order, dtype, tmp_path):
     with small_blocks():
         found = made_by(name, memory_limit="1MB").fit(on_disk(tmp_path, X), y)
     assert_same(made_by(name).fit(X, y), found)
+    if name in ("svm-rfe", "arom", "pairwise", "redundancy-filter"):
+        return  # bytes become float32 here, whose sums are not those of float64
     expected = made_by(name).fit(there, y)
     assert expected.order_.tolist() == found.order_.tolist()
     np.testing.assert_allclose(expected.scores_, found.scores_, rtol=1e-9)
