@@ -306,3 +306,22 @@ def test_bytes_are_the_numbers_that_they_are(name, order, dtype, tmp_path):
     expected = made_by(name).fit(there, y)
     assert expected.order_.tolist() == found.order_.tolist()
     np.testing.assert_allclose(expected.scores_, found.scores_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.5, np.inf, 1e6], ids=str)
+@pytest.mark.parametrize("name", ["information-gain", "mrmr", "chi-squared"])
+def test_what_cannot_be_counted_is_named_as_in_memory(name, value, tmp_path):
+    """A number that is no level, an infinite one, and more levels than there are codes."""
+    X = np.arange(70_000)[:, None] % np.array([2, 3, 5, 2, 3, 4, 2])
+    X = np.asfortranarray(X, np.float64)
+    if value == 1e6:
+        X[:, 5] = np.arange(70_000)
+    else:
+        X[31, 5] = value
+    y, said = np.arange(70_000) % 2, []
+    for given in (X, on_disk(tmp_path, X)):
+        method = made_by(name, memory_limit="1MB").set_params(discretizer=None)
+        with pytest.raises(featly.DataError, match="'x5'") as told:
+            method.fit(given, y)
+        said.append(str(told.value))
+    assert said[0] == said[1]

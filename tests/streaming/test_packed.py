@@ -482,3 +482,62 @@ def test_a_table_in_memory_and_one_on_disk_share_a_cache(tmp_path):
         np.testing.assert_array_equal(method.order_, wanted.order_)
         files.append({path.name for path in (tmp_path / "cache").iterdir()})
     assert files[0] == files[1] == files[2]
+
+
+KINDS = ("categorical", "ordinal")
+
+
+def fresh_and_cached(cache, given, X, y, method, **options):
+    """The same fit with a cache and without one."""
+    options = {"max_steps": 6, "discretizer": None} | options
+    cached = method(cache=cache, **options).fit(given, y)
+    return method(**options).fit(X, y), cached
+
+
+def test_a_file_that_was_written_anew_is_another_table(tmp_path):
+    random, y = np.random.default_rng(6), np.arange(60) % 2
+    path, cache, orders = tmp_path / "X.npy", tmp_path / "cache", set()
+    for number in range(3):
+        X = random.integers(0, 3, (60, 300)).astype(np.uint8)
+        np.save(path, np.asfortranarray(X))
+        os.utime(path, (1000 + number, 1000 + number))  # some disks tell seconds only
+        fresh, cached = fresh_and_cached(cache, featly.scan(path), X, y, featly.JMI)
+        assert_same(fresh, cached)
+        orders.add(tuple(cached.order_[:6]))
+    assert len(orders) == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        (featly.MIFS, [{"beta": 0.0}, {"beta": 5.0}]),
+        (featly.MRMR, [{"form": "difference"}, {"form": "quotient"}]),
+        (featly.JMI, [{}, {"schema": {"keep": [40]}}, {"schema": {"prior": {50: 9.0}}}]),
+        (featly.JMI, [{"discretizer": "mdlp"}, {}, {"discretizer": "equal-width"}]),
+        (featly.JMI, [{"discretizer": "mdlp", "schema": {kind: range(90)}} for kind in KINDS]),
+    ],
+    ids=lambda given: getattr(given, "__name__", str(given)[:40]),
+)
+def test_other_parameters_are_another_search(method, options, tmp_path):
+    random, y = np.random.default_rng(7), np.arange(60) % 2
+    X = random.integers(0, 3, (60, 300)).astype(np.uint8)
+    X[:, :100] = np.where(random.random((60, 100)) < 0.3, y[:, None], X[:, :100])
+    stored = on_disk(tmp_path, np.asfortranarray(X))
+    for given in [*options, *options]:
+        fresh, cached = fresh_and_cached(tmp_path / "cache", stored, X, y, method, **given)
+        assert_same(fresh, cached)
+
+
+def test_other_targets_and_other_rows_are_another_search(tmp_path):
+    """Pairs of classes that follow each other in the same way, and of equally many rows."""
+    random, y = np.random.default_rng(8), np.arange(60) % 3
+    X = random.integers(0, 3, (60, 300)).astype(np.uint8)
+    stored = on_disk(tmp_path, np.asfortranarray(X))
+    for target in (y % 2, np.roll(y % 2, 1), y):
+        fresh, cached = fresh_and_cached(tmp_path / "cache", stored, X, target, featly.JMI)
+        assert_same(fresh, cached)
+    ranker = featly.JMI(max_steps=6, discretizer=None)
+    wanted = featly.PairwiseRanker(ranker).fit(X, y)
+    ranker = featly.JMI(max_steps=6, discretizer=None, cache=tmp_path / "cache")
+    found = featly.PairwiseRanker(ranker).fit(stored, y)
+    np.testing.assert_array_equal(found.positions_, wanted.positions_)
