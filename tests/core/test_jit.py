@@ -1,5 +1,6 @@
 """The cache of compiled code, in processes of their own."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -10,8 +11,9 @@ import numba
 import pytest
 
 import featly
-from featly.core import jit
+from featly.core import jit, ordering
 
+CORE = Path(featly.__file__).parent / "core"
 CODE = "from featly.core.ordering import worst; import numpy as np; print(worst(np.ones(3), 1)[0])"
 
 
@@ -28,24 +30,80 @@ def kernels(folder):
     return sorted(path.name for path in Path(folder).rglob("*.nbi"))
 
 
-def test_kernels_are_cached_in_a_folder_named_after_the_code(tmp_path):
+def compiled_by_module(cache):
+    """Return the names of the cached kernels of each folder of a cache."""
+    return {folder.name: kernels(folder) for folder in cache.iterdir()}
+
+
+def test_kernels_are_cached_in_a_folder_named_after_their_module(tmp_path):
     assert run(FEATLY_CACHE_DIR=str(tmp_path)).stdout == "2\n"
-    (folder,) = tmp_path.iterdir()
-    assert folder.name == Path(jit.cache_folder()).name
-    assert any("_last" in name for name in kernels(folder))
+    folders = compiled_by_module(tmp_path)
+    name = Path(jit.cache_folder(Path(ordering.__file__))).name
+    assert name.startswith("ordering-")
+    assert any("_last" in kernel for kernel in folders[name])
 
 
-def test_an_edited_helper_starts_an_empty_cache(tmp_path):
+def test_an_edit_recompiles_what_imports_the_file_and_nothing_else(tmp_path):
     copy = tmp_path / "src"
     shutil.copytree(Path(featly.__file__).parent, copy / "featly")
+    core = copy / "featly" / "core"
+    helper = core / "helper_of_a_test.py"
+    helper.write_text(
+        "from featly.core.jit import kernel\n\n@kernel\ndef step(x):\n    return x + 1\n"
+    )
+    (core / "user_of_a_test.py").write_text(
+        "from featly.core.helper_of_a_test import (\n    step,\n)\n"
+        "from featly.core.jit import kernel\n\n"
+        "@kernel\ndef twice(x):\n    return step(step(x))\n"
+    )
+    (core / "stranger_of_a_test.py").write_text(
+        "from featly.core.jit import kernel\n\n@kernel\ndef negate(x):\n    return -x\n"
+    )
+    code = (
+        "from featly.core.user_of_a_test import twice\n"
+        "from featly.core.stranger_of_a_test import negate\n"
+        "print(twice(1), negate(1))\n"
+        "print(sum(twice.stats.cache_hits.values()), sum(negate.stats.cache_hits.values()))"
+    )
     cache = tmp_path / "cache"
-    code = CODE + "; import featly; print(featly.__file__)"
-    first = run(code, source=copy, FEATLY_CACHE_DIR=str(cache))
-    assert str(copy) in first.stdout
-    with open(copy / "featly" / "core" / "moments.py", "a") as file:
-        file.write("\n# an edit in another module\n")
-    run(code, source=copy, FEATLY_CACHE_DIR=str(cache))
-    assert len(list(cache.iterdir())) == 2
+
+    def run_copy():
+        return run(code, source=copy, FEATLY_CACHE_DIR=str(cache)).stdout.splitlines()
+
+    assert run_copy() == ["3 -1", "0 0"]
+    assert run_copy() == ["3 -1", "1 1"]
+    helper.write_text(helper.read_text().replace("x + 1", "x + 2"))
+    assert run_copy() == ["5 -1", "0 1"]
+
+
+def test_the_closure_follows_every_form_of_import():
+    """The names in the regular expression's closure are those that Python's own parser sees."""
+    for module in sorted(CORE.rglob("*.py")):
+        reached = {module}
+        pending = [module]
+        while pending:
+            for file in parsed_imports(pending.pop()) - reached:
+                reached.add(file)
+                pending.append(file)
+        assert reached <= set(jit.import_closure(module)), module
+
+
+def parsed_imports(module):
+    """Return the files of core that a file imports, by ast."""
+    dotted = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            dotted |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports are not followed"
+            dotted |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    places = [
+        CORE.joinpath(*name.removeprefix("featly.core").split("."))
+        for name in dotted
+        if name.startswith("featly.core")
+    ]
+    files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+    return {file for file in files if file.is_file()}
 
 
 def test_no_cache_where_nothing_can_be_written(tmp_path):

@@ -165,9 +165,7 @@ def _taken_advice(found: Any, options: dict[str, Any]) -> tuple[str, dict[str, A
 
 
 def _first_run() -> bool:
-    """Whether no loop has been compiled on this machine yet."""
-    from featly.core.jit import cache_folder
+    """Return whether no kernel of this version has been compiled on this machine yet."""
+    from featly.core.jit import has_compiled_kernels
 
-    folder = cache_folder()
-    return folder is None or not any(name.endswith(".nbc") for _, _, names in os.walk(folder)
-                                     for name in names)  # fmt: skip
+    return not has_compiled_kernels()
