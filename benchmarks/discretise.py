@@ -16,7 +16,7 @@ import scipy.sparse
 from sklearn.preprocessing import KBinsDiscretizer
 
 from benchmarks.harness import Row, best_of, peak_over, two_classes
-from featly.core.discretise import CutRule, cut_codes, learn_cuts
+from featly.core.counts.discretise import CutRule, cut_codes, learn_cuts
 from featly.core.sources import CSCSource, DenseSource
 from featly.preprocessing import MDLP, PKID, EqualWidth, SSVEncoder
 

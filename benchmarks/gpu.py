@@ -100,8 +100,8 @@ def main() -> None:
 def greedy(rates: dict[str, float], small: bool) -> Iterator[Figure]:
     """mRMR, JMI and CMIM, by the search on the device and by the public method."""
     from benchmarks.gpu_greedy import METHODS, made
-    from featly.core.cuda import greedy as on_device
-    from featly.core.cuda.codes import CudaCodes
+    from featly.core.counts.codes_cuda import CudaCodes
+    from featly.core.greedy import search_cuda as on_device
 
     n, p = SIZES["greedy"][small]
     X, y = made(n, p)
@@ -143,7 +143,7 @@ def greedy(rates: dict[str, float], small: bool) -> Iterator[Figure]:
 def pairs(rates: dict[str, float], small: bool) -> Iterator[Figure]:
     """The ten nearest columns of each, exactly."""
     from benchmarks import gpu_pairs
-    from featly.core.cuda import all_pairs
+    from featly.core.pairs import search_cuda
 
     n, p = SIZES["pairs"][small]
     X = gpu_pairs.made(n, p)
@@ -152,7 +152,7 @@ def pairs(rates: dict[str, float], small: bool) -> Iterator[Figure]:
 
     def search() -> None:
         found.clear()
-        found.extend(all_pairs.neighbours(all_pairs.UnitColumns(X), NEIGHBOURS))
+        found.extend(search_cuda.neighbours(search_cuda.UnitColumns(X), NEIGHBOURS))
 
     title = f"the {NEIGHBOURS} nearest of {p:,} columns, {n:,} rows"
     asked = None if small else ASKED["pairs"]
@@ -201,11 +201,11 @@ def pairs(rates: dict[str, float], small: bool) -> Iterator[Figure]:
 def relief(rates: dict[str, float], small: bool) -> Iterator[Figure]:
     """ReliefF with ten neighbours."""
     from benchmarks.gpu_relief import normal
-    from featly.core import relief as on_host
-    from featly.core.cuda import relief as on_device
-    from featly.core.cuda.source import CudaSource
-    from featly.core.ordering import best_first
-    from featly.core.relief import Nearest
+    from featly.core.ranking.ordering import best_first
+    from featly.core.relief import relief as on_host
+    from featly.core.relief import relief_cuda as on_device
+    from featly.core.relief.relief import Nearest
+    from featly.core.sources.source_cuda import CudaSource
     from featly.filters.relieff import ReliefF
 
     n, p = SIZES["relief"][small]

@@ -12,12 +12,13 @@ import time
 
 import numpy as np
 
-from featly.core import greedy as cpu
-from featly.core.codes import WholeCodes
-from featly.core.cuda import greedy, planes
-from featly.core.cuda.codes import CudaCodes
-from featly.core.cuda.device import kernel, to_host, xp
-from featly.core.cuda.information import Classes, chi_squared, class_information
+from featly.core.counts import bitplanes_cuda
+from featly.core.counts.codes import WholeCodes
+from featly.core.counts.codes_cuda import CudaCodes
+from featly.core.counts.entropy_cuda import Classes, chi_squared, class_information
+from featly.core.greedy import search as cpu
+from featly.core.greedy import search_cuda
+from featly.core.runtime.device_cuda import kernel, to_host, xp
 from featly.filters.cmim import CMIM
 from featly.filters.jmi import JMI
 from featly.filters.mrmr import MRMR
@@ -98,8 +99,8 @@ def preparation(X, y, peak):
     coded, given = next(CudaCodes.of(X).blocks()), Classes(y, 2)
     size = len(X) * coded.n_columns
     row("bounds of a block", clock(lambda: next(CudaCodes.of(X).blocks())), size, peak)
-    written = planes.pack(coded, None, 2, given.layout).lying.nbytes
-    seconds = clock(lambda: planes.pack(coded, None, 2, given.layout))
+    written = bitplanes_cuda.pack(coded, None, 2, given.layout).lying.nbytes
+    seconds = clock(lambda: bitplanes_cuda.pack(coded, None, 2, given.layout))
     row("packing of a block", seconds, size + written, peak)
     for name, function in (("information", class_information), ("chi-squared", chi_squared)):
         seconds = clock(lambda function=function: function(CudaCodes.of(X), y, 2), 3)
@@ -112,10 +113,10 @@ def searched(name, X, y, small, peak):
     wants = {"by_class": method._by_class, "redundancy": method._redundancy}
 
     def terms(table):
-        return greedy.PairInformation(CudaCodes.of(table), y, 2, **wants)
+        return search_cuda.PairInformation(CudaCodes.of(table), y, 2, **wants)
 
     def search(table):
-        return greedy.forward(method._criterion(terms(table)), N_STEPS)
+        return search_cuda.forward(method._criterion(terms(table)), N_STEPS)
 
     seconds = clock(lambda: terms(X), 3)
     here = terms(X)
@@ -127,7 +128,7 @@ def searched(name, X, y, small, peak):
     criterion = method._criterion(here)
     step = clock(lambda: [(criterion.choose(17), criterion.value()) for _ in range(20)]) / 20
     row(f"{name}: a step, counts and criterion", step, lying + 8 * p + written, peak)
-    step = clock(lambda: greedy._best(here.relevance, here.digits, None, here.varies), 20)
+    step = clock(lambda: search_cuda._best(here.relevance, here.digits, None, here.varies), 20)
     row(f"{name}: a step, the best column", step, 9 * p, peak)
     whole = clock(lambda: search(X), 3)
     moved = 2 * X.nbytes + lying + (N_STEPS - 1) * (lying + 8 * p + written)

@@ -13,9 +13,8 @@ import time
 import cupy as cp
 import numpy as np
 
-from featly.core import all_pairs as cpu
-from featly.core import all_pairs_units
-from featly.core.cuda import all_pairs
+from featly.core.pairs import correlation, search_cuda
+from featly.core.pairs import search as cpu
 from featly.core.sources import DenseSource
 
 PEAK = 870e12  # flop a second, measured: a product of large matrices in half precision
@@ -30,12 +29,12 @@ def main() -> None:
     lines.append(f"{'tile':>6} {'ready':>8} {'all':>8} {'flop/s':>9} {'of peak':>8} {'margin':>8}")
     found = None
     for tile in (4096, 8192, 16384):
-        all_pairs.TILE = tile
+        search_cuda.TILE = tile
         warm(n)
         begin = clock()
-        columns = all_pairs.UnitColumns(X)
+        columns = search_cuda.UnitColumns(X)
         ready = clock() - begin
-        found = all_pairs.neighbours(columns, COUNT)
+        found = search_cuda.neighbours(columns, COUNT)
         seconds = clock() - begin
         rate = p * p * n / seconds  # a multiplication and an addition, of half the pairs
         lines.append(
@@ -44,7 +43,7 @@ def main() -> None:
         )
         print(lines[-1], flush=True)
         del columns
-    all_pairs.TILE = 8192
+    search_cuda.TILE = 8192
     lines += parts(X)
     lines += checked(X, found)
     print("\n".join(lines))
@@ -65,8 +64,8 @@ def made(n: int, p: int) -> cp.ndarray:
 def warm(n: int) -> None:
     """Everything compiled, and the device awake."""
     random = cp.random.default_rng(1)
-    few = all_pairs.UnitColumns(random.standard_normal((2 * all_pairs.TILE, n), np.float32).T)
-    all_pairs.neighbours(few, COUNT)
+    few = search_cuda.UnitColumns(random.standard_normal((2 * search_cuda.TILE, n), np.float32).T)
+    search_cuda.neighbours(few, COUNT)
 
 
 def clock() -> float:
@@ -80,7 +79,7 @@ def device_name() -> str:
 
 def parts(X: cp.ndarray) -> list[str]:
     """The products alone, and what the sorting and the last values take."""
-    columns = all_pairs.UnitColumns(X)
+    columns = search_cuda.UnitColumns(X)
     p, n = columns.n_features, columns.n_rows
     lines = []
     for width in (4096, 8192, 16384):
@@ -96,7 +95,7 @@ def parts(X: cp.ndarray) -> list[str]:
         lines.append(f"product of {width}: {1e3 * seconds:.3f} ms, {rate / PEAK:.0%} of peak")
         del tile
     spent = dict.fromkeys(("shrink", "best"), 0.0)
-    originals = {name: getattr(all_pairs._Sweep, name) for name in spent}
+    originals = {name: getattr(search_cuda._Sweep, name) for name in spent}
     lengths = []
 
     def timed(name):
@@ -111,10 +110,10 @@ def parts(X: cp.ndarray) -> list[str]:
         return call
 
     for name in spent:
-        setattr(all_pairs._Sweep, name, timed(name))
-    all_pairs.neighbours(columns, COUNT)
+        setattr(search_cuda._Sweep, name, timed(name))
+    search_cuda.neighbours(columns, COUNT)
     for name, function in originals.items():
-        setattr(all_pairs._Sweep, name, function)
+        setattr(search_cuda._Sweep, name, function)
     noted = ", ".join(f"{length / p:.1f}" for length in lengths)
     lines.append(f"pairs a column in the list when it is sorted: {noted}")
     lines += [f"{name}: {seconds:.3f} s" for name, seconds in spent.items()]
@@ -124,9 +123,9 @@ def parts(X: cp.ndarray) -> list[str]:
 def checked(X: cp.ndarray, found: tuple[np.ndarray, np.ndarray]) -> list[str]:
     few = cp.asnumpy(X[:, :5000])
     begin = time.perf_counter()
-    expected = cpu.neighbours(all_pairs_units.UnitColumns(DenseSource(few)), COUNT, 1 << 33)
+    expected = cpu.neighbours(correlation.UnitColumns(DenseSource(few)), COUNT, 1 << 33)
     seconds = time.perf_counter() - begin
-    same = all_pairs.neighbours(all_pairs.UnitColumns(X[:, :5000]), COUNT)
+    same = search_cuda.neighbours(search_cuda.UnitColumns(X[:, :5000]), COUNT)
     equal = all(np.array_equal(a, b) for a, b in zip(same, expected, strict=True))
     lines = [f"5,000 columns, the same bits as the CPU ({seconds:.1f} s): {equal}"]
     p = X.shape[1]

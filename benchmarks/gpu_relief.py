@@ -14,22 +14,23 @@ from functools import partial
 
 import numpy as np
 
-from featly.core import clinical as host_clinical
-from featly.core import kernel_sets, relief
-from featly.core.arom import arom
-from featly.core.cuda import clinical as cuda_clinical
-from featly.core.cuda import device, linear, moments
-from featly.core.cuda import relief as cuda_relief
-from featly.core.cuda.pair_sums import PairSums
-from featly.core.cuda.source import CudaSource, cuda_source
-from featly.core.mkl import solve_mkl
-from featly.core.ordering import best_first
-from featly.core.relief import GRID, Near, Nearest
-from featly.core.relief_columns import Layout
-from featly.core.sources import centers_and_variances, unit_scale
-from featly.elimination.backward import eliminate
-from featly.elimination.clinical_machine import ClinicalMachine
-from featly.elimination.linear_machine import LinearMachine
+from featly.core.kernels import clinical as host_clinical
+from featly.core.kernels import clinical_cuda as cuda_clinical
+from featly.core.kernels import kernel_sets
+from featly.core.kernels.mkl import solve_mkl
+from featly.core.ranking.ordering import best_first
+from featly.core.relief import relief
+from featly.core.relief import relief_cuda as cuda_relief
+from featly.core.relief.relief import GRID, Near, Nearest
+from featly.core.relief.relief_columns import Layout
+from featly.core.runtime import device_cuda
+from featly.core.sources import centers_and_variances, linear_cuda, moments_cuda, unit_scale
+from featly.core.sources.source_cuda import CudaSource, cuda_source
+from featly.core.stats.pair_sums_cuda import PairSums
+from featly.core.svm.arom import arom
+from featly.elimination.clinical_svm import ClinicalMachine
+from featly.elimination.linear_svm import LinearMachine
+from featly.elimination.rfe import eliminate
 
 ADDITIONS = r"""
 extern "C" __global__ void additions(double* out, double step, int times)
@@ -60,7 +61,7 @@ def best_of(call, times=3):
 
 
 def wait():
-    device.xp().cuda.runtime.deviceSynchronize()
+    device_cuda.xp().cuda.runtime.deviceSynchronize()
 
 
 def show(what, seconds, note=""):
@@ -69,7 +70,7 @@ def show(what, seconds, note=""):
 
 def peaks(small):
     """Bytes moved, float64 operations of products, and float64 additions, all a second."""
-    cupy = device.xp()
+    cupy = device_cuda.xp()
     size = 1 << (20 if small else 29)
     values, copied = cupy.ones(size), cupy.empty(size)
     seconds, _ = best_of(partial(cupy.copyto, copied, values))
@@ -83,7 +84,7 @@ def peaks(small):
     show(f"product of float64 matrices, {n} x {n}", seconds, f"{products / 1e12:.1f} TFLOP/s")
     blocks, times = 132 * 16, 10 if small else 4000
     out = cupy.empty((blocks, 256))
-    add = device.kernel(ADDITIONS, "additions")
+    add = device_cuda.kernel(ADDITIONS, "additions")
     argument = (out, np.float64(1e-3), np.int32(times))
     seconds, _ = best_of(lambda: add((blocks,), (256,), argument))
     additions = blocks * 256 * times * 128 / seconds
@@ -93,7 +94,7 @@ def peaks(small):
 
 def normal(n, p, layout="rows", seed=0):
     """Normal numbers of float32 on the device, 20 columns shifted between two classes."""
-    cupy = device.xp()
+    cupy = device_cuda.xp()
     cupy.random.seed(seed)
     y = np.random.default_rng(seed).permutation(np.arange(n) % 2)
     shape = (n, p) if layout == "rows" else (p, n)
@@ -130,14 +131,14 @@ def of_relief(n, p, additions, bandwidth):
 
     seconds, total = best_of(distances, 2)
     show("  distances", seconds, f"{2 * terms / seconds / additions:.0%} of float64 additions")
-    own = device.as_device(np.arange(n, dtype=np.int32))
+    own = device_cuda.as_device(np.arange(n, dtype=np.int32))
     work = cuda_relief._Work(made, layout, Nearest(10), False)
     seconds, _ = best_of(partial(work._weigh, total, own), 1)
     show("  neighbours", seconds)
     seconds, pairs = best_of(partial(cuda_relief._collected, total, own, triangle=True), 1)
     show("  pairs", seconds, f"{len(pairs.firsts):,}")
     del total
-    out = device.xp().zeros(len(made.features))
+    out = device_cuda.xp().zeros(len(made.features))
 
     def weights():
         for positions, tile in made.tiles():
@@ -166,7 +167,7 @@ def of_columns(n, p, bandwidth, products):
         source, signs = CudaSource(X), np.where(y == 1, 1.0, -1.0)
         size = X.nbytes
         name = f"{n:,} x {p:,} float32 by {layout}: "
-        found_moments = partial(moments.moments_of, X, source.columns, y, 2)
+        found_moments = partial(moments_cuda.moments_of, X, source.columns, y, 2)
         seconds, _ = best_of(found_moments, 5)
         note = f"{size / seconds / 1e12:.2f} TB/s, {size / seconds / bandwidth:.0%} of a copy"
         show(name + "moments by class", seconds, note)
@@ -174,7 +175,7 @@ def of_columns(n, p, bandwidth, products):
         show("  and brought to the host", seconds)
         scaled = standardised(source)
         v = np.random.default_rng(0).normal(size=n)
-        forms = partial(linear.forms_of, X, scaled.columns, v, scaled.center, scaled.scale)
+        forms = partial(linear_cuda.forms_of, X, scaled.columns, v, scaled.center, scaled.scale)
         seconds, _ = best_of(forms, 5)
         note = f"{size / seconds / 1e12:.2f} TB/s, {size / seconds / bandwidth:.0%} of a copy"
         show(name + "forms v'K_f v", seconds, note)

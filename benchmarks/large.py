@@ -95,8 +95,8 @@ def fitted(path: Path, method: str, n: int, p: int, **job: Any) -> dict[str, Any
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """Fit one method to one file, in this process."""
+    from featly.problem.scan import scan
     from featly.registry import method_class
-    from featly.scanning import scan
 
     path, in_memory = Path(job["path"]), job.get("in_memory", False)
     y, planted = classes_and_columns(job["n"], job["p"], 2, 0)

@@ -17,10 +17,10 @@ import polars as pl
 from sklearn.svm import SVC
 
 from benchmarks.harness import Row, best_of, peak_over, two_classes
-from featly.core.clinical import number_positions, ranges
-from featly.core.kernel_sets import ColumnKernels
-from featly.core.mkl import solve_mkl
-from featly.core.parallel import single_threaded_blas
+from featly.core.kernels.clinical import number_positions, ranges
+from featly.core.kernels.kernel_sets import ColumnKernels
+from featly.core.kernels.mkl import solve_mkl
+from featly.core.runtime.parallel import single_threaded_blas
 from featly.elimination.mkl_rfe import MKLRFE
 
 PEER = """

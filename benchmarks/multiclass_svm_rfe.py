@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from benchmarks.harness import Row, best_of
 from featly import MulticlassSVMRFE
 from featly.datasets import make_artificial
-from featly.elimination.backward import schedule
+from featly.elimination.rfe import schedule
 
 FORMULATIONS = ("crammer-singer", "weston-watkins", "ovo")
 

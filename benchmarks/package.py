@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.harness import Row, best_of
-from featly.frames import open_table
-from featly.reading import read
-from featly.schema import Schema
+from featly.problem.ingest import read
+from featly.table.frames import open_table
+from featly.table.schema import Schema
 
 
 def start() -> Iterator[Row]:

@@ -14,7 +14,7 @@ from benchmarks.harness import Row, best_of, peak_over
 from featly import SVMRFE, FTest, PairwiseRanker
 from featly.combine.rankings import combine_rankings
 from featly.datasets import make_artificial
-from featly.elimination.backward import schedule
+from featly.elimination.rfe import schedule
 from featly.study import read_dataset
 
 STEP = 0.2  # both sides drop a fifth of the columns that are left

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from benchmarks.harness import Row, best_of, peak_over, two_classes
 from featly import SVMRFE
-from featly.elimination.backward import schedule
+from featly.elimination.rfe import schedule
 
 
 def loop(X, y, step, **parameters):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markdown_tables import table
 
-from featly.kinds import KINDS
+from featly.basics.kinds import KINDS
 from featly.registry import METHODS, method_class
 
 SCHEMA_PARTS = ("keep", "prior", "costs", "column_groups")

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from featly.present.report.browser import run_browser
+from featly.reports.pdf import run_browser
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "demo" / "report.html"

@@ -59,8 +59,8 @@ import polars as pl
 from sklearn.datasets import load_svmlight_file
 
 import featly
+from featly.basics.errors import DataError
 from featly.diagnostics.reading import stratified
-from featly.errors import DataError
 from featly.study import Dataset, Results, Study, Subsampling
 from studies.advice_claims import claims, tables
 from studies.intrusion_data import CLASSES, classes_of

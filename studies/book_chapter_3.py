@@ -42,7 +42,7 @@ from featly import (
 from featly.datasets import make_problem
 from featly.measures.recovery import Roles
 from featly.study import Claim, Dataset, KFold, Results, Study, read_dataset
-from featly.study.fold import sizes_for
+from featly.study.evaluate import sizes_for
 from featly.study.verdicts import Finding
 from studies.book_tables import (
     DOTS,

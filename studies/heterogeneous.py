@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from featly import MKLRFE, SVMRFE, ForestRanker, HybridForward
-from featly.elimination.backward import schedule
+from featly.elimination.rfe import schedule
 from featly.learners import ClinicalSVC
 from featly.measures.statistics import Friedman, Nemenyi, friedman, nemenyi
 from featly.study import Claim, Dataset, Results, Study, Subsampling

@@ -16,12 +16,12 @@ from typing import Any
 
 import polars as pl
 
-from featly.errors import DataError, ParameterError, StudyError
-from featly.progress import progress_bar
+from featly.basics.atomic_file import whole_file
+from featly.basics.errors import DataError, ParameterError, StudyError
+from featly.basics.progress import progress_bar
 from featly.study import Claim
 from featly.study.plan import _versions
 from featly.study.verdicts import Verdicts, judge
-from featly.whole_files import whole_file
 from studies.intrusion_data import Data, Figure, Outcome
 
 DATASET = "KDD Cup 99"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from featly.combine.rankings import combine_rankings
-from featly.core.parallel import run_blocks
+from featly.core.runtime.parallel import run_blocks
 from featly.elimination.multiclass_svm_rfe import MulticlassSVMRFE
 from featly.elimination.svm_rfe import SVMRFE
 from featly.ensembles.pairwise import PairwiseRanker

@@ -47,7 +47,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from featly.measures.winning import methods_beaten, win_proportions
+from featly.measures.win_counts import methods_beaten, win_proportions
 from featly.study import Claim, Dataset, Finding, Results, Study, Subsampling
 from featly.study.splitter import Rows
 from studies.multiclass_lists import RULES, ZHOU, SharedPriceSVM, Zhou, rules

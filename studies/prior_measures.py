@@ -24,7 +24,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from featly.measures.deciding import stability_performance
+from featly.measures.multi_criteria import stability_performance
 from featly.measures.stability import kuncheva_curve
 from featly.measures.statistics import corrected_resampled_t
 from featly.study import Dataset, Finding, Results

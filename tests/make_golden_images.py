@@ -5,7 +5,7 @@ Then look at every one of ``tests/golden_images``, and commit what is meant to h
 
 import matplotlib
 
-from tests.present_plots.golden import FOLDER, PICTURES, drawn
+from tests.plots.golden import FOLDER, PICTURES, drawn
 
 
 def main():

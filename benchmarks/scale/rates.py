@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import featly
-from featly.core.cuda.device import xp
-from featly.errors import DeviceError
+from featly.basics.errors import DeviceError
+from featly.core.runtime.device_cuda import xp
 
 SIZE = 1 << 28  # bytes of an array that is copied
 REPEATS = 5
@@ -66,7 +66,7 @@ def _popcounts(threads: int, n_words: int = 1 << 11, rounds: int = 20_000) -> fl
     """Words of 64 bits, joined by AND and counted, that lie in the cache of a core."""
     import numba
 
-    from featly.core.popcount import ones
+    from featly.core.runtime.popcount import ones
 
     @numba.njit(nogil=True)
     def count(one, other, rounds):

@@ -9,7 +9,7 @@ looks for, a long plateau that it can hardly order them.
 
 from featly import MIM
 from featly.datasets import make_cohort
-from featly.present.plots import plot_ranking
+from featly.plots import plot_ranking
 
 cohort = make_cohort(n_patients=150, n_genes=200)
 ranker = MIM(n_features_to_select=10, schema=cohort.schema).fit(cohort.X, cohort.y)

@@ -9,7 +9,7 @@ The dashed line takes all columns, the dotted one guesses.
 
 from featly import Study
 from featly.datasets import make_cohort
-from featly.present.plots import plot_curves
+from featly.plots import plot_curves
 
 cohort = make_cohort(n_patients=160, n_genes=60, effect_size=2.5)
 study = Study(["none", "mim", "mrmr", "cfs"], (cohort.X, cohort.y), 10, fill=True)

@@ -9,7 +9,7 @@ come and go with their rivals, often copies of each other.
 
 from featly import Study
 from featly.datasets import make_cohort
-from featly.present.plots import plot_frequencies
+from featly.plots import plot_frequencies
 
 cohort = make_cohort(n_patients=100, n_genes=60)
 results = Study("mim", (cohort.X, cohort.y), 20, sizes=[10]).run(n_jobs=1)

@@ -10,7 +10,7 @@ That does not make them equal; more problems make the ruler shorter.
 import numpy as np
 
 from featly.measures.statistics import nemenyi
-from featly.present.plots import plot_critical_difference
+from featly.plots import plot_critical_difference
 
 rng = np.random.default_rng(0)
 methods = ["mRMR", "JMI", "ReliefF", "SVM-RFE", "CFS", "F test", "gain ratio"]

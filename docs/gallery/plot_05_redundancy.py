@@ -10,7 +10,7 @@ the rest, so a column that is not selected may still matter.
 import numpy as np
 
 from featly.datasets import make_cohort
-from featly.present.plots import plot_redundancy
+from featly.plots import plot_redundancy
 
 cohort = make_cohort(n_patients=150, n_genes=40, n_redundant=4, missing_rate=0.0)
 genes = [name for name in cohort.X.columns if name.startswith("G")]

@@ -10,7 +10,7 @@ largest dropped weights rises, the columns that are left begin to matter.
 import numpy as np
 
 from featly import AROM, SVMRFE
-from featly.present.plots import plot_path
+from featly.plots import plot_path
 
 rng = np.random.default_rng(0)
 y = np.repeat(["ill", "well"], 40)

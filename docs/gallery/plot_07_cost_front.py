@@ -9,7 +9,7 @@ until the next one costs more than it is worth to you.
 
 from featly import Study
 from featly.datasets import make_cohort
-from featly.present.plots import plot_cost_front
+from featly.plots import plot_cost_front
 
 cohort = make_cohort(n_patients=160, n_genes=60, effect_size=2.5)
 results = Study(["mim", "mrmr", "jmi"], (cohort.X, cohort.y), 10, fill=True).run(n_jobs=1)

@@ -8,7 +8,7 @@ apart, the more the column tells by itself.
 """
 
 from featly.datasets import make_cohort
-from featly.present.plots import plot_column
+from featly.plots import plot_column
 
 cohort = make_cohort(n_patients=200, n_genes=40)
 ax = plot_column(cohort.X, cohort.y, "crp", schema=cohort.schema)

@@ -7,7 +7,7 @@ together. Patients without a value stand in the margin.
 """
 
 from featly.datasets import make_cohort
-from featly.present.plots import plot_scatter
+from featly.plots import plot_scatter
 
 cohort = make_cohort(n_patients=200, n_genes=40)
 ax = plot_scatter(cohort.X, cohort.y, ["age", "crp"], schema=cohort.schema)

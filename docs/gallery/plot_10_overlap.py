@@ -9,7 +9,7 @@ count what each chose.
 
 from featly import CFS, FCBF, JMI, MIM, MRMR
 from featly.datasets import make_cohort
-from featly.present.plots import plot_overlap
+from featly.plots import plot_overlap
 
 cohort = make_cohort(n_patients=150, n_genes=200)
 size = {"n_features_to_select": 12}

@@ -10,7 +10,7 @@ and to the stability: an interval across 0 says that no difference can be told.
 import numpy as np
 
 from featly import SignalToNoise
-from featly.present.plots import plot_prior
+from featly.plots import plot_prior
 from featly.study import prior_report
 
 rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from the others; a row of medium shade helps everywhere.
 
 from featly import FTest, PairwiseRanker
 from featly.datasets import make_artificial
-from featly.present.plots import plot_pairs
+from featly.plots import plot_pairs
 
 made = make_artificial(1)
 ranker = PairwiseRanker(FTest()).fit(made.X, made.y)

@@ -9,7 +9,7 @@ another class. The purer the leaf, the stronger its colour.
 
 from featly.datasets import make_cohort
 from featly.learners import C45
-from featly.present.tree_plots import plot_tree
+from featly.plots.tree_plots import plot_tree
 
 cohort = make_cohort(n_patients=200, n_genes=30)
 tree = C45(schema=cohort.schema).fit(cohort.X, cohort.y)

@@ -1,6 +1,6 @@
 """``python -m featly`` is the command line."""
 
-from featly.present.cli import run
+from featly.cli.main import run
 
 if __name__ == "__main__":
     run()

@@ -12,12 +12,20 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from featly.combine.decomposition import check_decomposition, rank_by_classes
-from featly.core.cuda.device import columns_of, is_device_array, on_host
-from featly.core.ordering import keep_first
-from featly.core.parallel import single_threaded_blas
-from featly.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
-from featly.frames import (
+from featly.basics.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
+from featly.basics.kinds import KINDS
+from featly.basics.resources import Resources, resources_of
+from featly.combine.parts import check_decomposition, rank_by_classes
+from featly.core.ranking.ordering import keep_first
+from featly.core.runtime.device_cuda import columns_of, is_device_array, on_host
+from featly.core.runtime.parallel import single_threaded_blas
+from featly.measures.sizes import choose_size
+from featly.problem.ingest import columns_from, read, read_stored, stored_of
+from featly.problem.outcome import Ranking, Selection, StoppedError, interrupted
+from featly.problem.place import computed, read_device
+from featly.problem.problem import Problem, read_target
+from featly.registry import methods_that, suggested
+from featly.table.frames import (
     DefaultNames,
     frame_of,
     is_frame,
@@ -26,15 +34,7 @@ from featly.frames import (
     refuse_shapes,
     take_columns,
 )
-from featly.kinds import KINDS
-from featly.measures.sizes import choose_size
-from featly.outcomes import Ranking, Selection, StoppedError, interrupted
-from featly.placing import computed, read_device
-from featly.problem import Problem, read_target
-from featly.reading import columns_from, read, read_stored, stored_of
-from featly.registry import methods_that, suggested
-from featly.resources import Resources, resources_of
-from featly.schema import Columns, Schema
+from featly.table.schema import Columns, Schema
 
 __all__ = [
     "Problem",
@@ -184,7 +184,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         return resources_of(self)
 
     def _device_form(self) -> str:
-        """What it wants of a table on a GPU: see :mod:`featly.placing`. May be NotOnDevice."""
+        """Its form of a table on a GPU: see :mod:`featly.problem.place`. May be NotOnDevice."""
         return "numbers"
 
     def _operations(self, n_rows: int, n_features: int) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from featly.present import cli
+from featly.cli import main as cli
 
 
 @pytest.fixture

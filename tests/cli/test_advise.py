@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from featly import read_table
-from featly.present import printing
+from featly.cli import printing
 from featly.registry import METHODS
-from featly.study import advise
+from featly.study.advise import advise
 from tests.cli.reading import cells
 
 SPARSE = b"".join(

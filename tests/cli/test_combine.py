@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from featly.combine.rankings import RULES, combine_rankings, positions_of
-from featly.io.knowledge import read_ranking
+from featly.io.schema_files import read_ranking
 from tests.cli.reading import cells
 
 LISTS = {"a": "pqrst", "b": "qprts", "c": "tpqsr"}
@@ -158,9 +158,9 @@ def test_mistakes_are_told_in_a_line(mistake, files, tmp_path):
 
 
 def test_long_runs_are_announced(featly, files, monkeypatch):
-    from featly.core import votes
+    from featly.core.ranking import voting
 
-    monkeypatch.setattr(votes, "_LONG", -np.inf)
+    monkeypatch.setattr(voting, "_LONG", -np.inf)
     code, _, err = featly("combine", *files, "-r", "condorcet")
     assert code == 0
     assert "hours here" in err

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from featly import SVMRFE, PairwiseRanker
-from featly.present import printing
+from featly.cli import printing
 from tests.cli.reading import cells
 
 

@@ -170,7 +170,7 @@ def test_a_full_disk_leaves_what_was_there(mistake, csv, tmp_path, monkeypatch, 
 
 
 def test_a_fault_of_featlys_own_is_code_1(featly, csv, monkeypatch):
-    from featly.present import job
+    from featly.cli import job
 
     def broken(*_, **__):
         raise RuntimeError("this should not happen")
@@ -183,7 +183,7 @@ def test_a_fault_of_featlys_own_is_code_1(featly, csv, monkeypatch):
 
 
 def test_an_interruption_writes_nothing(featly, csv, monkeypatch, tmp_path):
-    from featly.present import job
+    from featly.cli import job
 
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -196,7 +196,7 @@ def test_an_interruption_writes_nothing(featly, csv, monkeypatch, tmp_path):
 
 
 def test_too_little_memory_is_said(featly, csv, monkeypatch):
-    from featly.present import job
+    from featly.cli import job
 
     def exhaust(*_, **__):
         raise MemoryError

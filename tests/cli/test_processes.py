@@ -85,7 +85,7 @@ def test_the_first_run_says_that_it_compiles(numbers, tmp_path):
 def test_completion(csv, line, offered):
     words = line.replace("a.csv", str(csv))
     env = {**os.environ, "_FEATLY_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": words}
-    script = "from featly.present.cli import main; import sys; sys.argv = ['featly']; main()"
+    script = "from featly.cli.main import main; import sys; sys.argv = ['featly']; main()"
     ended = subprocess.run(
         [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60
     )

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from featly import redundancy
-from featly.present import pairing, printing
+from featly.cli import printing
+from featly.cli import redundancy as pairing
 from tests.cli.reading import cells
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.report.reading import Page
+from tests.reports.reading import Page
 
 FEW = ("--splits", "3", "--sizes", "1,2", "--quiet")
 

@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 from featly import FTest
-from featly.present.outcome import MANY
+from featly.cli.outcome import MANY
 from featly.registry import METHODS
 from tests.cli.reading import cells
 from tests.cli.test_processes import command, on_a_terminal
-from tests.stores.making import made, write_h5, write_h5ad, write_npy
+from tests.io.stores.making import made, write_h5, write_h5ad, write_npy
 
 
 def levels(n_rows=60, n_features=300, seed=0):
@@ -306,18 +306,22 @@ def test_options_that_make_no_sense(options, told, mistake, table):
 
 
 def test_a_device_that_is_not_there(mistake, table, monkeypatch):
-    from featly.core.cuda import device
+    from featly.core.runtime import device_cuda
 
-    monkeypatch.setattr(device, "_why_not", lambda: "no CUDA device is there: give device='cpu'")
+    monkeypatch.setattr(
+        device_cuda, "_why_not", lambda: "no CUDA device is there: give device='cpu'"
+    )
     arguments = ("rank", table / "X.npy", "--target-file", table / "y.npy", "--device", "cuda")
     assert mistake(*arguments) == "no CUDA device is there: give --device cpu"
 
 
 def test_a_device_that_a_method_has_no_use_for(mistake, featly, table, monkeypatch):
-    from featly.core.cuda import device
+    from featly.core.runtime import device_cuda
 
-    monkeypatch.setattr(device, "_why_not", lambda: "no CUDA device is there: give device='cpu'")
-    monkeypatch.setattr(device, "xp", lambda: None)
+    monkeypatch.setattr(
+        device_cuda, "_why_not", lambda: "no CUDA device is there: give device='cpu'"
+    )
+    monkeypatch.setattr(device_cuda, "xp", lambda: None)
     common = ("rank", table / "X.npy", "--target-file", table / "y.npy", "--method", "consistency")
     told = mistake(*common, "--device", "cuda")
     assert "--device cuda: consistency computes on the CPU only. Leave it out, or use" in told
@@ -466,7 +470,7 @@ def test_packing_that_was_stopped_goes_on(long, tmp_path):
 
 
 def test_without_a_cache_nothing_is_kept_and_that_is_said(featly, table, monkeypatch):
-    from featly.core import greedy
+    from featly.core.greedy import search as greedy
 
     def stop(value, *_):
         if stop.left == 0:

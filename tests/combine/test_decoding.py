@@ -23,6 +23,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from featly.basics.errors import DataError, ParameterError
 from featly.combine import decoding
 from featly.combine.decoding import (
     DECODINGS,
@@ -31,9 +32,8 @@ from featly.combine.decoding import (
     code_matrix,
     decode,
 )
-from featly.errors import DataError, ParameterError
 from featly.learners import HEOMNeighbors, LinearSVM, MixedNaiveBayes
-from featly.learners.voting import votes
+from featly.learners.one_vs_one import votes
 from tests.reference import decoding as naive
 
 PROBABILITIES = ("sum", "sum-threshold", "probability-sum")

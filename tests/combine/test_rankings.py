@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from featly.basics.errors import DataError, ParameterError
 from featly.combine.rankings import RULES, combine_rankings, positions_of
-from featly.core.order_statistics import log_joint
-from featly.errors import DataError, ParameterError
+from featly.core.ranking.order_statistics import log_joint
 from tests.reference import rankings as naive
 
 

@@ -33,10 +33,10 @@ from featly import (
     SignalToNoise,
     UnivariateTest,
 )
-from featly.combine import decomposition as parts
+from featly.basics.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
+from featly.combine import parts
 from featly.combine.rankings import RULES, combine_rankings
-from featly.core.parallel import run_blocks
-from featly.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
+from featly.core.runtime.parallel import run_blocks
 from tests.reference import pairwise as naive
 
 

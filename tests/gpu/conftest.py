@@ -2,7 +2,7 @@
 
 import pytest
 
-from featly.core.cuda.device import available
+from featly.core.runtime.device_cuda import available
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from featly.core.codes import Codes
+from featly.core.counts.codes import Codes
+from featly.core.counts.whole_numbers import whole_codes
 from featly.core.sources import DenseSource
-from featly.core.whole_numbers import whole_codes
 
 LAYOUTS = ("rows", "columns")
 

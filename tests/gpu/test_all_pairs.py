@@ -5,16 +5,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from featly.core import all_pairs as cpu
-from featly.core import all_pairs_codes, all_pairs_units
-from featly.core.codes import DenseCodes
+from featly.basics.errors import DataError, DeviceError, ParameterError
+from featly.core.counts.codes import DenseCodes
+from featly.core.pairs import correlation, uncertainty
+from featly.core.pairs import search as cpu
 from featly.core.sources import DenseSource
 from featly.diagnostics.redundancy import redundancy
-from featly.errors import DataError, DeviceError, ParameterError
 
 cupy = pytest.importorskip("cupy")
 
-from featly.core.cuda import all_pairs, all_pairs_columns, device  # noqa: E402
+from featly.core.pairs import columns_cuda, search_cuda  # noqa: E402
+from featly.core.runtime import device_cuda  # noqa: E402
 
 ROOM = 1 << 30
 
@@ -22,7 +23,7 @@ ROOM = 1 << 30
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Tiles of 64 columns, so that a small table has many rounds."""
-    monkeypatch.setattr(all_pairs, "TILE", 64)
+    monkeypatch.setattr(search_cuda, "TILE", 64)
 
 
 def table(seed, n, p, dtype=np.float32, gaps=0.05):
@@ -53,10 +54,10 @@ def test_neighbours(small_tiles, dtype, layout):
             wide = cupy.zeros((2 * 45, 2 * p), X.dtype)
             wide[::2, ::2] = there
             there = wide[::2, ::2]
-        columns = all_pairs.UnitColumns(there)
-        here = all_pairs_units.UnitColumns(DenseSource(X.astype(np.float64)))
+        columns = search_cuda.UnitColumns(there)
+        here = correlation.UnitColumns(DenseSource(X.astype(np.float64)))
         for count in (1, 10):
-            index, value = all_pairs.neighbours(columns, count)
+            index, value = search_cuda.neighbours(columns, count)
             expected_index, expected = cpu.neighbours(here, count, ROOM)
             assert np.array_equal(index, expected_index)
             assert value.tobytes() == expected.tobytes()
@@ -66,9 +67,9 @@ def test_neighbours(small_tiles, dtype, layout):
 @pytest.mark.parametrize("threshold", [0.05, 0.4, 1.0])
 def test_pairs_above(small_tiles, ranks, threshold):
     X = table(3, 50, 300, gaps=0.0 if threshold == 1 else 0.05)
-    columns = all_pairs.UnitColumns(cupy.asarray(X), ranks=ranks)
-    here = all_pairs_units.UnitColumns(DenseSource(X), ranks=ranks)
-    found = all_pairs.pairs_above(columns, threshold, 100_000)
+    columns = search_cuda.UnitColumns(cupy.asarray(X), ranks=ranks)
+    here = correlation.UnitColumns(DenseSource(X), ranks=ranks)
+    found = search_cuda.pairs_above(columns, threshold, 100_000)
     expected = cpu.pairs_above(here, threshold, 100_000, ROOM)
     assert same_pairs(found, expected)
     assert len(expected[0]) > (0 if threshold == 1 else 50)
@@ -76,10 +77,10 @@ def test_pairs_above(small_tiles, ranks, threshold):
 
 def test_spearman(small_tiles):
     X = np.round(table(4, 60, 150), 1)  # with ties among the values
-    columns = all_pairs.UnitColumns(cupy.asarray(X), ranks=True)
-    here = all_pairs_units.UnitColumns(DenseSource(X), ranks=True)
+    columns = search_cuda.UnitColumns(cupy.asarray(X), ranks=True)
+    here = correlation.UnitColumns(DenseSource(X), ranks=True)
     for one, other in zip(
-        all_pairs.neighbours(columns, 7), cpu.neighbours(here, 7, ROOM), strict=True
+        search_cuda.neighbours(columns, 7), cpu.neighbours(here, 7, ROOM), strict=True
     ):
         assert np.array_equal(one, other)
 
@@ -91,8 +92,8 @@ def test_spearman(small_tiles):
 def test_ties(small_tiles, n, p, count, seed):
     """Few rows of few values: most values are shared by many pairs."""
     X = np.random.default_rng(seed).integers(0, 3, (n, p)).astype(np.float32)
-    index, value = all_pairs.neighbours(all_pairs.UnitColumns(cupy.asarray(X)), count)
-    here = all_pairs_units.UnitColumns(DenseSource(X))
+    index, value = search_cuda.neighbours(search_cuda.UnitColumns(cupy.asarray(X)), count)
+    here = correlation.UnitColumns(DenseSource(X))
     expected_index, expected = cpu.neighbours(here, count, ROOM)
     assert np.array_equal(index, expected_index)
     assert np.array_equal(value, expected)
@@ -100,18 +101,18 @@ def test_ties(small_tiles, n, p, count, seed):
 
 def test_a_list_that_ties_fill(small_tiles, monkeypatch):
     kept = []
-    keep_best = all_pairs._Sweep._keep_best
+    keep_best = search_cuda._Sweep._keep_best
 
     def told(sweep):
         kept.append(sweep._length())
         keep_best(sweep)
 
-    monkeypatch.setattr(all_pairs._Sweep, "_keep_best", told)
-    slack = (all_pairs.AHEAD + 1) * 2 * 64**2
-    monkeypatch.setattr(all_pairs, "_sizes", lambda *sizes: (64, slack + 3000))
+    monkeypatch.setattr(search_cuda._Sweep, "_keep_best", told)
+    slack = (search_cuda.AHEAD + 1) * 2 * 64**2
+    monkeypatch.setattr(search_cuda, "_sizes", lambda *sizes: (64, slack + 3000))
     X = np.random.default_rng(0).integers(0, 2, (5, 600)).astype(np.float32)
-    index, value = all_pairs.neighbours(all_pairs.UnitColumns(cupy.asarray(X)), 4)
-    expected_index, expected = cpu.neighbours(all_pairs_units.UnitColumns(DenseSource(X)), 4, ROOM)
+    index, value = search_cuda.neighbours(search_cuda.UnitColumns(cupy.asarray(X)), 4)
+    expected_index, expected = cpu.neighbours(correlation.UnitColumns(DenseSource(X)), 4, ROOM)
     assert kept
     assert np.array_equal(index, expected_index)
     assert np.array_equal(value, expected)
@@ -120,10 +121,10 @@ def test_a_list_that_ties_fill(small_tiles, monkeypatch):
 def test_many_rows(small_tiles):
     """More rows than are added up at a time."""
     X = table(5, 9001, 130)
-    columns = all_pairs.UnitColumns(cupy.asarray(X))
-    here = all_pairs_units.UnitColumns(DenseSource(X))
+    columns = search_cuda.UnitColumns(cupy.asarray(X))
+    here = correlation.UnitColumns(DenseSource(X))
     for one, other in zip(
-        all_pairs.neighbours(columns, 5), cpu.neighbours(here, 5, ROOM), strict=True
+        search_cuda.neighbours(columns, 5), cpu.neighbours(here, 5, ROOM), strict=True
     ):
         assert np.array_equal(one, other)
 
@@ -140,10 +141,10 @@ def test_margin(n, kind):
         X = np.exp(2 * X)
     elif kind == "alike":  # nothing cancels
         X = X[:, :1] + 1e-3 * X
-    columns = all_pairs.UnitColumns(cupy.asarray(X))
+    columns = search_cuda.UnitColumns(cupy.asarray(X))
     tile = cupy.zeros((256, 256), np.uint16)
     columns.tile(tile, (0, 256), (0, 256))
-    screened = cupy.abs(tile.view(np.float16).astype(np.float64)) / all_pairs_columns.UNIT**2
+    screened = cupy.abs(tile.view(np.float16).astype(np.float64)) / columns_cuda.UNIT**2
     f, g = (side.reshape(-1).astype(np.uint64) for side in cupy.indices((256, 256)))
     value = columns.values_of(f << np.uint64(40) | g).reshape(256, 256)
     off = float(cupy.maximum(cupy.abs(screened - value) - columns.relative * screened, 0).max())
@@ -162,12 +163,12 @@ def test_information(small_tiles, n, levels):
         matrix[p // 2] = matrix[0]
         matrix[p // 3] = 1
         codes = DenseCodes(matrix, np.full(p, levels))
-        columns, here = all_pairs.CodedColumns(codes), all_pairs_codes.CodedColumns(codes)
-        index, value = all_pairs.neighbours(columns, 6)
+        columns, here = search_cuda.CodedColumns(codes), uncertainty.CodedColumns(codes)
+        index, value = search_cuda.neighbours(columns, 6)
         expected_index, expected = cpu.neighbours(here, 6, ROOM)
         assert np.array_equal(index, expected_index)
         assert value.tobytes() == expected.tobytes()
-        found = all_pairs.pairs_above(columns, 0.01, 100_000)
+        found = search_cuda.pairs_above(columns, 0.01, 100_000)
         assert same_pairs(found, cpu.pairs_above(here, 0.01, 100_000, ROOM))
 
 
@@ -175,9 +176,9 @@ def test_information(small_tiles, n, levels):
 def test_without_redundant(small_tiles, threshold):
     X = table(6, 30, 300)
     order = np.random.default_rng(1).permutation(300)
-    columns = all_pairs.UnitColumns(cupy.asarray(X))
-    here = all_pairs_units.UnitColumns(DenseSource(X))
-    found = all_pairs.without_redundant(columns, order, threshold, 5)
+    columns = search_cuda.UnitColumns(cupy.asarray(X))
+    here = correlation.UnitColumns(DenseSource(X))
+    found = search_cuda.without_redundant(columns, order, threshold, 5)
     expected = cpu.without_redundant(here, order, threshold, 5, ROOM)
     for one, other in zip(found, expected, strict=True):
         assert np.array_equal(one, other)
@@ -229,23 +230,23 @@ def test_bad_input():
 
 
 def test_a_device_that_is_full(monkeypatch):
-    monkeypatch.setattr(all_pairs_columns, "free_bytes", lambda: 1000)
+    monkeypatch.setattr(columns_cuda, "free_bytes", lambda: 1000)
     X = table(1, 40, 60)
     with pytest.raises(DeviceError, match=r"GB on the device, .* give device='cpu'"):
         redundancy(X, neighbours=3, device="cuda")
-    monkeypatch.setattr("featly.core.all_pairs_devices.WORTH_A_DEVICE", 0)
+    monkeypatch.setattr("featly.core.pairs.devices.WORTH_A_DEVICE", 0)
     found = redundancy(X, neighbours=3)  # the CPU does it
     assert np.array_equal(found.neighbours, redundancy(X, neighbours=3, device="cpu").neighbours)
 
 
 def test_stopped_half_way():
     X = cupy.asarray(table(2, 40, 900))
-    free = device.free_bytes()
+    free = device_cuda.free_bytes()
 
     def stop(done, total):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         redundancy(X, neighbours=3, verbose=stop)
-    assert device.free_bytes() >= free - (1 << 26)  # what was held is given back
+    assert device_cuda.free_bytes() >= free - (1 << 26)  # what was held is given back
     assert redundancy(X, neighbours=3).neighbours.shape == (900, 3)

@@ -5,20 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featly.core import clinical as host
-from featly.core import kernel_sets
-from featly.core.mkl import solve_mkl
+from featly.core.kernels import clinical as host
+from featly.core.kernels import kernel_sets
+from featly.core.kernels.mkl import solve_mkl
 from featly.core.sources import DenseSource
-from featly.elimination.backward import eliminate
-from featly.elimination.clinical_machine import ClinicalMachine
+from featly.elimination.clinical_svm import ClinicalMachine
+from featly.elimination.rfe import eliminate
 
 from .tables import LAYOUTS, laid
 
 cupy = pytest.importorskip("cupy")
 
-from featly.core.cuda import clinical, device  # noqa: E402
-from featly.core.cuda.device import NotOnDevice, as_device, to_host  # noqa: E402
-from featly.core.cuda.source import cuda_source  # noqa: E402
+from featly.core.kernels import clinical_cuda  # noqa: E402
+from featly.core.runtime import device_cuda  # noqa: E402
+from featly.core.runtime.device_cuda import NotOnDevice, as_device, to_host  # noqa: E402
+from featly.core.sources.source_cuda import cuda_source  # noqa: E402
 
 few = settings(max_examples=12, deadline=None)
 
@@ -67,7 +68,7 @@ def same(ours, theirs, seed):
     mine = K.copy()
     assert ours.gram(-weight[some], some, out=mine) is mine
     np.testing.assert_allclose(mine, theirs.gram(-weight[some], some, out=K), **close)
-    if isinstance(ours, clinical.ColumnKernels):
+    if isinstance(ours, clinical_cuda.ColumnKernels):
         products = theirs.products(v, 0, p)
         np.testing.assert_allclose(ours.products(v, 1, p), products[1:], **close)
         assert ours.products(v, 1, 1).shape == (0, n)
@@ -81,7 +82,7 @@ def same(ours, theirs, seed):
 
 @pytest.fixture(params=[4096, 1], ids=["in shared memory", "by CuPy"])
 def _sorting(request, monkeypatch):
-    monkeypatch.setattr(clinical, "MOST_SORTED", request.param)
+    monkeypatch.setattr(clinical_cuda, "MOST_SORTED", request.param)
 
 
 @pytest.mark.usefixtures("_sorting")
@@ -90,9 +91,9 @@ def _sorting(request, monkeypatch):
 def test_mixed_columns(n, kernels):
     source = mixed(n, n)
     if kernels:
-        ours, theirs = clinical.ColumnKernels.of(source), kernel_sets.ColumnKernels.of(source)
+        ours, theirs = clinical_cuda.ColumnKernels.of(source), kernel_sets.ColumnKernels.of(source)
     else:
-        ours, theirs = clinical.ClinicalColumns.of(source), host.ClinicalColumns.of(source)
+        ours, theirs = clinical_cuda.ClinicalColumns.of(source), host.ClinicalColumns.of(source)
     same(ours, theirs, n)
     for some in (np.arange(11, 0, -1), np.array([3, 8, 1]), np.array([2])):
         ours, theirs = ours.view(some), theirs.view(some)
@@ -111,7 +112,7 @@ def test_mixed_columns(n, kernels):
 def test_numbers_on_the_device(seed, n, p, layout, gaps, streamed):
     X = numbers(seed, n, p, layout, gaps)
     source = cuda_source(X, capacity=8 * 4 * n if streamed else None)
-    ours = clinical.ClinicalColumns.of(source)
+    ours = clinical_cuda.ClinicalColumns.of(source)
     theirs = host.ClinicalColumns.of(DenseSource(X))
     same(ours, theirs, seed)
     if p > 6:
@@ -124,14 +125,14 @@ def test_positions_by_every_way():
     X = numbers(0, 40, 9, gaps=0.2).T.astype(np.float64)
     z = host.number_positions(X, *host.ranges(X), first_row=3)
     on_device = as_device(np.ascontiguousarray(X))
-    found = clinical.number_positions(on_device, *clinical.ranges(on_device), first_row=3)
+    found = clinical_cuda.number_positions(on_device, *clinical_cuda.ranges(on_device), first_row=3)
     np.testing.assert_array_equal(to_host(found), z)
     codes = np.random.default_rng(0).integers(0, 4, (3, 40)).astype(np.uint8)
-    placed = clinical.code_positions(as_device(codes), first_row=2)
+    placed = clinical_cuda.code_positions(as_device(codes), first_row=2)
     np.testing.assert_array_equal(to_host(placed), host.code_positions(codes, first_row=2))
     both = [z, host.code_positions(codes, first_row=3)]
-    same(clinical.ClinicalColumns(both), host.ClinicalColumns(both), 0)
-    same(clinical.ClinicalColumns(found), host.ClinicalColumns(z), 0)
+    same(clinical_cuda.ClinicalColumns(both), host.ClinicalColumns(both), 0)
+    same(clinical_cuda.ClinicalColumns(found), host.ClinicalColumns(z), 0)
 
 
 @pytest.mark.parametrize("other", [False, True])
@@ -142,15 +143,15 @@ def test_similarities(other):
     zb = host.number_positions(X[:, :13], *bounds, first_row=30) if other else None
     weight = np.linspace(-1, 1, 9)
     ours, theirs = np.ones((30, 13 if other else 30)), np.ones((30, 13 if other else 30))
-    clinical.add_similarities(z, zb, weight, ours)
+    clinical_cuda.add_similarities(z, zb, weight, ours)
     host.add_similarities(z, zb, weight, theirs)
     np.testing.assert_allclose(ours, theirs, atol=1e-13)
 
 
 def test_too_many_columns_are_for_the_cpu(monkeypatch):
-    monkeypatch.setattr(device, "free_bytes", lambda: 1 << 20)
+    monkeypatch.setattr(device_cuda, "free_bytes", lambda: 1 << 20)
     with pytest.raises(NotOnDevice, match="9 sorted columns of 30 rows"):
-        clinical.ClinicalColumns(numbers(1, 30, 9).T.astype(np.float64))
+        clinical_cuda.ClinicalColumns(numbers(1, 30, 9).T.astype(np.float64))
 
 
 # ---- the methods ----------------------------------------------------------------------------
@@ -169,14 +170,17 @@ def test_svm_rfe_eliminates_as_on_the_cpu(most_dense_rows):
         return eliminate(machine, columns.n_features, step=0.2).order
 
     wanted = order(host.ClinicalColumns.of(source))
-    np.testing.assert_array_equal(order(clinical.ClinicalColumns.of(source)), wanted)
+    np.testing.assert_array_equal(order(clinical_cuda.ClinicalColumns.of(source)), wanted)
 
 
 def test_mkl_learns_the_weights_of_the_cpu():
     source, y, C = mixed(6, 60), classes(60, 6), np.full(60, 0.1)
     ours, theirs = (
         solve_mkl(kernels.view(np.flatnonzero(~kernels.lonely)), y, C)
-        for kernels in (clinical.ColumnKernels.of(source), kernel_sets.ColumnKernels.of(source))
+        for kernels in (
+            clinical_cuda.ColumnKernels.of(source),
+            kernel_sets.ColumnKernels.of(source),
+        )
     )
     np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-6, atol=1e-9)
     assert ours.gap < 1e-8

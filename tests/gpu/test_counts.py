@@ -3,19 +3,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featly.core import contingency, information
-from featly.core.codes import DenseCodes
-from featly.core.whole_numbers import NotWholeError
-from featly.errors import DeviceError
+from featly.basics.errors import DeviceError
+from featly.core.counts import contingency
+from featly.core.counts import entropy as information
+from featly.core.counts.codes import DenseCodes
+from featly.core.counts.whole_numbers import NotWholeError
 
 from .tables import LAYOUTS, laid, made, on_host
 
 cupy = pytest.importorskip("cupy")
 
-from featly.core.cuda import device  # noqa: E402
-from featly.core.cuda.codes import CudaCodes  # noqa: E402
-from featly.core.cuda.device import NotOnDevice, as_device, to_host  # noqa: E402
-from featly.core.cuda.information import chi_squared, class_information  # noqa: E402
+from featly.core.counts.codes_cuda import CudaCodes  # noqa: E402
+from featly.core.counts.entropy_cuda import chi_squared, class_information  # noqa: E402
+from featly.core.runtime import device_cuda  # noqa: E402
+from featly.core.runtime.device_cuda import NotOnDevice, as_device, to_host  # noqa: E402
 
 KINDS = ("uint8", "int8", "int16", "int64", "float32", "float64")
 few = settings(max_examples=12, deadline=None)
@@ -139,7 +140,7 @@ def test_text_and_complex_numbers_stay_on_the_cpu():
 
 @pytest.mark.parametrize("shape", [(3_000_001,), (700, 3011), (2, 3, 5), ()])
 def test_arrays_go_there_and_come_back(shape, monkeypatch):
-    monkeypatch.setattr(device, "STAGE", 1 << 20)
+    monkeypatch.setattr(device_cuda, "STAGE", 1 << 20)
     array = np.random.default_rng(0).random(shape, np.float32)
     for given_array in (array, array.T, array[::2] if array.ndim else array):
         sent = as_device(given_array)
@@ -155,10 +156,10 @@ def test_a_tensor_of_torch_is_not_copied():
     for dtype in (torch.uint8, torch.bool, torch.float32):
         tensor = torch.ones((4, 6), dtype=dtype, device="cuda")
         array = as_device(tensor)
-        assert device.is_device_array(tensor)
+        assert device_cuda.is_device_array(tensor)
         assert array.data.ptr == tensor.data_ptr()
         assert to_host(array).tolist() == tensor.cpu().numpy().tolist()
-    assert not device.is_device_array(torch.ones(3))
+    assert not device_cuda.is_device_array(torch.ones(3))
 
 
 def test_too_little_memory_says_how_much_there_is():
@@ -167,7 +168,7 @@ def test_too_little_memory_says_how_much_there_is():
     pool.free_all_blocks()
     try:
         pool.set_limit(size=pool.used_bytes() + (1 << 20))
-        assert device.free_bytes() <= 1 << 20
+        assert device_cuda.free_bytes() <= 1 << 20
         with pytest.raises(DeviceError, match=r"0\.0168 GB asked for.*free: give memory_limit"):
             as_device(np.zeros(1 << 24, np.uint8))
     finally:
@@ -176,7 +177,7 @@ def test_too_little_memory_says_how_much_there_is():
 
 def test_no_cupy_and_no_device_say_what_to_do(monkeypatch):
     for reason in ("device='cuda' needs CuPy: pip install 'featly[gpu]'", "no CUDA device"):
-        monkeypatch.setattr(device, "_why_not", lambda reason=reason: reason)
-        assert not device.available()
+        monkeypatch.setattr(device_cuda, "_why_not", lambda reason=reason: reason)
+        assert not device_cuda.available()
         with pytest.raises(DeviceError, match=reason.split(":")[0]):
-            device.xp()
+            device_cuda.xp()

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featly.core import greedy as cpu
+from featly.core.greedy import search as cpu
 from featly.filters.cmi import CMI
 from featly.filters.cmim import CMIM
 from featly.filters.disr import DISR
@@ -17,9 +17,9 @@ from .tables import LAYOUTS, laid, made, on_host
 
 cupy = pytest.importorskip("cupy")
 
-from featly.core.cuda import greedy  # noqa: E402
-from featly.core.cuda.codes import CudaCodes  # noqa: E402
-from featly.core.cuda.device import NotOnDevice, as_device, to_host  # noqa: E402
+from featly.core.counts.codes_cuda import CudaCodes  # noqa: E402
+from featly.core.greedy import search_cuda  # noqa: E402
+from featly.core.runtime.device_cuda import NotOnDevice, as_device, to_host  # noqa: E402
 
 METHODS = {
     "mrmr": MRMR(),
@@ -41,8 +41,8 @@ def searched(method, X, y, n_classes, codes, n_steps=12, start=(), prior=None, *
     start = np.array(start, np.int64)
     terms = cpu.PairInformation(on_host(X), y, n_classes, **wants)
     wanted = cpu.forward(method._criterion(terms), n_steps, start, None, prior)
-    ours = greedy.PairInformation(codes, y, n_classes, **wants, **options)
-    found = greedy.forward(method._criterion(ours), n_steps, start, None, prior)
+    ours = search_cuda.PairInformation(codes, y, n_classes, **wants, **options)
+    found = search_cuda.forward(method._criterion(ours), n_steps, start, None, prior)
     return terms, wanted, ours, found
 
 
@@ -150,9 +150,9 @@ def test_ctrl_c_keeps_what_was_chosen():
         if step == 3:
             raise KeyboardInterrupt
 
-    terms = greedy.PairInformation(CudaCodes.of(as_device(X)), y, 2, by_class=False)
+    terms = search_cuda.PairInformation(CudaCodes.of(as_device(X)), y, 2, by_class=False)
     start = np.array([4, 2, 9, 8])
-    found = greedy.forward(METHODS["mrmr"]._criterion(terms), 5, start, stop)
+    found = search_cuda.forward(METHODS["mrmr"]._criterion(terms), 5, start, stop)
     theirs = cpu.PairInformation(on_host(X), y, 2, by_class=False)
     wanted = cpu.forward(METHODS["mrmr"]._criterion(theirs), 5, start, stop)
     assert found.interrupted
@@ -164,8 +164,8 @@ def test_spread_missing_values_are_left_to_the_cpu():
     X, y = made(8, 60, 50, 3, "float64", 0.1)
     wants = {"by_class": False, "spread": True}
     with pytest.raises(NotOnDevice, match="missing='spread'"):
-        greedy.PairInformation(CudaCodes.of(as_device(X)), y, 2, **wants)
+        search_cuda.PairInformation(CudaCodes.of(as_device(X)), y, 2, **wants)
     X, y = made(8, 60, 50, 3)
-    found = greedy.PairInformation(CudaCodes.of(as_device(X)), y, 2, **wants)
+    found = search_cuda.PairInformation(CudaCodes.of(as_device(X)), y, 2, **wants)
     wanted = cpu.PairInformation(on_host(X), y, 2, **wants)
     np.testing.assert_array_equal(to_host(found.relevance), wanted.relevance)

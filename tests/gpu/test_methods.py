@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import featly
-from featly.core.cuda import device
-from featly.core.cuda.device import as_device, is_device_array, to_host
-from featly.errors import DataError, DeviceError, SlowWarning
+from featly.basics.errors import DataError, DeviceError, SlowWarning
+from featly.core.runtime import device_cuda
+from featly.core.runtime.device_cuda import as_device, is_device_array, to_host
 from featly.registry import METHODS, method_class
 
 from .tables import LAYOUTS, laid, made
@@ -200,7 +200,7 @@ def test_a_full_device_gives_way(monkeypatch):
     def full(*_, **__):
         raise DeviceError("the device has too little memory")
 
-    monkeypatch.setattr("featly.core.cuda.greedy.PairInformation", full)
+    monkeypatch.setattr("featly.core.greedy.search_cuda.PairInformation", full)
     wanted = featly.MRMR(discretizer=None, device="cpu").fit(X, y).order_
     with pytest.warns(SlowWarning, match="too little memory"):
         found = featly.MRMR(discretizer=None).fit(as_device(X), y).order_
@@ -240,4 +240,4 @@ def test_device_memory_is_given_back():
     for _ in range(3):
         featly.ReliefF(device="cuda").fit(X, y)
     assert pool.used_bytes() <= before
-    assert device.free_bytes() > 0
+    assert device_cuda.free_bytes() > 0

@@ -5,20 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featly.core import relief as host
-from featly.core.ordering import best_first
-from featly.core.relief import GRID, Near, Nearest, NearestOfAll
+from featly.core.ranking.ordering import best_first
+from featly.core.relief import relief as host
+from featly.core.relief.relief import GRID, Near, Nearest, NearestOfAll
 from featly.core.sources import DenseSource
 
 from .tables import LAYOUTS, laid
 
 cupy = pytest.importorskip("cupy")
 
-from featly.core.cuda import pair_sums, relief  # noqa: E402
-from featly.core.cuda.device import NotOnDevice, as_device, to_host  # noqa: E402
-from featly.core.cuda.pair_sums import PairSums, padded  # noqa: E402
-from featly.core.cuda.relief import relief_weights  # noqa: E402
-from featly.core.cuda.source import cuda_source  # noqa: E402
+from featly.core.relief import relief_cuda  # noqa: E402
+from featly.core.relief.relief_cuda import relief_weights  # noqa: E402
+from featly.core.runtime.device_cuda import NotOnDevice, as_device, to_host  # noqa: E402
+from featly.core.sources.source_cuda import cuda_source  # noqa: E402
+from featly.core.stats import pair_sums_cuda  # noqa: E402
+from featly.core.stats.pair_sums_cuda import PairSums, padded  # noqa: E402
 
 RULES = (
     Nearest(1),
@@ -106,10 +107,10 @@ def test_whole_numbers(dtype, layout):
 def test_more_rows_than_a_block_and_several_tiles(monkeypatch):
     X, y = table(5, 300, 40, "float32", n_classes=3)
     wanted = same(X, y, Nearest(7))
-    monkeypatch.setattr(relief, "TILE_COLUMNS", 16)
-    monkeypatch.setattr(relief, "HELD_SHARE", 1 << 62)  # nothing is kept
-    monkeypatch.setattr(relief, "PART_PAIRS", 100)
-    monkeypatch.setattr(pair_sums, "LEAST_COLUMNS", 8)
+    monkeypatch.setattr(relief_cuda, "TILE_COLUMNS", 16)
+    monkeypatch.setattr(relief_cuda, "HELD_SHARE", 1 << 62)  # nothing is kept
+    monkeypatch.setattr(relief_cuda, "PART_PAIRS", 100)
+    monkeypatch.setattr(pair_sums_cuda, "LEAST_COLUMNS", 8)
     np.testing.assert_allclose(same(X, y, Nearest(7)), wanted, atol=1 / GRID)
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featly.core.arom import arom
-from featly.core.ordering import best_first
+from featly.basics.errors import DataError
+from featly.core.ranking.ordering import best_first
 from featly.core.sources import (
     CSCSource,
     DenseSource,
@@ -14,17 +14,17 @@ from featly.core.sources import (
     centers_and_variances,
     unit_scale,
 )
-from featly.elimination.backward import eliminate
-from featly.elimination.linear_machine import LinearMachine
-from featly.errors import DataError
+from featly.core.svm.arom import arom
+from featly.elimination.linear_svm import LinearMachine
+from featly.elimination.rfe import eliminate
 
 from .tables import LAYOUTS, laid
 
 cupy = pytest.importorskip("cupy")
 
-from featly.core.cuda import linear, moments  # noqa: E402
-from featly.core.cuda.device import NotOnDevice, as_device  # noqa: E402
-from featly.core.cuda.source import CudaSource, StreamedCudaSource, cuda_source  # noqa: E402
+from featly.core.runtime.device_cuda import NotOnDevice, as_device  # noqa: E402
+from featly.core.sources import linear_cuda, moments_cuda  # noqa: E402
+from featly.core.sources.source_cuda import CudaSource, StreamedCudaSource, cuda_source  # noqa: E402
 
 FLOATS = ("float32", "float64")
 KINDS = (*FLOATS, "int8", "uint8", "int16", "uint16", "int32", "int64")
@@ -83,8 +83,8 @@ def test_sums_of_many_rows_are_divided_in_a_fixed_way(layout, monkeypatch):
     X = numbers(0, 500, 7, "float32", layout)
     groups, v = np.arange(500) % 3, np.sin(np.arange(500.0))
     plain, whole = DenseSource(X), cuda_source(X)
-    monkeypatch.setattr(moments, "TASK_ROWS", 32)
-    assert len(moments.Tasks.of(groups, 3, 500).table) > 12
+    monkeypatch.setattr(moments_cuda, "TASK_ROWS", 32)
+    assert len(moments_cuda.Tasks.of(groups, 3, 500).table) > 12
     found = whole.moments(groups, 3)
     np.testing.assert_allclose(found.m2, plain.moments(groups, 3).m2, rtol=1e-11, atol=1e-9)
     np.testing.assert_array_equal(found.m2[:, 3], found.m2[:, 0])
@@ -144,8 +144,8 @@ def test_a_gram_matrix_of_several_tiles_and_parts(layout, monkeypatch):
     X = numbers(3, 20, 1000, "float32", layout)
     wanted = DenseSource(X).gram()
     np.testing.assert_allclose(cuda_source(X).gram(), wanted, rtol=1e-12)
-    monkeypatch.setattr(linear, "PART_COLUMNS", 64)
-    monkeypatch.setattr(linear, "TILE_BYTES", 8 * 20 * 300)
+    monkeypatch.setattr(linear_cuda, "PART_COLUMNS", 64)
+    monkeypatch.setattr(linear_cuda, "TILE_BYTES", 8 * 20 * 300)
     np.testing.assert_allclose(cuda_source(X).gram(), wanted, rtol=1e-12)
 
 

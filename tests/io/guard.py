@@ -86,7 +86,7 @@ def _is_wrong_message(problem: BaseException, path: Path) -> str | None:
 
 def read_one(made: Mutant, folder: Path) -> str | None:
     """Read a mutant as a user would; what is wrong in words, or None."""
-    from featly.errors import DataError
+    from featly.basics.errors import DataError
     from featly.io import read_table
 
     path = folder / made.name
@@ -127,7 +127,7 @@ def read_one(made: Mutant, folder: Path) -> str | None:
 
 def rank_one(made: Mutant, folder: Path) -> str | None:
     """Rank a mutant by the command line, in this process; what is wrong in words, or None."""
-    from featly.present.cli import main
+    from featly.cli.main import main
 
     path = folder / made.name
     path.write_bytes(made.data)
@@ -181,7 +181,7 @@ def _forget_peak() -> None:
 def worker(kind: str, first: int, stop: int, step: int, folder: Path) -> None:
     """Read mutants and write what went wrong, one JSON line each, into the folder."""
     found = sources(os.environ.get("FEATLY_DATA"))
-    import featly.io.tables  # noqa: F401 (what is imported is no memory of a reader's)
+    import featly.io.read  # noqa: F401 (what is imported is no memory of a reader's)
 
     check = rank_one if kind == "rank" else read_one
     for source in ("comma.csv", "mixed.parquet", "dense.mat", "sparse.arff"):

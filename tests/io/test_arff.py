@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.io import arff
 
 from featly import DataError, read_table
-from featly.io import opening
-from featly.io.tables import column_names
+from featly.io import byte_source
+from featly.io.read import column_names
 
 
 def load(tmp_path, text, name="a.arff", **options):
@@ -37,7 +37,7 @@ HEAD = """% a comment
 
 @pytest.mark.parametrize("size", [3, 40, 1 << 20])
 def test_names_types_quotes_and_comments(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", size)
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     rows = """61, 70.5, 1, f, 'a, b', yes
 % in between
 47,?,2,?,"say \\"hi\\"",'not yet'
@@ -85,7 +85,7 @@ def test_what_is_written_is_read(tmp_path_factory, rows, name, size, between):
         lines.append(between.join([*cells, str(int(label))]))
     path = tmp_path_factory.getbasetemp() / "written.arff"
     path.write_text("\n".join(lines), encoding="utf-8")
-    with mock.patch.object(opening, "CHUNK_BYTES", size), read_table(path) as table:
+    with mock.patch.object(byte_source, "CHUNK_BYTES", size), read_table(path) as table:
         assert table.names == [name + "1", "level"]
         expected = [math.nan if value is None else value for value, _, _ in rows]
         assert np.array_equal(table.X[name + "1"], expected, equal_nan=True)

@@ -11,8 +11,8 @@ import zipfile
 import pytest
 
 from featly import DataError, read_table
-from featly.io import opening
-from featly.io.tables import column_names
+from featly.io import byte_source
+from featly.io.read import column_names
 
 
 def message(path, error=DataError, **options):
@@ -255,14 +255,14 @@ def test_files_that_may_not_be_read(tmp_path, monkeypatch):
         def refuse(*_, **__):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(opening.Path, "open", refuse)
+        monkeypatch.setattr(byte_source.Path, "open", refuse)
     found = message(path, PermissionError)
     assert found == "'/a.csv' may not be read (permission denied): ask its owner, or read a copy"
 
 
 def test_a_quote_that_is_never_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", 10_000)
-    monkeypatch.setattr(opening, "LONGEST_ROW", 1 << 20)
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", 10_000)
+    monkeypatch.setattr(byte_source, "LONGEST_ROW", 1 << 20)
     found = said(tmp_path, 'a,b\n1,2\n3,"4\n' + "5,6\n" * 300_000)
     assert found == (
         "'/a.csv' has no end of line within 1 MB from line 3 on: it is no table, or a quote is "
@@ -272,7 +272,7 @@ def test_a_quote_that_is_never_closed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("size", [3, 1 << 20])
 def test_lines_are_counted_through_pieces(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", size)
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     for end in ("\n", "\r\n", "\r"):
         text = 'a,b\n"x\ny",1\n\n2,3\n4,5,6\n7,8\n'.replace("\n", end)
         assert said(tmp_path, text).startswith("line 6 of '/a.csv' has 3 cells")

@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from featly import DataError, read_table
-from featly.io import opening
-from featly.io.layout import blanks_to_tabs, without_blank_lines
-from featly.io.opening import Opened, row_chunks
+from featly.io import byte_source
+from featly.io.byte_source import Opened, row_chunks
+from featly.io.csv_dialect import blanks_to_tabs, without_blank_lines
 from tests.reference.tables import read_plain
 
 
@@ -95,7 +95,7 @@ def test_tables_are_read_as_the_naive_twin_reads_them(tmp_path_factory, table, s
     if not any(expected) or not expected[0]:
         return
     with (
-        mock.patch.object(opening, "CHUNK_BYTES", size),
+        mock.patch.object(byte_source, "CHUNK_BYTES", size),
         read_table(path, separator=separator, header=True, encoding=encoding) as found,
     ):
         assert list(found.names) == names
@@ -122,7 +122,7 @@ def test_blanks_to_tabs_with_and_without_quotes(text):
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|", " ", ":"])
 @pytest.mark.parametrize("size", [1, 5, 1 << 20])
 def test_every_separator_is_read_and_but_for_colons_guessed(tmp_path, separator, size, monkeypatch):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", size)
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     rows = [["age", "dose", "ward"], ["61", "1.5", "north"], ["47", "NA", "süd"], ["52", "2", "?"]]
     text = "".join(separator.join(row) + "\n" for row in rows)
     for given_ in [separator] if separator == ":" else [separator, None]:
@@ -180,7 +180,7 @@ def test_thousands_are_no_numbers(tmp_path):
 @pytest.mark.parametrize("size", [50, 1000, 1 << 20])
 @pytest.mark.parametrize("late", ["x", "1_0", "0x1F", "１２", "1e", "--1", "1 2"])
 def test_text_at_the_end_of_a_column_of_numbers(tmp_path, monkeypatch, size, late):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", size)
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     table = load(tmp_path, "a,b,c\n" + "01.50,2, 3\n" * 500 + f"4,5,{late}\n")
     assert table.X["a"].to_list() == [1.5] * 500 + [4.0]
     assert table.X["c"].to_list() == ["3"] * 500 + [late]
@@ -191,7 +191,7 @@ def test_text_at_the_end_of_a_column_of_numbers(tmp_path, monkeypatch, size, lat
 
 @pytest.mark.parametrize("size", range(1, 14))
 def test_borders_of_pieces_may_lie_anywhere(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", size)
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     text = 'é,"x\r\n\r\n""y""",日本\r\n"a\r\nb",1,🙂\r\n\r\n"""",2,"🙂,\r"\r\n'
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"):
         table = load(tmp_path, text.encode(encoding), encoding=encoding, header=True)
@@ -205,7 +205,7 @@ def test_pieces_make_up_the_file_and_number_its_lines(tmp_path_factory, text, si
     path = tmp_path_factory.getbasetemp() / "pieces.csv"
     path.write_bytes(text.encode() or b"a")
     whole = (text or "a").replace("\r\n", "\n").replace("\r", "\n").encode()
-    with mock.patch.object(opening, "CHUNK_BYTES", size), Opened(path) as opened:
+    with mock.patch.object(byte_source, "CHUNK_BYTES", size), Opened(path) as opened:
         found = b""
         for line, piece in row_chunks(opened, "utf-8"):
             assert line == found.count(b"\n") + 1
@@ -349,7 +349,7 @@ def test_encodings_may_be_said(tmp_path):
 
 @pytest.mark.parametrize("size", [1000, 1 << 24])
 def test_a_late_byte_that_is_no_utf_8(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", max(size, 1 << 16))
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", max(size, 1 << 16))
     text = "a,b\n" + "1,north\n" * 150_000 + "2,caf\xe9\n"
     table = load(tmp_path, text.encode("latin-1"))
     assert table.shape == (150_000 + 1, 2)
@@ -359,7 +359,7 @@ def test_a_late_byte_that_is_no_utf_8(tmp_path, monkeypatch, size):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_the_line_of_a_wrong_byte_is_named(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", size)
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     for content in ("é,b\n1,2\né,\xff\n3,4\n", "é,b\n1,2\né\xff\n\n\n\n"):
         content = content.encode("latin-1").replace(b"\xe9", "é".encode())
         with pytest.raises(DataError, match=r"^line 3 of"):
@@ -383,7 +383,7 @@ def test_columns_without_a_value(tmp_path):
 @pytest.mark.parametrize("target", [None, "t", "n2"])
 @pytest.mark.parametrize("apart", [[], ["n1"], ["n0", -1]])
 def test_numbers_lie_in_one_block(tmp_path, monkeypatch, size, target, apart):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", size)
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     rows = ["n0,n1,t,n2,n3,n4"] + [f"{k},{k}.5,{'ab'[k % 2]},{k % 3},-{k},{k}e2" for k in range(40)]
     table = load(tmp_path, "\n".join(rows) + "\n\n\n", target=target, apart=apart)
     aside = {"n0" if a == "n0" else "n1" if a == "n1" else "n4" for a in apart}

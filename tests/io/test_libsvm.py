@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from featly import DataError, read_table
-from featly.io import opening
+from featly.io import byte_source
 from tests.reference.tables import read_sparse_rows
 
 
@@ -35,7 +35,7 @@ def test_rows_are_read_as_the_naive_twin_reads_them(tmp_path_factory, rows, size
     path = tmp_path_factory.getbasetemp() / "twin.svmlight"
     path.write_text(text)
     expected, labels = read_sparse_rows(text, 12)
-    with mock.patch.object(opening, "CHUNK_BYTES", size), read_table(path) as table:
+    with mock.patch.object(byte_source, "CHUNK_BYTES", size), read_table(path) as table:
         assert scipy.sparse.issparse(table.X)
         assert np.array_equal(table.X.toarray(), expected)
         assert table.y.tolist() == labels

@@ -13,7 +13,7 @@ import pytest
 
 from featly import DataError, read_table
 from featly.io import parquet
-from featly.io.tables import column_names
+from featly.io.read import column_names
 
 
 def load(tmp_path, frame, **options):

@@ -9,7 +9,7 @@ import pytest
 import scipy.io
 
 from featly import DataError, read_table
-from featly.io import opening
+from featly.io import byte_source
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ TEXT = (
 @pytest.mark.parametrize("size", [1, 10, 1 << 20])
 @pytest.mark.parametrize("packed", [False, True])
 def test_every_cell_as_it_stood(tmp_path, monkeypatch, size, packed):
-    monkeypatch.setattr(opening, "CHUNK_BYTES", size)
+    monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     content = gzip.compress(TEXT.encode()) if packed else TEXT
     with read_table(write(tmp_path, content), target="ill") as table:
         table.save_columns(["dose", "a, b", "id"], tmp_path / "b.csv")

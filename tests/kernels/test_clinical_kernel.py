@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featly.errors import DataError, ParameterError, SchemaError
+from featly.basics.errors import DataError, ParameterError, SchemaError
 from featly.kernels import ClinicalKernel
 from tests.reference.clinical import column_kernel, kernel
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
 from featly.kernels import ClinicalKernel
 from featly.learners import ClinicalSVC, clinical_svc
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featly import DataError
-from featly.errors import SchemaError
+from featly.basics.errors import SchemaError
 from featly.learners import Encoder
 from tests.reference.learners import encoded
 

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featly import DataError
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
 from featly.kernels import ClinicalKernel
 from featly.learners.heom import HEOMNeighbors
 from tests.reference.heom import squared_distances, votes

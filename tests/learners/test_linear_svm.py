@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featly import ConvergenceWarning, DataError
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
 from featly.learners import Encoder, LinearSVM
-from featly.learners.voting import middle_bias, votes
+from featly.learners.one_vs_one import middle_bias, votes
 from tests.reference.learners import best_bias, machine, objective, winner
 
 

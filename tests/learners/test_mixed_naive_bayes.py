@@ -14,7 +14,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featly import DataError
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
 from tests.learners.test_heom import assert_path_is_fits, frames, mixed_problems, patients
 from tests.reference.mixed_naive_bayes import joint, normalised

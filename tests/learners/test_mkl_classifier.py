@@ -16,10 +16,10 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featly import ConvergenceWarning, DataError
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
 from featly.learners import mkl_classifier
 from featly.learners.mkl_classifier import MKLClassifier
-from featly.learners.probabilities import coupled, platt
+from featly.learners.platt import coupled, platt
 from tests.reference.mkl import clinical_gram
 
 

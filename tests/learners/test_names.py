@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
 from featly.learners import LEARNERS, LinearSVM, make_learner
 
 

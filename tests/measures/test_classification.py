@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 from featly.measures.classification import (
     KDD_COSTS,
     METRICS,

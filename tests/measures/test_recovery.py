@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 from featly.measures.recovery import (
     Roles,
     count_roles,

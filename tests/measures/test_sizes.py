@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from featly import FTest
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 from featly.measures.sizes import CURVE_RULES, SIZE_RULES, Curve, choose_size
 from tests.reference import statistics as reference
 

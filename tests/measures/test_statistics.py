@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 from featly.measures import statistics
 from featly.measures.statistics import (
     corrected_interval,

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featly import FTest, Schema
+from featly.basics.errors import DataError, LeakWarning
 from featly.datasets import make_problem
-from featly.errors import DataError, LeakWarning
 from featly.measures.recovery import Roles
 from featly.study import Dataset
 from featly.study.dataset import take_rows
-from featly.study.sharing import open_shared, share
+from featly.study.shared_tables import open_shared, share
 
 MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 COLUMNS = {

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from featly import SVMRFE, FTest
 from featly.learners import Encoder, LinearSVM
 from featly.preprocessing import Filler
-from featly.study import Bootstrap, KFold, LeaveOneOut, Study, Subsampling, Tuned, fold
+from featly.study import Bootstrap, KFold, LeaveOneOut, Study, Subsampling, Tuned, evaluate
 from featly.study.dataset import Dataset
 from featly.testing import CHECKS
 
@@ -218,7 +218,7 @@ def test_a_table_scaled_whole_is_caught(monkeypatch):
 
 
 def test_gaps_filled_with_what_all_rows_say_are_caught(monkeypatch):
-    original = fold._Parts.of.__func__
+    original = evaluate._Parts.of.__func__
 
     def of(cls, dataset, split, protocol):
         if protocol.fill:
@@ -226,7 +226,7 @@ def test_gaps_filled_with_what_all_rows_say_are_caught(monkeypatch):
             dataset = Dataset.of(filled, dataset.y)
         return original(cls, dataset, split, protocol)
 
-    monkeypatch.setattr(fold._Parts, "of", classmethod(of))
+    monkeypatch.setattr(evaluate._Parts, "of", classmethod(of))
     for estimator in (FTest(), SVMRFE()):
         found = caught(estimator)
         assert set(found) == {"filling_has_no_test_rows"}

@@ -21,7 +21,7 @@ from featly.study import (
     read_dataset,
     read_plan,
 )
-from featly.study.reading import SPLITTERS, plan_of
+from featly.study.plan_files import SPLITTERS, plan_of
 
 
 @pytest.fixture(autouse=True)

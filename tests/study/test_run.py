@@ -25,7 +25,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from featly import FTest
-from featly.errors import DataError, ParameterError, StudyError
+from featly.basics.errors import DataError, ParameterError, StudyError
 from featly.study import Bootstrap, Dataset, KFold, LeaveOneOut, Results, Study, Subsampling, store
 from featly.study import run as engine
 from featly.study.run import Clock

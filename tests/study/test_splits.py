@@ -10,14 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import model_selection as sk
 
-from featly.errors import DataError, ParameterError
-from featly.study.allotment import (
-    class_quotas,
-    deal_groups,
-    draw_counts,
-    draw_groups,
-    main_classes,
-)
+from featly.basics.errors import DataError, ParameterError
 from featly.study.splits import (
     Bootstrap,
     DistributionBalancedKFold,
@@ -25,6 +18,13 @@ from featly.study.splits import (
     KFold,
     LeaveOneOut,
     Subsampling,
+)
+from featly.study.stratification import (
+    class_quotas,
+    deal_groups,
+    draw_counts,
+    draw_groups,
+    main_classes,
 )
 from tests.reference import splits as reference
 

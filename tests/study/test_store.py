@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featly.errors import StudyError
+from featly.basics.errors import StudyError
 from featly.study import store
 from featly.study.store import (
     ALL_ROWS,

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 
 __all__ = ["DECODINGS", "LOSSES", "Loss", "check_rule", "code_matrix", "decode", "reads_margins"]
 
@@ -67,7 +67,7 @@ def code_matrix(
     >>> code_matrix([[1, 1, -1], [1, 1, 0]], 3)
     Traceback (most recent call last):
     ...
-    featly.errors.ParameterError: code: row 1 has no -1: every problem needs both sides
+    featly.basics.errors.ParameterError: code: row 1 has no -1: every problem needs both sides
     """
     whole = isinstance(n_classes, int | np.integer) and not isinstance(n_classes, bool)
     if not whole or n_classes < 2:

@@ -19,11 +19,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from featly.basics.errors import DataError, ParameterError
 from featly.combine.coding import DECODINGS, Loss, check_rule, code_matrix, decode, reads_margins
-from featly.core.parallel import n_threads, single_threaded_blas
-from featly.errors import DataError, ParameterError
-from featly.frames import is_frame, library_of, refuse_shapes
-from featly.problem import read_target
+from featly.core.runtime.parallel import n_threads, single_threaded_blas
+from featly.problem.problem import read_target
+from featly.table.frames import is_frame, library_of, refuse_shapes
 
 __all__ = ["DECODINGS", "DecodedClassifier", "code_matrix", "decode"]
 

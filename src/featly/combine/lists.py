@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.errors import DataError
+from featly.basics.errors import DataError
 
 __all__ = ["Lists", "positions_of", "read_lists"]
 

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from featly.basics.errors import ParameterError
+from featly.basics.progress import progress_bar
 from featly.combine.lists import Lists, positions_of, read_lists
-from featly.core.order_statistics import MOST_LISTS, log_joint, log_smallest
-from featly.core.ordering import rounded
-from featly.core.votes import copeland, places, schulze
-from featly.errors import ParameterError
-from featly.progress import progress_bar
+from featly.core.ranking.order_statistics import MOST_LISTS, log_joint, log_smallest
+from featly.core.ranking.ordering import rounded
+from featly.core.ranking.voting import copeland, places, schulze
 
 __all__ = ["RULES", "CombinedRanking", "check_rule", "combine_rankings", "positions_of"]
 

@@ -11,8 +11,8 @@ list combination, *Expert Systems with Applications* 88, 205-216, section 3.2.
 
 import numpy as np
 
+from featly.basics.errors import ParameterError
 from featly.datasets.synthetic import Synthetic, generators, names, one_of, table, whole_number
-from featly.errors import ParameterError
 
 __all__ = ["artificial_means", "make_artificial"]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 if TYPE_CHECKING:
     import polars as pl

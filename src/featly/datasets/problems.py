@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from featly.basics.errors import ParameterError
 from featly.datasets.artificial import make_artificial
 from featly.datasets.genes import make_sd
 from featly.datasets.logical import (
@@ -24,7 +25,6 @@ from featly.datasets.logical import (
 )
 from featly.datasets.madelon import make_madelon
 from featly.datasets.synthetic import Synthetic
-from featly.errors import ParameterError
 
 __all__ = ["PROBLEMS", "make_problem"]
 
@@ -71,7 +71,7 @@ def make_problem(name: str, **parameters: Any) -> Synthetic:
     >>> make_problem("corall")
     Traceback (most recent call last):
     ...
-    featly.errors.ParameterError: there is no problem 'corall': did you mean 'corral'?
+    featly.basics.errors.ParameterError: there is no problem 'corall': did you mean 'corral'?
     """
     if name not in PROBLEMS:
         raise ParameterError(f"there is no problem {name!r}: {_hint(str(name), list(PROBLEMS))}")

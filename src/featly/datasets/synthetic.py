@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from featly.basics.errors import DataError
 from featly.diagnostics.reading import Rows, read_rows
-from featly.errors import DataError
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["associations"]
 

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.parallel import n_threads, run_blocks, split
+from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.diagnostics.reading import Rows, read_rows
-from featly.frames import frame_of
-from featly.schema import Schema
+from featly.table.frames import frame_of
+from featly.table.schema import Schema
 
 __all__ = ["SuspectColumns", "suspect_columns"]
 

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.complexity import SquaredDistances
-from featly.core.parallel import n_threads, run_blocks
+from featly.basics.errors import ParameterError
+from featly.core.runtime.parallel import n_threads, run_blocks
+from featly.core.stats.row_distances import SquaredDistances
 from featly.diagnostics.linear import Machine, pair_machine
 from featly.diagnostics.overlap import Overlap, direction_ratio, fisher_ratios, overlaps
 from featly.diagnostics.reading import Rows, check_count, read_rows, stratified
-from featly.errors import ParameterError
-from featly.frames import frame_of
-from featly.problem import read_target
-from featly.schema import Schema
+from featly.problem.problem import read_target
+from featly.table.frames import frame_of
+from featly.table.schema import Schema
 
 __all__ = ["CONVENTIONS", "MEASURES", "Complexity", "complexity"]
 

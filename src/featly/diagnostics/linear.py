@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.parallel import run_blocks, single_threaded_blas
-from featly.core.svm import SVMDual, middle_bias
+from featly.core.runtime.parallel import run_blocks, single_threaded_blas
+from featly.core.svm.dual import SVMDual, middle_bias
 
 __all__ = ["Machine", "left_out_margins", "pair_machine"]
 

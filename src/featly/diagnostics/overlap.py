@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.parallel import single_threaded_blas
+from featly.core.runtime.parallel import single_threaded_blas
 from featly.diagnostics.reading import Rows
 
 __all__ = ["Overlap", "direction_ratio", "fisher_ratios", "overlaps"]

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from featly.errors import DataError, ParameterError
-from featly.frames import is_frame, open_table
-from featly.rereading import Mixed, MixedReader
-from featly.schema import Schema
+from featly.basics.errors import DataError, ParameterError
+from featly.problem.ingest_rows import Mixed, MixedReader
+from featly.table.frames import is_frame, open_table
+from featly.table.schema import Schema
 
 __all__ = ["Rows", "check_count", "new_levels", "read_pair", "read_rows", "stratified"]
 

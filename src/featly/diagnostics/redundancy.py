@@ -22,26 +22,26 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
-from featly.core import all_pairs
-from featly.core.all_pairs import on_grid
-from featly.core.all_pairs_codes import CodedColumns
-from featly.core.all_pairs_devices import compared
-from featly.core.all_pairs_order import CodesInOrder
-from featly.core.all_pairs_units import NotFiniteError, UnitColumns
-from featly.core.cuda.device import is_device_array, on_host, to_host
-from featly.core.discretise import CutRule
-from featly.core.parallel import n_threads, single_threaded_blas
-from featly.core.streamed_codes import StreamedCodes
+from featly.basics.errors import DataError, ParameterError, SchemaWarning
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS
+from featly.basics.progress import progress_bar
+from featly.basics.resources import DEVICES, Resources, bytes_of, free_memory, in_words
+from featly.core.counts.discretise import CutRule
+from featly.core.counts.streamed_codes import StreamedCodes
+from featly.core.pairs import search
+from featly.core.pairs.correlation import NotFiniteError, UnitColumns
+from featly.core.pairs.devices import compared
+from featly.core.pairs.order import CodesInOrder
+from featly.core.pairs.search import on_grid
+from featly.core.pairs.uncertainty import CodedColumns
+from featly.core.runtime.device_cuda import is_device_array, on_host, to_host
+from featly.core.runtime.parallel import n_threads, single_threaded_blas
 from featly.diagnostics.reading import check_count
-from featly.diagnostics.redundancy_found import Redundancy
-from featly.errors import DataError, ParameterError, SchemaWarning
-from featly.frames import DefaultNames, is_frame, library_of, open_table, refuse_shapes
-from featly.kinds import CATEGORICAL, CONTINUOUS
-from featly.problem import Problem
-from featly.progress import progress_bar
-from featly.reading import read, read_stored, stored_of
-from featly.resources import DEVICES, Resources, bytes_of, free_memory, in_words
-from featly.schema import Columns, Schema
+from featly.diagnostics.redundancy_result import Redundancy
+from featly.problem.ingest import read, read_stored, stored_of
+from featly.problem.problem import Problem
+from featly.table.frames import DefaultNames, is_frame, library_of, open_table, refuse_shapes
+from featly.table.schema import Columns, Schema
 
 __all__ = ["redundancy"]
 
@@ -302,7 +302,7 @@ class _Table:
         on_device: bool,
     ) -> "_Table":
         if on_device:
-            from featly.core.cuda.device import as_device
+            from featly.core.runtime.device_cuda import as_device
 
             X = as_device(X)
             if X.ndim != 2:
@@ -428,8 +428,8 @@ def _compared(
         if some is not None:
             assert wanted.threshold is not None
             threshold = on_grid(wanted.threshold, columns.grid)
-            return all_pairs.pairs_with(columns, some, threshold, wanted.max_pairs, room, progress)
-        return _asked(all_pairs, columns, wanted, room, progress)
+            return search.pairs_with(columns, some, threshold, wanted.max_pairs, room, progress)
+        return _asked(search, columns, wanted, room, progress)
 
     if some is not None:
         return here()

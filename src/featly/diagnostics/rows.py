@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.complexity import SquaredDistances
-from featly.core.neighbours import poll
-from featly.core.parallel import n_threads, run_blocks, split
+from featly.core.models.heom import poll
+from featly.core.runtime.parallel import n_threads, run_blocks, split
+from featly.core.stats.row_distances import SquaredDistances
 from featly.diagnostics.linear import left_out_margins
 from featly.diagnostics.reading import Rows, check_count, read_rows, stratified
-from featly.frames import frame_of
-from featly.problem import read_target
-from featly.schema import Schema
+from featly.problem.problem import read_target
+from featly.table.frames import frame_of
+from featly.table.schema import Schema
 
 __all__ = ["SuspectRows", "suspect_rows"]
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.complexity import SquaredDistances
-from featly.core.parallel import n_threads, run_blocks, single_threaded_blas, split
-from featly.core.shift import column_distances
+from featly.basics.errors import DataError
+from featly.core.runtime.parallel import n_threads, run_blocks, single_threaded_blas, split
+from featly.core.stats.row_distances import SquaredDistances
+from featly.core.stats.shift import column_distances
 from featly.diagnostics.reading import Rows, check_count, new_levels, read_pair
-from featly.errors import DataError
-from featly.frames import frame_of
-from featly.schema import Schema
+from featly.table.frames import frame_of
+from featly.table.schema import Schema
 
 __all__ = ["Shift", "shift"]
 

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted
-from featly.core.kernel_sets import ColumnKernels, Kernels, ScaledKernels
-from featly.core.mkl import solve_mkl
-from featly.core.svm import SVMDual
-from featly.elimination.backward import check_schedule, eliminate
-from featly.errors import DataError, ParameterError
-from featly.problem import row_prices
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.progress import progress_bar
+from featly.core.kernels.kernel_sets import ColumnKernels, Kernels, ScaledKernels
+from featly.core.kernels.mkl import solve_mkl
+from featly.core.svm.dual import SVMDual
+from featly.elimination.rfe import check_schedule, eliminate
+from featly.problem.problem import row_prices
+from featly.table.schema import Schema
 
 __all__ = ["MKLRFE"]
 
@@ -254,7 +254,7 @@ class MKLRFE(Ranker):
 
     def _kernels(self, problem: Problem) -> Any:
         if problem.on_device:
-            from featly.core.cuda import clinical as twin
+            from featly.core.kernels import clinical_cuda as twin
 
             return twin.ColumnKernels.of(problem.source)
         return ColumnKernels.of(problem.source)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking
+from featly.basics.errors import ParameterError
+from featly.basics.progress import progress_bar
 from featly.core.sources import centers_and_variances, unit_scale
-from featly.elimination.backward import check_schedule, eliminate, ranking_of
-from featly.elimination.multiclass_machines import JointMachine, ManyMachine, PairsMachine
-from featly.errors import ParameterError
-from featly.problem import row_prices
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.elimination.multiclass_svm import JointMachine, ManyMachine, PairsMachine
+from featly.elimination.rfe import check_schedule, eliminate, ranking_of
+from featly.problem.problem import row_prices
+from featly.table.schema import Schema
 
 __all__ = ["MulticlassSVMRFE"]
 

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking
-from featly.core.backward import MOST_CELLS, MOST_ROWS, eliminate_small
-from featly.core.clinical import ClinicalColumns
-from featly.core.cuda.device import NotOnDevice
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.kinds import CATEGORICAL
+from featly.basics.progress import progress_bar
+from featly.core.kernels.clinical import ClinicalColumns
+from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import (
     DenseSource,
     Source,
@@ -28,15 +30,13 @@ from featly.core.sources import (
     centers_and_variances,
     unit_scale,
 )
-from featly.elimination.backward import Elimination, check_schedule, drops, eliminate, ranking_of
-from featly.elimination.clinical_machine import ClinicalMachine
-from featly.elimination.gaussian_machine import GaussianMachine
-from featly.elimination.linear_machine import ROUNDING, LinearMachine
-from featly.errors import DataError, ParameterError
-from featly.kinds import CATEGORICAL
-from featly.problem import row_prices
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.core.svm.backward import MOST_CELLS, MOST_ROWS, eliminate_small
+from featly.elimination.clinical_svm import ClinicalMachine
+from featly.elimination.gaussian_svm import GaussianMachine
+from featly.elimination.linear_svm import ROUNDING, LinearMachine
+from featly.elimination.rfe import Elimination, check_schedule, drops, eliminate, ranking_of
+from featly.problem.problem import row_prices
+from featly.table.schema import Schema
 
 __all__ = ["SVMRFE"]
 
@@ -341,7 +341,7 @@ class SVMRFE(Ranker):
     ) -> ClinicalMachine:
         columns: Any
         if problem.on_device:
-            from featly.core.cuda import clinical as twin
+            from featly.core.kernels import clinical_cuda as twin
 
             columns = twin.ClinicalColumns.of(problem.source)
         else:

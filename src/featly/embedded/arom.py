@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
-from featly.core.arom import Arom, NotSeparableError, arom
-from featly.core.cuda.device import NotOnDevice
-from featly.core.ordering import rounded
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.progress import progress_bar
+from featly.core.ranking.ordering import rounded
+from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import centers_and_variances, unit_scale
-from featly.errors import DataError, ParameterError
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.core.svm.arom import Arom, NotSeparableError, arom
+from featly.table.schema import Schema
 
 __all__ = ["AROM"]
 

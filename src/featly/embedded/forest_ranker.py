@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
-from featly.core.forest import Forest, ForestInterrupted, grow_forest
-from featly.core.ordering import best_first
-from featly.core.rank_codes import code_table
-from featly.errors import ParameterError
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.basics.errors import ParameterError
+from featly.basics.progress import progress_bar
+from featly.core.ranking.ordering import best_first
+from featly.core.trees.forest import Forest, ForestInterrupted, grow_forest
+from featly.core.trees.rank_codes import code_table
+from featly.table.schema import Schema
 
 __all__ = ["ForestRanker"]
 

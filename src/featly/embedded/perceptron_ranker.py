@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
-from featly.core.ordering import best_first
-from featly.core.parallel import run_blocks
-from featly.core.perceptron import NEAR, project, train
+from featly.basics.errors import ParameterError
+from featly.basics.progress import progress_bar
+from featly.core.models.perceptron import NEAR, project, train
+from featly.core.ranking.ordering import best_first
+from featly.core.runtime.parallel import run_blocks
 from featly.core.sources import DenseSource, Source
 from featly.core.sources.base import centers_and_variances, unit_scale
-from featly.errors import ParameterError
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["PerceptronRanker"]
 
@@ -184,7 +184,7 @@ class _Standardised:
         return tile
 
     def outputs(self) -> tuple[Callable[[FloatArray], FloatArray], float]:
-        """What :func:`featly.core.perceptron.train` asks for, and the length of its rows."""
+        """What :func:`featly.core.models.perceptron.train` asks for, and the length of its rows."""
         n, blocks = self._source.n_rows, self._source.blocks()
         if n > self._source.n_atoms:
             tiles = run_blocks(lambda block: self.tile(*block), blocks, self._n_jobs)

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from featly.base import Problem, Ranker, Ranking
-from featly.combine.decomposition import check_decomposition, rank_by_classes
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
+from featly.basics.resources import Resources
+from featly.combine.parts import check_decomposition, rank_by_classes
 from featly.registry import METHODS, method_class
-from featly.resources import Resources
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["PairwiseRanker"]
 

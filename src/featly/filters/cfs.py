@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.base import Problem, Selection, interrupted
-from featly.core.ordering import best_first as falling
-from featly.core.search import Found, best_first
-from featly.core.uncertainty import Pairs, uncertainty
-from featly.errors import ParameterError
-from featly.filters.counting import CountingSelector
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.basics.errors import ParameterError
+from featly.basics.progress import progress_bar
+from featly.core.counts.uncertainty import Pairs, uncertainty
+from featly.core.ranking.ordering import best_first as falling
+from featly.core.ranking.subset_search import Found, best_first
+from featly.filters._counting import CountingSelector
+from featly.table.schema import Schema
 
 __all__ = ["CFS"]
 
@@ -188,8 +188,8 @@ class Merits:
     Examples
     --------
     >>> import numpy as np
-    >>> from featly.core.codes import DenseCodes
-    >>> from featly.core.uncertainty import Pairs
+    >>> from featly.core.counts.codes import DenseCodes
+    >>> from featly.core.counts.uncertainty import Pairs
     >>> from featly.filters.cfs import Merits
     >>> codes = DenseCodes(np.array([[1, 1, 2, 2], [1, 2, 1, 2]], np.uint8), np.array([2, 2]))
     >>> merits = Merits(np.array([0.5, 0.5]), Pairs(codes, np.arange(2)))

@@ -12,12 +12,12 @@ attributes, *Proc. 7th IEEE ICTAI*, 388-391.
 import numpy as np
 
 from featly.base import Problem, Ranking, keep_first
-from featly.core.contingency import chi2_tail
-from featly.core.ordering import best_first
-from featly.core.parallel import run_blocks, split
-from featly.core.tails import false_discovery_rates
-from featly.filters.counting import CountingRanker, rule_of
-from featly.kinds import CATEGORICAL
+from featly.basics.kinds import CATEGORICAL
+from featly.core.counts.contingency import chi2_tail
+from featly.core.ranking.ordering import best_first
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.stats.tails import false_discovery_rates
+from featly.filters._counting import CountingRanker, rule_of
 
 __all__ = ["ChiSquared"]
 

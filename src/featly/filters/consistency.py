@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.base import Problem, Selection, interrupted
-from featly.core.codes import Codes, gathered
-from featly.core.consistency import Groups
-from featly.core.ordering import best_first as falling
-from featly.core.parallel import run_blocks, split
-from featly.core.search import Found, best_first, greedy_forward
-from featly.core.uncertainty import uncertainty
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
+from featly.basics.progress import progress_bar
+from featly.core.counts.codes import Codes, gathered
+from featly.core.counts.consistency import Groups
+from featly.core.counts.uncertainty import uncertainty
+from featly.core.ranking.ordering import best_first as falling
+from featly.core.ranking.subset_search import Found, best_first, greedy_forward
+from featly.core.runtime.parallel import run_blocks, split
+from featly.filters._counting import CountingSelector, rule_of
 from featly.filters.cfs import check_count
-from featly.filters.counting import CountingSelector, rule_of
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["Consistency"]
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, keep_first
-from featly.core.ordering import best_first
-from featly.core.parallel import run_blocks, split
+from featly.core.ranking.ordering import best_first
+from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
-from featly.core.tails import f_tail, false_discovery_rates
-from featly.schema import Schema
+from featly.core.stats.tails import f_tail, false_discovery_rates
+from featly.table.schema import Schema
 
 __all__ = ["FTest"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranking, keep_first
-from featly.core.ordering import best_first, favoured
+from featly.core.ranking.ordering import best_first, favoured
 
 __all__ = ["favoured_ranking", "prior_of"]
 

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.base import Problem, Selection, keep_first
-from featly.core.codes import Codes
-from featly.core.ordering import best_first
-from featly.core.uncertainty import Pairs, uncertainty
-from featly.errors import ParameterError
-from featly.filters.counting import CountingSelector
-from featly.schema import Schema
+from featly.basics.errors import ParameterError
+from featly.core.counts.codes import Codes
+from featly.core.counts.uncertainty import Pairs, uncertainty
+from featly.core.ranking.ordering import best_first
+from featly.filters._counting import CountingSelector
+from featly.table.schema import Schema
 
 __all__ = ["FCBF"]
 
@@ -146,7 +146,7 @@ def predominant(
         Columns; the first `n_fixed` stay in any case.
     n_fixed : int
     spread : bool, default=False
-        See :func:`featly.core.uncertainty.uncertainty`.
+        See :func:`featly.core.counts.uncertainty.uncertainty`.
     """
     redundant_to = np.full(codes.n_features, -1)
     chosen: list[int] = []

@@ -8,7 +8,7 @@ Quinlan, J. R. (1986), Induction of decision trees, *Machine Learning* 1, 81-106
 """
 
 from featly.base import Problem, Ranking
-from featly.filters.counting import CountingRanker
+from featly.filters._counting import CountingRanker
 from featly.filters.favouring import favoured_ranking, prior_of
 
 __all__ = ["GainRatio"]

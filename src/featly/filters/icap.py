@@ -10,8 +10,8 @@ Ljubljana.
 
 import numpy as np
 
-from featly.core.greedy import Criterion, PairInformation
-from featly.filters.greedy_information import GreedyInformation
+from featly.core.greedy.search import Criterion, PairInformation
+from featly.filters._greedy import GreedyInformation
 
 __all__ = ["ICAP"]
 

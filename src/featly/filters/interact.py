@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Selection, keep_first
-from featly.core.consistency import contributions
-from featly.core.ordering import best_first
-from featly.core.uncertainty import uncertainty
-from featly.errors import ParameterError
-from featly.filters.counting import CountingSelector
-from featly.schema import Schema
+from featly.basics.errors import ParameterError
+from featly.core.counts.consistency import contributions
+from featly.core.counts.uncertainty import uncertainty
+from featly.core.ranking.ordering import best_first
+from featly.filters._counting import CountingSelector
+from featly.table.schema import Schema
 
 __all__ = ["Interact"]
 

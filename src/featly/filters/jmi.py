@@ -12,8 +12,8 @@ nongaussian data, *Advances in Neural Information Processing Systems* 12, 687-69
 
 import numpy as np
 
-from featly.core.greedy import Criterion, PairInformation
-from featly.filters.greedy_information import GreedyInformation
+from featly.core.greedy.search import Criterion, PairInformation
+from featly.filters._greedy import GreedyInformation
 
 __all__ = ["JMI"]
 

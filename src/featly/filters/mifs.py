@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from featly.core.greedy import Criterion, PairInformation
-from featly.filters.greedy_information import (
+from featly.core.greedy.search import Criterion, PairInformation
+from featly.filters._greedy import (
     GreedyInformation,
     check_weight,
     exact_weight,
     whole_where_safe,
 )
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["MIFS"]
 

@@ -9,7 +9,7 @@ Natural Language*, 212-217.
 """
 
 from featly.base import Problem, Ranking
-from featly.filters.counting import CountingRanker
+from featly.filters._counting import CountingRanker
 from featly.filters.favouring import favoured_ranking, prior_of
 
 __all__ = ["MIM"]

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
-from featly.core.copula import class_dependence, code_columns, coded_bytes, dependence
-from featly.core.ordering import best_first, favoured
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.progress import progress_bar
+from featly.basics.resources import in_words
+from featly.core.ranking.ordering import best_first, favoured
 from featly.core.sources import StreamedSource
-from featly.errors import DataError, ParameterError
+from featly.core.stats.copula import class_dependence, code_columns, coded_bytes, dependence
 from featly.filters.favouring import prior_of
-from featly.progress import progress_bar
-from featly.resources import in_words
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["MonotoneDependence"]
 

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranking
-from featly.core.correlations import Correlations, mid_ranks
-from featly.core.cuda.device import NotOnDevice
-from featly.core.greedy import Criterion, PairInformation
-from featly.core.ordering import rounded
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.kinds import CATEGORICAL, KINDS
+from featly.core.greedy.search import Criterion, PairInformation
+from featly.core.ranking.ordering import rounded
+from featly.core.runtime.device_cuda import NotOnDevice
+from featly.core.stats.correlations import Correlations, mid_ranks
+from featly.filters._greedy import GreedyInformation, greedy_ranking
 from featly.filters.f_test import f_statistic
-from featly.filters.greedy_information import GreedyInformation, greedy_ranking
-from featly.kinds import CATEGORICAL, KINDS
 from featly.registry import methods_that, suggested
-from featly.schema import Columns, Schema
+from featly.table.schema import Columns, Schema
 
 __all__ = ["MRMR"]
 

@@ -15,9 +15,9 @@ methods for bioinformatics data mining, *J. Biomed. Inform.* 85, 168-188.
 from collections.abc import Callable
 from typing import Any
 
-from featly.core.relief import Near, Rule
+from featly.core.relief.relief import Near, Rule
 from featly.filters.relieff import NeighbourRanker
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["MultiSURF"]
 

@@ -22,25 +22,25 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from featly.base import Problem, Selection, SubsetSelector, interrupted, keep_first
-from featly.core import all_pairs
-from featly.core.all_pairs_codes import CodedColumns
-from featly.core.all_pairs_order import CodesInOrder, columns_in_order, in_old_order
-from featly.core.all_pairs_tree import spanning_tree
-from featly.core.all_pairs_units import UnitColumns
-from featly.core.codes import Codes
-from featly.core.cuda.device import NotOnDevice
-from featly.core.information import class_information
-from featly.core.ordering import best_first
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.kinds import KINDS
+from featly.basics.progress import progress_bar
+from featly.basics.resources import in_words
+from featly.core.counts.codes import Codes
+from featly.core.counts.entropy import class_information
+from featly.core.counts.streamed_codes import StreamedCodes
+from featly.core.counts.uncertainty import uncertainty
+from featly.core.pairs import search
+from featly.core.pairs.correlation import UnitColumns
+from featly.core.pairs.order import CodesInOrder, columns_in_order, in_old_order
+from featly.core.pairs.tree import spanning_tree
+from featly.core.pairs.uncertainty import CodedColumns
+from featly.core.ranking.ordering import best_first
+from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import StreamedSource
-from featly.core.streamed_codes import StreamedCodes
-from featly.core.uncertainty import uncertainty
-from featly.errors import DataError, ParameterError
-from featly.filters.counting import rule_of
+from featly.filters._counting import rule_of
 from featly.filters.f_test import f_statistic
-from featly.kinds import KINDS
-from featly.progress import progress_bar
-from featly.resources import in_words
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["RedundancyFilter"]
 
@@ -309,21 +309,21 @@ class RedundancyFilter(SubsetSelector):
                 if informed:
                     assert codes is not None
                     if not isinstance(codes, StreamedCodes):
-                        return asked(all_pairs, CodedColumns(codes), order, room)
+                        return asked(search, CodedColumns(codes), order, room)
                     columns = CodedColumns(CodesInOrder(codes, order))
                 else:
                     if not isinstance(source, StreamedSource):
-                        return asked(all_pairs, UnitColumns(source, ranks=ranks), order, room)
+                        return asked(search, UnitColumns(source, ranks=ranks), order, room)
                     columns = UnitColumns(columns_in_order(source, order), ranks=ranks)
-                *found, decided = asked(all_pairs, columns, np.arange(len(order)), room)
+                *found, decided = asked(search, columns, np.arange(len(order)), room)
                 return *in_old_order(order, *found), decided
 
             def asked(twin: Any, columns: Any, which: IntArray, memory: int | None) -> Any:
-                threshold = all_pairs.on_grid(float(self.threshold), columns.grid)
+                threshold = search.on_grid(float(self.threshold), columns.grid)
                 return twin.without_redundant(columns, which, threshold, n_fixed, memory, progress)
 
             if problem.on_device:
-                from featly.core.cuda import all_pairs as twin
+                from featly.core.pairs import search_cuda as twin
 
                 return there(twin)
             return here()

@@ -11,9 +11,9 @@ K. and Rendell, L. A. (1992), A practical approach to feature selection, *ICML-9
 from collections.abc import Callable
 from typing import Any
 
-from featly.core.relief import NearestOfAll, Rule
+from featly.core.relief.relief import NearestOfAll, Rule
 from featly.filters.relieff import NeighbourRanker
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["Relief"]
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted
-from featly.core.relief import Nearest, Rule, relief_weights
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
+from featly.basics.progress import progress_bar
+from featly.core.relief.relief import Nearest, Rule, relief_weights
 from featly.filters.favouring import favoured_ranking, prior_of
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["NeighbourRanker", "ReliefF"]
 
@@ -83,7 +83,7 @@ class NeighbourRanker(Ranker):
         problem.moments()  # refuses infinite values
         weights: Any = relief_weights
         if problem.on_device:
-            from featly.core.cuda.relief import relief_weights as weights
+            from featly.core.relief.relief_cuda import relief_weights as weights
         with progress_bar(self.verbose, type(self).__name__, unit="rows") as progress:
             found = weights(
                 problem.source,

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, keep_first
-from featly.core.ordering import best_first, favoured, rounded
-from featly.core.parallel import run_blocks, split
+from featly.core.ranking.ordering import best_first, favoured, rounded
+from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
 from featly.filters.favouring import prior_of
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["SignalToNoise"]
 

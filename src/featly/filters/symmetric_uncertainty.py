@@ -9,7 +9,7 @@ prints it without the 2 as eq. 2.6.)
 """
 
 from featly.base import Problem, Ranking
-from featly.filters.counting import CountingRanker
+from featly.filters._counting import CountingRanker
 from featly.filters.favouring import favoured_ranking, prior_of
 
 __all__ = ["SymmetricUncertainty"]

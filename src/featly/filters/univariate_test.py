@@ -8,8 +8,8 @@ r"""One p-value a column, by the test that suits its kind.
 
 for numbers, with two classes the square of Welch's t. Welch, B. L. (1951), On the comparison of
 several mean values: an alternative approach, *Biometrika* 38, 330-336. For categories Fisher's
-exact test, whose formula is in :mod:`featly.core.contingency`; ranks are compared in
-:mod:`featly.core.rank_tests`.
+exact test, whose formula is in :mod:`featly.core.counts.contingency`; ranks are compared in
+:mod:`featly.core.stats.rank_tests`.
 """
 
 import itertools
@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
-from featly.core.contingency import Tables, chi2_tail, chi_squared, count_tables, fisher
-from featly.core.ordering import best_first, rounded
-from featly.core.parallel import run_blocks, split
-from featly.core.rank_tests import kruskal_wallis
+from featly.basics.errors import ParameterError
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.basics.progress import progress_bar
+from featly.core.counts.contingency import Tables, chi2_tail, chi_squared, count_tables, fisher
+from featly.core.ranking.ordering import best_first, rounded
+from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import DenseSource, Moments
-from featly.core.tails import f_tail, false_discovery_rates
-from featly.errors import ParameterError
+from featly.core.stats.rank_tests import kruskal_wallis
+from featly.core.stats.tails import f_tail, false_discovery_rates
 from featly.filters.f_test import f_statistic
-from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["ColumnTests", "UnivariateTest", "column_tests"]
 
@@ -267,8 +267,8 @@ def column_tests(
     --------
     >>> import numpy as np
     >>> from featly.base import Problem
-    >>> from featly.reading import read
-    >>> from featly.schema import Schema
+    >>> from featly.problem.ingest import read
+    >>> from featly.table.schema import Schema
     >>> X = np.array([[0.0, 3.1], [1.1, 2.0], [4.0, 2.9], [5.2, 1.8]])
     >>> reading = read(X, Schema())
     >>> y = np.array([0, 0, 1, 1])

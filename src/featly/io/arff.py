@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from featly.errors import DataError
+from featly.basics.errors import DataError
+from featly.io.byte_source import Opened, row_chunks
+from featly.io.csv_dialect import Layout
 from featly.io.delimited import read_chunks, read_delimited
-from featly.io.layout import Layout
-from featly.io.opening import Opened, row_chunks
 
 __all__ = ["Header", "read_arff", "read_header"]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import DataError
-from featly.io.assembling import Assembly
-from featly.io.layout import Layout, blanks_to_tabs, is_number, without_blank_lines
-from featly.io.opening import NotInEncodingError, Opened, most_rows, row_chunks
+from featly.basics.errors import DataError
+from featly.io.byte_source import NotInEncodingError, Opened, most_rows, row_chunks
+from featly.io.concat import Assembly
+from featly.io.csv_dialect import Layout, blanks_to_tabs, is_number, without_blank_lines
 
 __all__ = ["copy_columns", "read_chunks", "read_delimited"]
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from featly.errors import DataError
+from featly.basics.errors import DataError
+from featly.io.byte_source import Opened
 from featly.io.mat5 import check_structure
-from featly.io.opening import Opened
 
 __all__ = ["read_matlab"]
 

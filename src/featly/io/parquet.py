@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import DataError
-from featly.io.assembling import views
-from featly.io.opening import Opened
+from featly.basics.errors import DataError
+from featly.io.byte_source import Opened
+from featly.io.concat import views
 
 __all__ = ["read_columns", "read_parquet"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import DataError
-from featly.io.opening import Opened, row_chunks
+from featly.basics.errors import DataError
+from featly.io.byte_source import Opened, row_chunks
 
 __all__ = ["looks_like_records", "read_records"]
 

@@ -20,11 +20,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from featly.core.clinical import add_similarities
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
+from featly.core.kernels.clinical import add_similarities
 from featly.kernels.positions import Positions
-from featly.rereading import MixedColumns
-from featly.schema import Schema
+from featly.problem.ingest_rows import MixedColumns
+from featly.table.schema import Schema
 
 __all__ = ["ClinicalKernel"]
 

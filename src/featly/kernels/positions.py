@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from featly.core.clinical import code_positions, number_positions, ranges
-from featly.rereading import Mixed, MixedReader
-from featly.schema import Schema
+from featly.core.kernels.clinical import code_positions, number_positions, ranges
+from featly.problem.ingest_rows import Mixed, MixedReader
+from featly.table.schema import Schema
 
 __all__ = ["Positions"]
 

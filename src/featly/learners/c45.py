@@ -20,19 +20,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from featly.core.c45 import (
+from featly.basics.errors import DataError, ParameterError
+from featly.core.trees.c45 import (
     CodedRows,
     TreeRules,
     add_probabilities,
     grow_tree,
     saved_bits,
 )
-from featly.core.c45_codes import code_numbers
-from featly.errors import DataError, ParameterError
+from featly.core.trees.c45_codes import code_numbers
 from featly.learners.tree_text import Rule, TreeWords, tree_rules, tree_text
-from featly.problem import read_target
-from featly.rereading import Mixed, MixedColumns, MixedReader
-from featly.schema import Schema
+from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.problem.problem import read_target
+from featly.table.schema import Schema
 
 __all__ = ["C45"]
 

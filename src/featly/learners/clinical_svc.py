@@ -19,17 +19,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featly.core.clinical import ClinicalColumns, add_similarities
-from featly.core.parallel import single_threaded_blas, split
-from featly.core.working_set import solve_by_products
-from featly.errors import ConvergenceWarning
+from featly.basics.errors import ConvergenceWarning
+from featly.core.kernels.clinical import ClinicalColumns, add_similarities
+from featly.core.runtime.parallel import single_threaded_blas, split
+from featly.core.svm.working_set import solve_by_products
 from featly.kernels import ClinicalKernel
 from featly.kernels.positions import Positions
-from featly.learners.machines import PairMachine, pair_machines
-from featly.learners.voting import checked_sizes, decided, decision
-from featly.problem import read_target, row_prices
-from featly.rereading import MixedColumns
-from featly.schema import Schema
+from featly.learners.one_vs_one import checked_sizes, decided, decision
+from featly.learners.pairwise_svm import PairMachine, pair_machines
+from featly.problem.ingest_rows import MixedColumns
+from featly.problem.problem import read_target, row_prices
+from featly.table.schema import Schema
 
 __all__ = ["ClinicalSVC"]
 

@@ -13,14 +13,14 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from featly.core.least_squares import LARGEST_SYSTEM
-from featly.core.least_squares_tables import BlockTable, SparseTable, Table, block_rows
-from featly.errors import DataError, SchemaError
-from featly.frames import DefaultNames, is_frame, library_of, open_table
-from featly.kinds import CATEGORICAL, CONTINUOUS
+from featly.basics.errors import DataError, SchemaError
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS
+from featly.core.models.least_squares import LARGEST_SYSTEM
+from featly.core.models.least_squares_tables import BlockTable, SparseTable, Table, block_rows
 from featly.learners.encoding import Encoder
-from featly.rereading import LARGEST
-from featly.schema import Schema
+from featly.problem.ingest_rows import LARGEST
+from featly.table.frames import DefaultNames, is_frame, library_of, open_table
+from featly.table.schema import Schema
 
 __all__ = ["EncodedRows"]
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from featly.rereading import Mixed, MixedColumns, MixedReader
-from featly.schema import Schema
+from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.table.schema import Schema
 
 __all__ = ["Encoder"]
 

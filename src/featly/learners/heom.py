@@ -20,14 +20,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featly.core.neighbours import add_distances, poll
-from featly.core.ordering import rounded
-from featly.core.parallel import n_threads, run_blocks, split
-from featly.errors import ParameterError
-from featly.learners.voting import checked_sizes
-from featly.problem import read_target
-from featly.rereading import Mixed, MixedColumns, MixedReader
-from featly.schema import Schema
+from featly.basics.errors import ParameterError
+from featly.core.models.heom import add_distances, poll
+from featly.core.ranking.ordering import rounded
+from featly.core.runtime.parallel import n_threads, run_blocks, split
+from featly.learners.one_vs_one import checked_sizes
+from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.problem.problem import read_target
+from featly.table.schema import Schema
 
 __all__ = ["HEOMNeighbors"]
 
@@ -282,7 +282,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
 
 
 class _Training:
-    """The training rows as :mod:`featly.core.neighbours` takes them, columns in their order."""
+    """The training rows as :mod:`featly.core.models.heom` takes them, columns in their order."""
 
     def __init__(self, reader: MixedReader, rows: Mixed) -> None:
         self._numeric, self._categorical = reader.numeric, reader.categorical

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.clinical import add_similarities
-from featly.core.kernel_sets import ColumnKernels, KernelList
-from featly.core.mkl import solve_mkl
-from featly.core.parallel import split
-from featly.core.svm import middle_bias
-from featly.errors import DataError
-from featly.learners.machines import NEAR, ROUNDING
+from featly.basics.errors import DataError
+from featly.core.kernels.clinical import add_similarities
+from featly.core.kernels.kernel_sets import ColumnKernels, KernelList
+from featly.core.kernels.mkl import solve_mkl
+from featly.core.runtime.parallel import split
+from featly.core.svm.dual import middle_bias
+from featly.learners.pairwise_svm import NEAR, ROUNDING
 
 __all__ = ["Columns", "Machine", "Matrices", "checked_similarities", "train"]
 

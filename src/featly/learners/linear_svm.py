@@ -17,14 +17,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featly.core.parallel import single_threaded_blas
-from featly.errors import ConvergenceWarning
+from featly.basics.errors import ConvergenceWarning
+from featly.core.runtime.parallel import single_threaded_blas
 from featly.learners.encoding import Encoder
-from featly.learners.machines import PairMachine, pair_machines
-from featly.learners.voting import checked_sizes, decided, decision
-from featly.problem import read_target, row_prices
-from featly.rereading import MixedColumns
-from featly.schema import Schema
+from featly.learners.one_vs_one import checked_sizes, decided, decision
+from featly.learners.pairwise_svm import PairMachine, pair_machines
+from featly.problem.ingest_rows import MixedColumns
+from featly.problem.problem import read_target, row_prices
+from featly.table.schema import Schema
 
 __all__ = ["LinearSVM"]
 

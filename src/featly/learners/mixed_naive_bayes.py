@@ -21,12 +21,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featly.core.likelihoods import NEAR, add_codes, add_numbers, learn_codes, learn_numbers
-from featly.errors import ParameterError
-from featly.learners.voting import checked_sizes
-from featly.problem import read_target
-from featly.rereading import Mixed, MixedColumns, MixedReader
-from featly.schema import Schema
+from featly.basics.errors import ParameterError
+from featly.core.models.naive_bayes import NEAR, add_codes, add_numbers, learn_codes, learn_numbers
+from featly.learners.one_vs_one import checked_sizes
+from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.problem.problem import read_target
+from featly.table.schema import Schema
 
 __all__ = ["MixedNaiveBayes"]
 

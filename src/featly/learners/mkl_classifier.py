@@ -4,7 +4,8 @@ r"""A support vector machine on a learnt combination of kernels.
 
     k(x, x') = \sum_f \mu_f\, k_f(x, x'), \qquad \mu \ge 0,\ \|\mu\|_p \le 1
 
-with the weights :math:`\mu` and the machine from one optimisation (see :mod:`featly.core.mkl`).
+with the weights :math:`\mu` and the machine from one optimisation (see
+:mod:`featly.core.kernels.mkl`).
 
 Kloft, M., Brefeld, U., Sonnenburg, S. and Zien, A. (2011), l_p-norm multiple kernel learning,
 *Journal of Machine Learning Research* 12, 953-997.
@@ -21,9 +22,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from featly.core.kernel_sets import KernelList
-from featly.core.parallel import n_threads, single_threaded_blas
-from featly.errors import ConvergenceWarning, DataError, ParameterError
+from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
+from featly.core.kernels.kernel_sets import KernelList
+from featly.core.runtime.parallel import n_threads, single_threaded_blas
 from featly.kernels.positions import Positions
 from featly.learners.kernel_machines import (
     Columns,
@@ -32,10 +33,10 @@ from featly.learners.kernel_machines import (
     checked_similarities,
     train,
 )
-from featly.learners.probabilities import coupled, platt
-from featly.learners.voting import decided, decision
-from featly.problem import read_target, row_prices
-from featly.schema import Schema
+from featly.learners.one_vs_one import decided, decision
+from featly.learners.platt import coupled, platt
+from featly.problem.problem import read_target, row_prices
+from featly.table.schema import Schema
 
 __all__ = ["MKLClassifier"]
 

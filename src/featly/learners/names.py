@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
 
 __all__ = ["LEARNERS", "make_learner"]
 
@@ -158,7 +158,7 @@ def make_learner(name: str, **parameters: Any) -> Any:
     >>> make_learner("liner-svm")
     Traceback (most recent call last):
     ...
-    featly.errors.ParameterError: there is no learner 'liner-svm': did you mean 'linear-svm'?
+    featly.basics.errors.ParameterError: there is no learner 'liner-svm': did you mean 'linear-svm'?
     """
     if name not in LEARNERS:
         near = difflib.get_close_matches(str(name), list(LEARNERS), n=1)

@@ -22,16 +22,16 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from featly.core.least_squares import LARGEST_SYSTEM, Solution, settled, solve, solve_system
-from featly.core.least_squares_tables import Table, signs
-from featly.errors import ConvergenceWarning, DataError, ParameterError
-from featly.frames import values_of
+from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
+from featly.core.models.least_squares import LARGEST_SYSTEM, Solution, settled, solve, solve_system
+from featly.core.models.least_squares_tables import Table, signs
 from featly.learners.encoded_rows import EncodedRows
+from featly.learners.one_vs_one import checked_sizes, decided
 from featly.learners.proximal_svc import stacked
-from featly.learners.voting import checked_sizes, decided
-from featly.problem import read_target
-from featly.rereading import MixedColumns
-from featly.schema import Schema
+from featly.problem.ingest_rows import MixedColumns
+from featly.problem.problem import read_target
+from featly.table.frames import values_of
+from featly.table.schema import Schema
 
 __all__ = ["OneLayerNetwork"]
 

@@ -17,14 +17,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featly.core.least_squares import LARGEST_SYSTEM, Solution, settled, solve
-from featly.core.least_squares_tables import BlockTable, Table
-from featly.errors import ConvergenceWarning, DataError, ParameterError
+from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
+from featly.core.models.least_squares import LARGEST_SYSTEM, Solution, settled, solve
+from featly.core.models.least_squares_tables import BlockTable, Table
 from featly.learners.encoded_rows import EncodedRows
-from featly.learners.voting import checked_sizes, decided
-from featly.problem import read_target, row_prices
-from featly.rereading import MixedColumns
-from featly.schema import Schema
+from featly.learners.one_vs_one import checked_sizes, decided
+from featly.problem.ingest_rows import MixedColumns
+from featly.problem.problem import read_target, row_prices
+from featly.table.schema import Schema
 
 __all__ = ["ProximalSVC"]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from featly.core.c45 import Tree
+from featly.core.trees.c45 import Tree
 
 __all__ = ["Interval", "Levels", "Rule", "TreeWords", "tree_rules", "tree_text"]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 
 __all__ = [
     "KDD_COSTS",

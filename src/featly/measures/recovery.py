@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 from featly.measures.stability import column_indices
 
 __all__ = [

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.errors import DataError, ParameterError
-from featly.measures.resampled import (
+from featly.basics.errors import DataError, ParameterError
+from featly.measures.corrected_t import (
     as_numbers,
     check_fraction,
     corrected_interval,

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import ndtri
 
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 
 __all__ = [
     "Stability",

@@ -23,15 +23,15 @@ The splits of one dataset share rows. Used as blocks or as a sample, they make a
 difference significant once there are enough of them; the last two tests allow for that.
 """
 
-from featly.measures.paired import Friedman, Nemenyi, friedman, nemenyi
-from featly.measures.pairwise import WilcoxonHolm, holm, wilcoxon_holm
-from featly.measures.resampled import (
+from featly.measures.corrected_t import (
     TTest,
     corrected_interval,
     corrected_resampled_t,
     plain_interval,
 )
-from featly.measures.unpaired import KruskalTukey, kruskal_tukey
+from featly.measures.friedman import Friedman, Nemenyi, friedman, nemenyi
+from featly.measures.kruskal_tukey import KruskalTukey, kruskal_tukey
+from featly.measures.wilcoxon import WilcoxonHolm, holm, wilcoxon_holm
 
 __all__ = [
     "Friedman",

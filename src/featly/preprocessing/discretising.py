@@ -1,8 +1,9 @@
 r"""What the discretisers have in common: reading, checking and output.
 
 Interval j of a column with cut points :math:`t_1 < t_2 < \dots` is :math:`(t_{j-1}, t_j]`; where
-the cut points are put is told by the subclasses. The loops are in :mod:`featly.core.discretise` and
-:mod:`featly.core.mdlp`.
+the cut points are put is told by the subclasses. The loops are in
+:mod:`featly.core.counts.discretise` and
+:mod:`featly.core.counts.mdlp`.
 """
 
 from abc import abstractmethod
@@ -15,11 +16,16 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from featly.core.discretise import CutRule, Cuts, cut_codes, cut_sparse, learn_cuts
-from featly.core.parallel import run_blocks, split
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS
+from featly.core.counts.discretise import CutRule, Cuts, cut_codes, cut_sparse, learn_cuts
+from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import CSCSource, DenseSource, Source
-from featly.errors import DataError, ParameterError
-from featly.frames import (
+from featly.preprocessing.levels import MISSING, in_library, interval_names, write_levels
+from featly.problem.ingest import read
+from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.problem.problem import read_target
+from featly.table.frames import (
     ArrayTable,
     frame_of,
     is_frame,
@@ -27,12 +33,7 @@ from featly.frames import (
     open_table,
     refuse_shapes,
 )
-from featly.kinds import CATEGORICAL, CONTINUOUS, KINDS
-from featly.preprocessing.levels import MISSING, in_library, interval_names, write_levels
-from featly.problem import read_target
-from featly.reading import read
-from featly.rereading import Mixed, MixedColumns, MixedReader
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["Discretiser"]
 

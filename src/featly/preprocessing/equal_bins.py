@@ -10,9 +10,9 @@ M. (1995), Supervised and unsupervised discretization of continuous features, *I
 
 from typing import Any
 
-from featly.core.discretise import CutRule
+from featly.core.counts.discretise import CutRule
 from featly.preprocessing.discretising import Discretiser
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["EqualFrequency", "EqualWidth"]
 

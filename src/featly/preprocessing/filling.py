@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featly.errors import DataError
-from featly.frames import is_frame, library_of
+from featly.basics.errors import DataError
+from featly.table.frames import is_frame, library_of
 
 __all__ = ["Filler", "fill_missing"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.frames import library_of
+from featly.table.frames import library_of
 
 __all__ = ["MISSING", "in_library", "interval_names", "write_levels"]
 

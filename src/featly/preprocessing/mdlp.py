@@ -12,9 +12,9 @@ for classification learning, *IJCAI-93*, 1022-1027.
 
 from typing import Any, Self
 
-from featly.core.discretise import CutRule
+from featly.core.counts.discretise import CutRule
 from featly.preprocessing.discretising import Discretiser
-from featly.schema import Schema
+from featly.table.schema import Schema
 
 __all__ = ["MDLP"]
 

@@ -4,7 +4,7 @@ Yang, Y. and Webb, G. I. (2001), Proportional k-interval discretization for naiv
 *ECML 2001*, 564-575.
 """
 
-from featly.core.discretise import CutRule
+from featly.core.counts.discretise import CutRule
 from featly.preprocessing.discretising import Discretiser
 
 __all__ = ["PKID"]

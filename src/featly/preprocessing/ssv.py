@@ -15,11 +15,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featly.core.ssv import order_levels
-from featly.errors import ParameterError
-from featly.problem import read_target
-from featly.rereading import MixedColumns, MixedReader
-from featly.schema import Schema
+from featly.basics.errors import ParameterError
+from featly.core.trees.ssv import order_levels
+from featly.problem.ingest_rows import MixedColumns, MixedReader
+from featly.problem.problem import read_target
+from featly.table.schema import Schema
 
 __all__ = ["SSVEncoder"]
 

@@ -10,12 +10,12 @@ Examples
 [(5, 10), (20, 10)]
 """
 
-from featly.study.advise import Advice, advise
-from featly.study.comparing import Comparison
+from featly.study.advise.advise import Advice, advise
+from featly.study.comparison import Comparison
 from featly.study.dataset import Dataset
 from featly.study.plan import Study
+from featly.study.plan_files import read_dataset, read_plan
 from featly.study.prior_report import PriorReport, prior_report
-from featly.study.reading import read_dataset, read_plan
 from featly.study.results import Results
 from featly.study.splits import (
     Bootstrap,

@@ -14,18 +14,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from featly.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 from featly.measures.classification import (
     METRICS,
     no_information,
     point632,
     point632plus,
 )
-from featly.measures.deciding import stability_performance
-from featly.measures.resampled import check_fraction
+from featly.measures.corrected_t import check_fraction
+from featly.measures.multi_criteria import stability_performance
 from featly.measures.stability import kuncheva_index, nogueira_curve, nogueira_stability
 from featly.study.dataset import family_of
-from featly.study.pooling import (
+from featly.study.split_values import (
     KEYS,
     at_own_size,
     is_pooled,

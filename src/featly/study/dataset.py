@@ -11,8 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from featly.errors import DataError, LeakWarning
-from featly.frames import (
+from featly.basics.errors import DataError, LeakWarning
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.measures.recovery import Roles
+from featly.problem.ingest import read
+from featly.problem.problem import read_target
+from featly.study.identifiers import sounds_like_identifier, suspect_identifier
+from featly.table.frames import (
     ArrayTable,
     DefaultNames,
     Table,
@@ -24,12 +29,7 @@ from featly.frames import (
     take_columns,
     values_of,
 )
-from featly.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
-from featly.measures.recovery import Roles
-from featly.problem import read_target
-from featly.reading import read
-from featly.schema import Columns, Schema
-from featly.study.identifiers import sounds_like_identifier, suspect_identifier
+from featly.table.schema import Columns, Schema
 
 __all__ = ["Dataset", "family_of", "take_rows"]
 
@@ -54,7 +54,7 @@ class Dataset:
     names : sequence of str
         Of the columns.
     kinds : uint8 array
-        See :mod:`featly.kinds`.
+        See :mod:`featly.basics.kinds`.
     schema : Schema or None
         What is known about the columns beside their kinds, by position.
     row_groups : int64 array or None

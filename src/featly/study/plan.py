@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import DataError, ParameterError, StudyError
+from featly.basics.errors import DataError, ParameterError, StudyError
 from featly.learners import make_learner
 from featly.measures.classification import METRICS
 from featly.registry import METHODS, method_class
 from featly.study.dataset import Dataset
-from featly.study.fold import Protocol, Sizes, sizes_for
+from featly.study.evaluate import Protocol, Sizes, sizes_for
 from featly.study.results import SELECTION_METRICS, Results
 from featly.study.splits import Subsampling, as_splitter
 from featly.study.verdicts import Claim, Verdicts
@@ -329,7 +329,7 @@ def _datasets(datasets: Any) -> dict[str, Dataset]:
 
 def _dataset(data: Any, name: str) -> Dataset:
     if isinstance(data, str | Path):
-        from featly.study.reading import read_dataset
+        from featly.study.plan_files import read_dataset
 
         return read_dataset(data, name=name if name != "data" else Path(data).name.split(".")[0])
     if isinstance(data, tuple):
@@ -392,7 +392,7 @@ def _text(value: Any) -> str:
 
 
 def _about(dataset: Dataset) -> dict[str, Any]:
-    from featly.kinds import KINDS
+    from featly.basics.kinds import KINDS
 
     labels, counts = np.unique(dataset.codes, return_counts=True)
     about: dict[str, Any] = {

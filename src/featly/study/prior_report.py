@@ -21,21 +21,21 @@ from scipy import stats
 from sklearn.base import clone
 
 from featly.base import Ranker
-from featly.errors import DataError, ParameterError, SchemaError
-from featly.frames import DefaultNames, is_frame, library_of
-from featly.measures.resampled import check_fraction
+from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.measures.corrected_t import check_fraction
 from featly.measures.stability import nogueira_stability
 from featly.measures.statistics import corrected_resampled_t
 from featly.preprocessing import Filler
 from featly.registry import METHODS
-from featly.schema import Schema
 from featly.study.dataset import Dataset, _by_position
 from featly.study.plan import Study, _method
-from featly.study.pooling import split_values
 from featly.study.prior_words import Compared, Interval, PriorReport
 from featly.study.results import Results
+from featly.study.split_values import split_values
 from featly.study.splits import Subsampling
 from featly.study.store import ALL_ROWS
+from featly.table.frames import DefaultNames, is_frame, library_of
+from featly.table.schema import Schema
 
 __all__ = ["PriorReport", "prior_report", "stability_without_each"]
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from featly.frames import frame_of
 from featly.study.results import Results
+from featly.table.frames import frame_of
 
 __all__ = ["FIGURES", "OPTIMISM", "Compared", "Interval", "PriorReport"]
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.errors import DataError, ParameterError, StudyError
+from featly.basics.errors import DataError, ParameterError, StudyError
 from featly.measures.classification import METRICS
-from featly.measures.deciding import merge_selections
+from featly.measures.multi_criteria import merge_selections
 from featly.measures.recovery import Roles, position_statistics
 from featly.measures.sizes import Curve, choose_size
-from featly.study.comparing import Comparison, compare
+from featly.study.comparison import Comparison, compare
 from featly.study.curves import curve_frame, family_frame, null_frame, summary_frame
-from featly.study.pooling import at_own_size, own_sizes, split_values
-from featly.study.recovering import SELECTION_METRICS, selection_values
+from featly.study.selection_metrics import SELECTION_METRICS, selection_values
+from featly.study.split_values import at_own_size, own_sizes, split_values
 from featly.study.store import ALL_ROWS, JOURNAL, Journal, read_compacted
 from featly.study.verdicts import Claim, Verdicts, judge
 

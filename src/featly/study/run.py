@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.parallel import n_threads
-from featly.errors import StudyError
+from featly.basics.errors import StudyError
+from featly.core.runtime.parallel import n_threads
 from featly.study.dataset import Dataset
-from featly.study.fold import Protocol, evaluate
+from featly.study.evaluate import Protocol, evaluate
 from featly.study.results import Results, only
-from featly.study.sharing import end_with_parent, open_shared, share
+from featly.study.shared_tables import end_with_parent, open_shared, share
 from featly.study.splits import Split
 from featly.study.store import ALL_ROWS, SCRATCH, Fit, Journal, Key, read_compacted, tidy
 

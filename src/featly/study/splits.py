@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.errors import DataError, ParameterError
-from featly.study.allotment import deal_groups, deal_rows
-from featly.study.balanced import DistributionBalancedKFold
-from featly.study.drawing import REDRAWS, check_test_size, has_two, random_test
-from featly.study.given import FixedSplits, FromSklearn, official_split
+from featly.basics.errors import DataError, ParameterError
+from featly.study.dob_scv import DistributionBalancedKFold
+from featly.study.fixed_splits import FixedSplits, FromSklearn, official_split
 from featly.study.identifiers import suspect_identifier
+from featly.study.sampling import REDRAWS, check_test_size, has_two, random_test
 from featly.study.splitter import Folds, Rows, Split, Splitter, require_whole, trains_on_two
+from featly.study.stratification import deal_groups, deal_rows
 
 __all__ = [
     "Bootstrap",

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from featly.errors import DataError, ParameterError
-from featly.frames import values_of
-from featly.problem import read_target
-from featly.study.allotment import main_classes
+from featly.basics.errors import DataError, ParameterError
+from featly.problem.problem import read_target
+from featly.study.stratification import main_classes
+from featly.table.frames import values_of
 
 __all__ = ["Folds", "Rows", "Split", "Splitter", "require_flag", "require_whole", "trains_on_two"]
 

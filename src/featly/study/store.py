@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from featly.errors import StudyError
-from featly.whole_files import whole_file
+from featly.basics.atomic_file import whole_file
+from featly.basics.errors import StudyError
 
 if TYPE_CHECKING:
     import polars as pl

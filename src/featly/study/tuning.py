@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 
-from featly.errors import DataError, ParameterError
-from featly.schema import Schema
+from featly.basics.errors import DataError, ParameterError
+from featly.table.schema import Schema
 
 __all__ = ["Tuned"]
 

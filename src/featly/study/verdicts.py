@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
 from featly.measures.classification import METRICS
 from featly.measures.statistics import corrected_resampled_t, plain_interval
 from featly.study.dataset import family_of
-from featly.study.pooling import KEYS, at_own_size, own_sizes, split_values
+from featly.study.split_values import KEYS, at_own_size, own_sizes, split_values
 
 if TYPE_CHECKING:
     import polars as pl

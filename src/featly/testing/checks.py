@@ -15,10 +15,10 @@ import numpy as np
 from sklearn.base import clone
 
 from featly.base import Ranker
-from featly.core.ordering import rounded
-from featly.errors import ConvergenceWarning, DataError, SchemaError, SchemaWarning
+from featly.basics.errors import ConvergenceWarning, DataError, SchemaError, SchemaWarning
+from featly.core.ranking.ordering import rounded
 from featly.registry import METHODS
-from featly.schema import Schema
+from featly.table.schema import Schema
 from featly.testing.leaks import LEAK_CHECKS
 from featly.testing.tables import Example, example, in_library, installed, sparse_example
 

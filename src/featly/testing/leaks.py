@@ -121,7 +121,7 @@ class _Trial:
     def _evaluated(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], list[tuple[str, Any]]]:
         """The ranking of a table that is read anew, and the learner's diary."""
         from featly.study.dataset import Dataset
-        from featly.study.fold import Protocol, evaluate
+        from featly.study.evaluate import Protocol, evaluate
         from featly.study.splits import Split
 
         diary = _Diary()

@@ -20,16 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
-from featly.core.likelihoods import join_codes, join_numbers, merge_likelihoods
-from featly.core.neighbours import join_neighbours, merge_neighbours
+from featly.basics.errors import ParameterError
+from featly.basics.kinds import CATEGORICAL
+from featly.basics.progress import progress_bar
+from featly.core.models.heom import join_neighbours, merge_neighbours
+from featly.core.models.naive_bayes import join_codes, join_numbers, merge_likelihoods
 from featly.core.sources import DenseSource
-from featly.errors import ParameterError
 from featly.filters.univariate_test import column_tests
-from featly.kinds import CATEGORICAL
 from featly.learners.heom import HEOMNeighbors
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
-from featly.progress import progress_bar
-from featly.schema import Schema
+from featly.table.schema import Schema
 from featly.wrappers.inner_folds import deal, log_priors
 
 __all__ = ["HybridForward"]

@@ -23,16 +23,16 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from featly.core.likelihoods import join_codes, join_numbers
-from featly.core.parallel import n_threads, run_blocks, split
+from featly.basics.errors import DataError
+from featly.basics.kinds import CATEGORICAL, ORDINAL
+from featly.core.models.naive_bayes import join_codes, join_numbers
+from featly.core.models.trials import count_right
+from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.core.sources import DenseSource, Source
-from featly.core.trials import count_right
-from featly.errors import DataError
-from featly.kinds import CATEGORICAL, ORDINAL
 from featly.learners.encoding import Encoder
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
-from featly.problem import Problem
-from featly.rereading import MixedColumns
+from featly.problem.ingest_rows import MixedColumns
+from featly.problem.problem import Problem
 
 __all__ = [
     "SCORINGS",

@@ -21,14 +21,20 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from featly.base import Problem, Selection, SubsetSelector, interrupted
-from featly.core.search import Found, best_first, floating, greedy_backward, greedy_forward
-from featly.errors import DataError, ParameterError, SchemaError
+from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.basics.kinds import CATEGORICAL
+from featly.basics.progress import progress_bar
+from featly.core.ranking.subset_search import (
+    Found,
+    best_first,
+    floating,
+    greedy_backward,
+    greedy_forward,
+)
 from featly.filters.univariate_test import column_tests
-from featly.kinds import CATEGORICAL
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
 from featly.learners.names import make_learner
-from featly.progress import progress_bar
-from featly.schema import Columns, Schema
+from featly.table.schema import Columns, Schema
 from featly.wrappers.inner_folds import (
     SCORINGS,
     BayesTrials,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.parallel import run_blocks, split
-from featly.kinds import CATEGORICAL
+from featly.basics.kinds import CATEGORICAL
+from featly.core.runtime.parallel import run_blocks, split
 
 __all__ = ["Moments", "Source", "centers_and_variances", "unit_scale"]
 
@@ -52,7 +52,7 @@ class Source(ABC):
     n_rows, n_features : int
     n_atoms : int
     kinds : uint8 array of shape (n_features,)
-        See :mod:`featly.kinds`.
+        See :mod:`featly.basics.kinds`.
     atoms : int64 array of shape (n_features + 1,)
         The one-hot block of feature f is ``atoms[f]:atoms[f + 1]``; a single atom where the
         feature is not categorical.

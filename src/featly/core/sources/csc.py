@@ -3,10 +3,10 @@
 import numpy as np
 import scipy.sparse
 
-from featly.core import linear, moments
-from featly.core.parallel import run_blocks, split
+from featly.basics.kinds import CONTINUOUS
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.sources import linear, moments
 from featly.core.sources.base import FloatArray, IntArray, Moments, Source
-from featly.kinds import CONTINUOUS
 
 __all__ = ["CSCSource"]
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core import linear, moments
-from featly.core.parallel import run_blocks, split
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.sources import linear, moments
 from featly.core.sources.base import FloatArray, IntArray, Moments, Source
-from featly.kinds import CATEGORICAL, CONTINUOUS
 
 __all__ = ["DenseSource", "compacted"]
 

@@ -18,12 +18,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.parallel import POOL, n_threads, run_blocks
+from featly.basics.errors import DataError
+from featly.basics.kinds import CATEGORICAL
+from featly.basics.resources import in_words
+from featly.core.runtime.parallel import POOL, n_threads, run_blocks
 from featly.core.sources.base import FloatArray, IntArray, Moments, Source
 from featly.core.sources.dense import DenseSource
-from featly.errors import DataError
-from featly.kinds import CATEGORICAL
-from featly.resources import in_words
 
 __all__ = ["ColumnStore", "Mapped", "StreamedSource"]
 

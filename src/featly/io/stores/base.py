@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from featly.errors import DataError, ParameterError
-from featly.frames import DefaultNames
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.resources import in_words
 from featly.io.stores.files import DiskFile
-from featly.resources import in_words
+from featly.table.frames import DefaultNames
 
 __all__ = ["StoredTable", "checked_dtype", "checked_shape", "one_line", "spans"]
 

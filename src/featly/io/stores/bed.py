@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import DataError
-from featly.io.finding import ColumnFinder
+from featly.basics.errors import DataError
+from featly.io.column_lookup import ColumnFinder
 from featly.io.stores.base import GAP_BYTES, SPAN_BYTES, StoredTable, spans
 from featly.io.stores.files import Buffers, DiskFile, what_begins_with
 from featly.io.stores.lines import LineWords

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import SlowWarning
-from featly.resources import in_words
+from featly.basics.errors import SlowWarning
+from featly.basics.resources import in_words
 
 __all__ = ["Bands"]
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from featly.errors import DataError
-from featly.io.opening import Opened
+from featly.basics.errors import DataError
+from featly.io.byte_source import Opened
 
 __all__ = ["Buffers", "DiskFile", "State", "what_begins_with"]
 

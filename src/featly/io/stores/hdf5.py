@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import DataError
-from featly.io.finding import ColumnFinder
-from featly.io.stores import annotated
+from featly.basics.errors import DataError
+from featly.io.column_lookup import ColumnFinder
+from featly.io.stores import h5ad as annotated
 from featly.io.stores.base import StoredTable, checked_dtype, checked_shape, one_line
 from featly.io.stores.chunks import HELD_BANDS, Bands
-from featly.io.stores.compressed import CompressedColumns
 from featly.io.stores.files import Buffers, DiskFile, what_begins_with
 from featly.io.stores.raw import RawValues
+from featly.io.stores.sparse import CompressedColumns
 
 __all__ = ["Hdf5Table"]
 

@@ -5,7 +5,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from featly.errors import DataError
+from featly.basics.errors import DataError
 from featly.io.stores.files import DiskFile
 
 __all__ = ["LineWords"]

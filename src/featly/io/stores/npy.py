@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import DataError
+from featly.basics.errors import DataError
 from featly.io.stores.base import StoredTable, checked_dtype, checked_shape
 from featly.io.stores.files import DiskFile, what_begins_with
 from featly.io.stores.raw import RawValues

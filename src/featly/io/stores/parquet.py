@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.errors import DataError, ParameterError, SlowWarning
-from featly.io.finding import ColumnFinder
+from featly.basics.errors import DataError, ParameterError, SlowWarning
+from featly.basics.resources import in_words
+from featly.io.column_lookup import ColumnFinder
 from featly.io.stores.base import StoredTable, one_line
 from featly.io.stores.files import DiskFile, what_begins_with
-from featly.resources import in_words
 
 __all__ = ["ParquetTable"]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import SlowWarning
+from featly.basics.errors import SlowWarning
+from featly.basics.resources import in_words
 from featly.io.stores.base import GAP_BYTES, SPAN_BYTES, spans
 from featly.io.stores.files import Buffers, DiskFile
-from featly.resources import in_words
 
 __all__ = ["RawValues"]
 

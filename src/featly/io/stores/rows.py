@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.errors import ParameterError
+from featly.basics.errors import ParameterError
 from featly.io.stores.base import StoredTable
 from featly.io.stores.files import DiskFile
 

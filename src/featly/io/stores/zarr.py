@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from featly.errors import DataError
-from featly.io.finding import ColumnFinder
+from featly.basics.errors import DataError
+from featly.io.column_lookup import ColumnFinder
 from featly.io.stores.base import StoredTable, checked_dtype, checked_shape, one_line
 from featly.io.stores.chunks import HELD_BANDS, Bands
 from featly.io.stores.files import DiskFile, what_begins_with

@@ -1,0 +1,1 @@
+"""Small things that know nobody: errors, kinds of column, progress, whole files, resources."""

@@ -1,0 +1,83 @@
+"""What featly raises and warns: every error names the culprit and what to do."""
+
+__all__ = [
+    "ConvergenceWarning",
+    "DataError",
+    "DeviceError",
+    "LeakWarning",
+    "ParameterError",
+    "SchemaError",
+    "SchemaWarning",
+    "SlowWarning",
+    "StudyError",
+]
+
+
+class DataError(ValueError):
+    """The table or the target cannot be used as it is.
+
+    The message names the column or the row, and what to do about it.
+
+    Examples
+    --------
+    >>> from featly import FTest
+    >>> FTest().fit([[1.0], [2.0]], ["a", "a"])
+    Traceback (most recent call last):
+    ...
+    featly.basics.errors.DataError: y has one class only ('a'): at least two classes are needed
+    """
+
+
+class SchemaError(DataError):
+    """The schema contradicts itself or the table it is applied to.
+
+    Examples
+    --------
+    >>> from featly import Schema
+    >>> Schema(prior={"TP53": 0.5})
+    Traceback (most recent call last):
+    ...
+    featly.basics.errors.SchemaError: prior of 'TP53' is 0.5: a prior is a finite number of at least
+    1
+    """
+
+
+class ParameterError(ValueError):
+    """A parameter of a method makes no sense, or not with this table.
+
+    Examples
+    --------
+    >>> from featly import FTest
+    >>> FTest(n_features_to_select=0).fit([[1.0], [2.0]], ["a", "b"])
+    Traceback (most recent call last):
+    ...
+    featly.basics.errors.ParameterError: n_features_to_select=0: give a whole number from 1, ...
+    """
+
+
+class DeviceError(RuntimeError):
+    """A GPU was asked for and cannot do it: no driver, no CuPy, or not enough memory.
+
+    The message says which, and what to do about it; ``device="auto"`` never raises it for want of
+    a device.
+    """
+
+
+class StudyError(RuntimeError):
+    """A study cannot go on as it is: another plan lies in its folder, or another run is at work."""
+
+
+class SchemaWarning(UserWarning):
+    """A part of the schema is not used by the method at hand."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before its certificate reached the tolerance."""
+
+
+class LeakWarning(UserWarning):
+    """Test rows may have a say in what is tested on them."""
+
+
+class SlowWarning(UserWarning):
+    """What was asked for takes hours; the message says how many, and what would be quicker."""

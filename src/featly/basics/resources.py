@@ -1,0 +1,131 @@
+"""What a computation may use: memory, a device, a folder for what is worth keeping."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from featly.basics.errors import ParameterError
+
+__all__ = ["DEVICES", "Resources", "bytes_of", "free_memory", "in_words", "resources_of"]
+
+DEVICES = ("auto", "cpu", "cuda")
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+UNITS |= {f"{unit}i": 1 << 10 * power for power, unit in enumerate("kmgt", 1)}
+LEAST_MEMORY = 10**6
+DEFAULT_SHARE = 4  # without a limit, a table on disk may take this fraction of what is free
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one ``fit`` may use.
+
+    Attributes
+    ----------
+    device : {"auto", "cpu", "cuda"}
+    memory : int or None
+        Bytes for what is read and kept of the table; None where nothing was said.
+    cache : Path or None
+        A folder for packed columns and unfinished searches.
+    """
+
+    device: str = "auto"
+    memory: int | None = None
+    cache: Path | None = None
+
+    @property
+    def room(self) -> int:
+        """Bytes that a table on disk may take in memory."""
+        return self.memory if self.memory is not None else free_memory() // DEFAULT_SHARE
+
+
+def resources_of(method: Any) -> Resources:
+    """What the parameters of a method say, or ParameterError; methods without them have none.
+
+    Examples
+    --------
+    >>> from featly import FTest
+    >>> from featly.basics.resources import resources_of
+    >>> resources_of(FTest(memory_limit="2GB", device="cpu"))
+    Resources(device='cpu', memory=2000000000, cache=None)
+    """
+    device = getattr(method, "device", "cpu")
+    if not isinstance(device, str) or device not in DEVICES:
+        raise ParameterError(f"device={device!r}: give 'auto', 'cpu' or 'cuda'")
+    limit, cache = getattr(method, "memory_limit", None), getattr(method, "cache", None)
+    if cache is not None:
+        if not isinstance(cache, str | os.PathLike):
+            raise ParameterError(f"cache={cache!r}: give the path of a folder, or None")
+        cache = Path(cache)
+        if cache.exists() and not cache.is_dir():
+            raise ParameterError(f"cache={str(cache)!r} is a file: give the path of a folder")
+    return Resources(device, None if limit is None else bytes_of(limit), cache)
+
+
+def bytes_of(limit: Any) -> int:
+    """A number of bytes, or a text such as "512MB" or "2 GiB".
+
+    Examples
+    --------
+    >>> from featly.basics.resources import bytes_of
+    >>> bytes_of("512MB"), bytes_of("1.5 GiB"), bytes_of(10_000_000)
+    (512000000, 1610612736, 10000000)
+    """
+    found = None
+    if isinstance(limit, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", limit.lower())
+        if match:
+            found = int(float(match[1]) * UNITS[match[2] or ""])
+    elif isinstance(limit, int | float) and not isinstance(limit, bool) and limit == limit:
+        found = int(min(limit, 2.0**62))
+    if found is None:
+        raise ParameterError(
+            f"memory_limit={limit!r}: give a number of bytes, or a text such as '512MB' or '2GB'"
+        )
+    if found < LEAST_MEMORY:
+        raise ParameterError(f"memory_limit={limit!r} is too little: give 1 MB or more")
+    return found
+
+
+def free_memory() -> int:
+    """Bytes that this process may still take, limits of its container counted."""
+    free = _read_number("/proc/meminfo", r"MemAvailable:\s+(\d+) kB", 1024)
+    if free is None:
+        try:
+            free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        except (AttributeError, ValueError, OSError):
+            free = 4 << 30  # a system that does not tell: what a laptop has left
+    group = "/sys/fs/cgroup"
+    most = _read_number(f"{group}/memory.max", r"(\d+)", 1)
+    used = _read_number(f"{group}/memory.current", r"(\d+)", 1)
+    if most is not None and used is not None:
+        # what was read from files is given back when memory is wanted, and counts as used
+        for kind in ("active", "inactive"):
+            used -= _read_number(f"{group}/memory.stat", rf"(?m)^{kind}_file (\d+)", 1) or 0
+        free = min(free, max(most - used, LEAST_MEMORY))
+    return free
+
+
+def in_words(count: float) -> str:
+    """Bytes as people write them.
+
+    Examples
+    --------
+    >>> from featly.basics.resources import in_words
+    >>> in_words(512), in_words(2_500_000), in_words(31e9)
+    ('512 bytes', '2.5 MB', '31 GB')
+    """
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def _read_number(path: str, pattern: str, unit: int) -> int | None:
+    try:
+        with open(path) as file:
+            found = re.search(pattern, file.read())
+    except OSError:
+        return None
+    return int(found[1]) * unit if found else None

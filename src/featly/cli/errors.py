@@ -1,0 +1,98 @@
+"""Commands whose mistakes are told in one line, with the code that goes with them."""
+
+import functools
+import inspect
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+
+__all__ = ["INTERRUPTED", "MISTAKE", "OWN_FAULT", "guarded"]
+
+MISTAKE, OWN_FAULT, INTERRUPTED = 2, 1, 130
+
+
+def guarded(
+    shared: Callable[..., None] | None = None, without: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function: its mistakes told in a line, options of `shared` added to it.
+
+    A mistake of the user's ends in code 2, one of featly's in code 1.
+    """
+
+    def guard(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def run(**options: Any) -> None:
+            _run(command, options)
+
+        parameters = dict(inspect.signature(command).parameters)
+        if shared is not None:
+            parameters.popitem()  # **shared
+            parameters |= inspect.signature(shared).parameters
+        kept = [p for name, p in parameters.items() if name not in without]
+        run.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in kept}
+        return run
+
+    return guard
+
+
+def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
+    from featly.cli.printing import say, silence_broken_pipe
+
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        if not options.get("quiet"):
+            say(f"note: {message}", "yellow")
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for kind in _own_warnings():
+                warnings.simplefilter("always", kind)
+            warnings.showwarning = tell
+            command(**options)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        silence_broken_pipe()
+        raise typer.Exit(0) from None
+    except KeyboardInterrupt as stopped:
+        told = getattr(stopped, "told", "") or getattr(command, "stopped", "")
+        say(told or "featly: stopped; nothing was written")
+        raise typer.Exit(INTERRUPTED) from None
+    except MemoryError:
+        say(
+            "featly: there is not enough memory for this table: use fewer columns or rows, or a "
+            "machine with more. A .npy, .zarr, .h5 or .bed file is read by blocks of columns, and "
+            "so is .parquet with --memory-limit"
+        )
+        raise typer.Exit(MISTAKE) from None
+    except Exception as problem:
+        if os.environ.get("FEATLY_DEBUG"):
+            raise
+        if _is_mistake(problem):
+            if isinstance(problem, OSError) and problem.errno is not None:
+                where = problem.filename or "standard output"
+                problem = OSError(f"{where} cannot be used: {problem.strerror}")
+            say(f"featly: {problem}", "red")
+            raise typer.Exit(MISTAKE) from None
+        say(
+            f"featly: this is a fault of featly's ({type(problem).__name__}: {problem}). "
+            "Please report it; FEATLY_DEBUG=1 shows where it happened",
+            "red",
+        )
+        raise typer.Exit(OWN_FAULT) from None
+
+
+def _own_warnings() -> tuple[type[Warning], ...]:
+    from featly.basics.errors import ConvergenceWarning, LeakWarning, SchemaWarning, SlowWarning
+
+    return ConvergenceWarning, LeakWarning, SchemaWarning, SlowWarning
+
+
+def _is_mistake(problem: Exception) -> bool:
+    from featly.basics.errors import DataError, DeviceError, ParameterError, StudyError
+
+    return isinstance(problem, DataError | DeviceError | ParameterError | StudyError | OSError)

@@ -1,0 +1,211 @@
+"""``featly evaluate`` and ``featly study``: how good a selection is, on rows it never saw."""
+
+from typing import Annotated, Any
+
+import typer
+
+from featly.cli.errors import guarded
+from featly.cli.options import (
+    File,
+    Json,
+    Quiet,
+    Target,
+    about_columns,
+    complete_column,
+    complete_method_or_auto,
+)
+
+__all__ = ["evaluate", "study"]
+
+_PROTOCOL = "How methods are judged"
+
+Processes = Annotated[
+    int | None, typer.Option("--jobs", "-j", help="Processes; all cores by default.")
+]
+Metric = Annotated[
+    str, typer.Option(help="bcr, accuracy, error, sensitivity, specificity.")
+]  # fmt: skip
+Rule = Annotated[
+    str,
+    typer.Option(help="How the number of columns is chosen: within-interval, best, "
+                 "one-standard-error, knee, rule-of-thumb, or a number."),
+]  # fmt: skip
+Curves = Annotated[bool, typer.Option("--curves", help="Show every size, not the chosen only.")]
+
+ProtocolName = Annotated[
+    str,
+    typer.Option(rich_help_panel=_PROTOCOL,
+                 help="subsampling, k-fold, balanced-k-fold, leave-one-out, holdout, "
+                 "bootstrap."),
+]  # fmt: skip
+TestSize = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=_PROTOCOL, help="Share of the rows to test on (0.1)."),
+]  # fmt: skip
+Shuffles = Annotated[
+    int,
+    typer.Option("--null", min=0, rich_help_panel=_PROTOCOL,
+                 help="Do it all again so many times with shuffled labels: does nothing do as "
+                 "well?"),
+]  # fmt: skip
+Sampler = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=_PROTOCOL, metavar="SAMPLER",
+                 help="Balance the training rows: RandomUnderSampler, RandomOverSampler, "
+                 "SMOTE, ... of imbalanced-learn."),
+]  # fmt: skip
+RowGroups = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
+                 help="The column that tells which rows belong together, such as the patient; "
+                 "they never straddle a split."),
+]  # fmt: skip
+SplitColumn = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
+                 help="The column that says train or test."),
+]  # fmt: skip
+Seed = Annotated[
+    int, typer.Option(min=0, help="Of the splits and shuffles.", rich_help_panel=_PROTOCOL)
+]  # fmt: skip
+
+
+@guarded(about_columns)
+def evaluate(
+    file: File,
+    target: Target = None,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", "-m", metavar="NAMES", autocompletion=complete_method_or_auto,
+                     help="Which to judge: svm-rfe,f-test,none; auto is what 'featly advise' says, "
+                     "its alternatives and none. Left out: those that take the table."),
+    ] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option("--splits", "-s", min=1, rich_help_panel=_PROTOCOL,
+                     help="How many: random splits (200), folds (10) or bootstrap samples (100)."),
+    ] = None,
+    protocol: ProtocolName = "subsampling",
+    test_size: TestSize = None,
+    sizes: Annotated[
+        str,
+        typer.Option(rich_help_panel=_PROTOCOL, metavar="SIZES",
+                     help="Numbers of columns to try: 1,2,4,8, powers, all or rule-of-thumb."),
+    ] = "powers",
+    learner: Annotated[
+        str,
+        typer.Option(rich_help_panel=_PROTOCOL, metavar="NAMES",
+                     help="What is trained on the selected columns: linear-svm, naive-bayes, "
+                     "logistic, 1-nn, 5-nn, tree, forest, rbf-svm; several with commas."),
+    ] = "linear-svm",
+    null: Shuffles = 0,
+    resample: Sampler = None,
+    row_groups: RowGroups = None,
+    split_column: SplitColumn = None,
+    outside: Annotated[
+        bool,
+        typer.Option("--select-outside", rich_help_panel=_PROTOCOL,
+                     help="Select once on all rows, as some papers did. The results are biased, "
+                     "and say so."),
+    ] = False,
+    seed: Seed = 0,
+    metric: Metric = "bcr",
+    rule: Rule = "within-interval",
+    curves: Curves = False,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FOLDER",
+                     help="Keep the results there; a run that was stopped goes on where it was."),
+    ] = None,
+    json: Json = False,
+    jobs: Processes = None,
+    quiet: Quiet = False,
+    **shared: Any,
+) -> None:  # fmt: skip
+    """Say how well methods predict, how stable they are, and whether differences are real.
+
+    featly evaluate tumours.csv --target outcome --methods svm-rfe,f-test --splits 200
+    """
+    options = {**locals(), **shared}
+    from featly.cli import judging
+    from featly.cli.printing import say, words_on_terminal
+
+    judging.check(options)
+    plan, advice = judging.plan(options)
+    if not quiet:
+        for line in judging.plan_lines(plan, advice):
+            say(line, "dim")
+    results = plan.run(output, n_jobs=jobs, verbose=not quiet and words_on_terminal())
+    judging.show(
+        results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet, advice=advice
+    )
+    if output is not None and not quiet:
+        say(f"the results are in {output}; 'featly study show {output}' shows them again")
+
+
+evaluate.stopped = (  # type: ignore[attr-defined]
+    "featly: stopped; with --output FOLDER what is done is kept, and the same command goes on"
+)
+
+study = typer.Typer(
+    help="Studies that are written down: run a plan, look at its results.", no_args_is_help=True
+)
+Plan = Annotated[str, typer.Argument(help="A plan in TOML.", metavar="PLAN.toml")]
+
+
+@study.command(name="run")
+@guarded()
+def run_plan(
+    plan: Plan,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FOLDER",
+                     help="Where the results go; the name of the plan without its ending."),
+    ] = None,
+    metric: Metric = "bcr",
+    rule: Rule = "within-interval",
+    curves: Curves = False,
+    json: Json = False,
+    jobs: Processes = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Run a plan, or go on with it where it was stopped.
+
+    featly study run plan.toml --output results
+    """
+    from pathlib import Path
+
+    from featly.cli import judging
+    from featly.cli.printing import say, words_on_terminal
+    from featly.study import read_plan
+
+    found = read_plan(plan)
+    folder = Path(output) if output is not None else Path(plan).with_suffix("")
+    if not quiet:
+        for line in judging.plan_lines(found):
+            say(line, "dim")
+    results = found.run(folder, n_jobs=jobs, verbose=not quiet and words_on_terminal())
+    judging.show(results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet)
+    if not quiet:
+        say(f"the results are in {folder}; 'featly study show {folder}' shows them again")
+
+
+run_plan.stopped = "featly: stopped; what is done is kept, and the same command goes on"  # type: ignore[attr-defined]
+
+
+@study.command(name="show")
+@guarded()
+def show_results(
+    folder: Annotated[str, typer.Argument(help="Of a study.", metavar="FOLDER")],
+    metric: Metric = "bcr",
+    rule: Rule = "within-interval",
+    curves: Curves = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the results of a study again, by another metric or another rule if you like."""
+    from featly.cli import judging
+    from featly.study import Results
+
+    judging.show(Results.open(folder), metric=metric, rule=rule, curves=curves, json=json,
+                 quiet=quiet)  # fmt: skip

@@ -1,0 +1,335 @@
+"""From the options of ``featly evaluate`` to a study, and from its results to words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from featly.basics.errors import DataError, ParameterError
+from featly.cli import job, printing
+from featly.measures.sizes import SIZE_RULES
+from featly.registry import METHODS
+from featly.study import Advice, Dataset, Holdout, Results, Study
+from featly.study.advise import advise
+from featly.study.plan_files import SPLITTERS, make_sampler
+from featly.study.results import SELECTION_METRICS
+
+__all__ = [
+    "advised",
+    "asked_names",
+    "asked_rule",
+    "asked_sizes",
+    "asked_splitter",
+    "check",
+    "plan",
+    "plan_lines",
+    "show",
+]
+
+QUICK = ("f-test", "svm-rfe")  # judged where none is named
+COUNTED = {"subsampling": "n_splits", "bootstrap": "n_splits", "k-fold": "n_folds",
+           "balanced-k-fold": "n_folds"}  # fmt: skip
+
+
+# ---- the plan ------------------------------------------------------------------------------------
+def check(options: Mapping[str, Any]) -> None:
+    """Refuse what cannot be before the file is read."""
+    asked_splitter(options)
+    asked_sizes(options["sizes"])
+    asked_rule(options["rule"])
+    make_sampler(options["resample"])
+    if options["methods"] is not None and not _is_auto(options):
+        asked_names(options["methods"])
+
+
+def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
+    """Read the table and write down the study; with the advice, where its methods are from that."""
+    from dataclasses import fields
+
+    known = [f.name for f in fields(job.Request)]
+    given = {k: v for k, v in options.items() if k in known and v is not None} | {"fill": False}
+    splits = asked_splitter(options)
+    advice, fill = None, bool(options["fill"])
+    with job.load(job.Request(**given), verbose=False) as found:
+        for option in ("row_groups", "split_column"):
+            name = options[option]
+            if name is not None and name not in [str(n) for n in found.names]:
+                raise DataError(f"--{option.replace('_', '-')} {name!r} is no column of the table")
+        data = Dataset.of(
+            found.X,
+            found.y,
+            name=str(found.table.source).strip("'").rpartition("/")[2].partition(".")[0] or "data",
+            schema=found.schema,
+            row_groups=options["row_groups"],
+            official=options["split_column"],
+        )
+        if _is_auto(options):
+            advice = advised(data, options["seed"], options["split_column"])
+            methods, fill = advice.methods(), fill or advice.fill
+        else:
+            names = (
+                _able(found, fill=fill)
+                if options["methods"] is None
+                else asked_names(options["methods"])
+            )
+            methods = {name: name for name in names}
+    study = Study(
+        methods,
+        data,
+        splits,
+        sizes=asked_sizes(options["sizes"]),
+        learner=[name.strip() for name in options["learner"].split(",")],
+        metrics=tuple(dict.fromkeys([options["metric"], "bcr", "accuracy"])),
+        selection="outside" if options["outside"] else "inside",
+        fill=fill,
+        resample=make_sampler(options["resample"]),
+        null=options["null"],
+        random_state=options["seed"],
+        title=data.name,
+    )
+    return study, advice
+
+
+def advised(data: Dataset, seed: int, column: str | None = None) -> Advice:
+    """What is advised for a table; for one that is split already, by its training rows.
+
+    `column` is what that split is called, as in :class:`featly.study.Holdout`.
+    """
+    rows: Any = slice(None)
+    if data.official is not None:
+        splitter = Holdout(column=column or "split")
+        rows = splitter.split_at(0, None, data.y, official=data.official).train
+    return advise(
+        data.X[rows],
+        data.y[rows],
+        schema=data.schema,
+        row_groups=None if data.row_groups is None else data.row_groups[rows],
+        random_state=seed,
+    )
+
+
+def _is_auto(options: Mapping[str, Any]) -> bool:
+    return str(options["methods"]).strip().lower() == job.AUTO
+
+
+def asked_splitter(options: Mapping[str, Any]) -> Any:
+    """The splitter that the options ask for."""
+    kind = options["protocol"]
+    if kind not in SPLITTERS:
+        raise ParameterError(f"--protocol {kind!r}: there are {', '.join(SPLITTERS)}")
+    if options["split_column"] is not None and kind != "holdout":
+        kind = "holdout" if kind == "subsampling" else kind
+        if kind != "holdout":
+            raise ParameterError(
+                f"--split-column goes with --protocol holdout, not with {kind}: leave one out"
+            )
+    parameters: dict[str, Any] = {}
+    if options["splits"] is not None:
+        if kind not in COUNTED:
+            raise ParameterError(f"--splits says nothing to {kind}: leave it out")
+        parameters[COUNTED[kind]] = options["splits"]
+    if options["test_size"] is not None:
+        if kind not in ("subsampling", "holdout") or options["split_column"] is not None:
+            raise ParameterError(f"--test-size says nothing to {kind}: leave it out")
+        parameters["test_size"] = options["test_size"]
+    if options["split_column"] is not None:
+        return SPLITTERS[kind](column=options["split_column"])
+    if kind != "leave-one-out":
+        parameters["random_state"] = options["seed"]
+    return SPLITTERS[kind](**parameters)
+
+
+def asked_sizes(text: str) -> Any:
+    """The sizes to try, from what was typed."""
+    if text in ("powers", "all", "rule-of-thumb"):
+        return text
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(
+            f"--sizes {text!r}: give numbers with commas, powers, all or rule-of-thumb"
+        ) from None
+
+
+def asked_rule(text: str) -> str | int:
+    """The rule for the number of columns, from what was typed."""
+    if text.isdecimal():
+        return int(text)
+    usable = [name for name in SIZE_RULES if name not in ("largest-gap", "two-variances")]
+    if text not in usable:
+        raise ParameterError(f"--rule {text!r}: give a number or one of {', '.join(usable)}")
+    return text
+
+
+def asked_names(text: str) -> list[str]:
+    """Names of methods, from what was typed."""
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    found = [name if name == "none" else job.method_name(name) for name in names]
+    twice = [name for name in found if found.count(name) > 1]
+    if twice or not found:
+        raise ParameterError(f"--methods {text!r}: give different names, with commas")
+    return found
+
+
+def _able(found: job.Job, *, fill: bool) -> list[str]:
+    """The quick methods that take the table, or else what ranks it, and no selection beside.
+
+    With a prior, what ranks by it comes first.
+    """
+    kinds, gap = job._kinds(found), None if fill else job._first_gap(found)
+    able = [n for n in QUICK if not job.obstacles(METHODS[n], found, kinds, gap)]
+    if found.schema.prior or not able:
+        able = list(dict.fromkeys([job.choose_method(found, fill=fill), *able]))
+    return [*able, "none"]
+
+
+def plan_lines(study: Study, advice: Advice | None = None) -> list[str]:
+    """What will be done, in a few lines."""
+    lines = []
+    if advice is not None:
+        split = any(data.official is not None for data in study.datasets.values())
+        rows = "training rows" if split else "all rows"
+        lines.append(f"methods as advised on {rows}: {advice.call()}, {advice.reasons[0]}")
+        if advice.fill:
+            lines.append(f"gaps are filled on the training rows, which {advice.method} needs")
+    for data in list(study.datasets.values())[:5]:
+        groups = "" if data.row_groups is None else f", {data.row_groups.max() + 1} groups of rows"
+        lines.append(
+            f"{data.name}: {data.n_rows:,} rows, {data.n_features:,} columns, "
+            f"{len(data.classes)} classes{groups}"
+        )
+    if len(study.datasets) > 5:
+        lines.append(f"and {len(study.datasets) - 5} other datasets")
+    lines.append(
+        f"{', '.join(study.methods)} judged by {', '.join(study.learners)} on {study.splits!r}"
+        + (f", and {study.null} times with shuffled labels" if study.null else "")
+    )
+    return lines
+
+
+# ---- the results ---------------------------------------------------------------------------------
+def show(
+    results: Results,
+    *,
+    metric: str,
+    rule: str,
+    curves: bool,
+    json: bool,
+    quiet: bool,
+    advice: Advice | None = None,
+) -> None:
+    """Tables on standard output, words about them on standard error."""
+    chosen = results.summary(metric, rule=asked_rule(rule))
+    several = len(results.about["methods"]) > 1
+    comparison = results.compare(metric, size="chosen", rule=asked_rule(rule)) if several else None
+    if json:
+        document = _document(results, chosen, comparison, metric, rule)
+        if advice is not None:
+            document["advice"] = advice.document()
+        printing.print_json(document)
+        return
+    if results.biased and not quiet:
+        printing.say("BIASED: columns were selected on all rows, test rows included", "red")
+    one = len(results.about["datasets"]) == 1 and len(results.about["learners"]) == 1
+    table = results.curves(metric) if curves else chosen
+    if printing.on_terminal():
+        table = _for_people(table, metric, curves=curves, one=one)
+    title = f"{metric} on rows that the selection never saw"
+    if metric in SELECTION_METRICS:
+        title = f"{metric} of the selected columns"
+    elif results.biased:
+        title = f"{metric}, BIASED: columns were selected on all rows"
+    printing.print_table(table.columns, table.rows(), title=title)
+    if not quiet:
+        for line in _lines(results, comparison, metric):
+            printing.say(line)
+
+
+def _for_people(table: Any, metric: str, *, curves: bool, one: bool) -> Any:
+    import polars as pl
+
+    value = "mean" if curves else metric
+    interval = pl.format(
+        "{} to {}",
+        pl.col("lower").round(3).cast(pl.String),
+        pl.col("upper").round(3).cast(pl.String),
+    )
+    columns = [
+        *([] if one else ["dataset"]),
+        "method",
+        *([] if one else ["learner"]),
+        pl.col("size").alias("columns"),
+        pl.col(value).round(3).alias(metric),
+        interval.alias("95% interval"),
+        pl.col("kuncheva").round(3).alias("stability"),
+    ]
+    if not curves:
+        columns += [
+            pl.col("geometric_mean").round(3).alias("both"),
+            pl.col("seconds").round(4).alias("s a fit"),
+        ]
+    return table.select(columns)
+
+
+def _lines(results: Results, comparison: Any, metric: str) -> list[str]:
+    """What a reader should take away."""
+    lines = []
+    if comparison is not None:
+        for row in comparison.pairs.rows(named=True):
+            real = row["p_adjusted"] < 0.05
+            where = "" if len(results.about["datasets"]) == 1 else f"{row['dataset']}: "
+            if len(results.about["learners"]) > 1:
+                where += f"{row['learner']}: "
+            lines.append(
+                f"{where}{row['method_a']} - {row['method_b']}: {row['difference']:+.3f} "
+                f"({row['lower']:+.3f} to {row['upper']:+.3f}), p = {row['p_adjusted']:.2g}"
+                f"{'' if real else ': no more than chance'}"
+            )
+        if comparison.friedman is not None and len(results.about["datasets"]) > 2:
+            lines += [comparison.friedman.summary(), comparison.nemenyi.summary()]
+    if results.about["null"]:
+        for row in results.null_test(metric).rows(named=True):
+            lines.append(
+                f"{row['method']} ({row['learner']}) at its best size {row['observed']:.3f}; "
+                f"shuffled labels {row['null_mean']:.3f} on average, {row['null_best']:.3f} at "
+                f"best of {row['n_null']}: p = {row['p_value']:.2g}"
+            )
+    failed = results.failures
+    if failed.height:
+        many = "fit" if failed.height == 1 else "fits"
+        lines.append(f"{failed.height:,} {many} failed, the first: {failed['failure'][0]}")
+    lines += [f"note: {note}" for note in results.notes[:3]]
+    verdicts = results.verdicts()
+    if len(verdicts):
+        lines.append(repr(verdicts))
+    return lines
+
+
+def _document(
+    results: Results, chosen: Any, comparison: Any, metric: str, rule: str
+) -> dict[str, Any]:
+    about = {k: v for k, v in results.about.items() if k != "datasets"}
+    about["datasets"] = {
+        name: {k: v for k, v in data.items() if k not in ("names", "kinds", "roles")}
+        for name, data in results.about["datasets"].items()
+    }
+    document = {
+        "about": about,
+        "biased": results.biased,
+        "metric": metric,
+        "rule": rule,
+        "summary": chosen.to_dicts(),
+        "curves": results.curves(metric).to_dicts(),
+        "failures": results.failures.height,
+    }
+    if comparison is not None:
+        document["pairs"] = comparison.pairs.to_dicts()
+        if comparison.friedman is not None:
+            document["friedman_p"] = comparison.friedman.p_value
+            document["mean_ranks"] = dict(
+                zip(comparison.friedman.names, comparison.friedman.mean_ranks, strict=True)
+            )
+            document["critical_difference"] = comparison.nemenyi.critical_difference
+    if results.about["null"]:
+        document["null"] = results.null_test(metric).to_dicts()
+    if len(results.claims):
+        document["verdicts"] = results.verdicts().table().to_dicts()
+    return document

@@ -1,0 +1,218 @@
+"""The options that commands share, and what a shell may offer to complete them."""
+
+from typing import Annotated
+
+import typer
+
+from featly.registry import METHODS
+
+__all__ = [
+    "Cache",
+    "Dataset",
+    "Device",
+    "File",
+    "Jobs",
+    "Json",
+    "Layer",
+    "MemoryLimit",
+    "MethodName",
+    "Quiet",
+    "Settings",
+    "Target",
+    "TargetFile",
+    "about_columns",
+    "complete_column",
+    "complete_method",
+    "complete_method_or_auto",
+]
+
+
+# ---- completion ----------------------------------------------------------------------------------
+def complete_method(incomplete: str) -> list[tuple[str, str]]:
+    """Methods whose names begin so, with what they do."""
+    return [(name, m.summary) for name, m in METHODS.items() if name.startswith(incomplete)]
+
+
+def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Columns of the file that is on the line already."""
+    from featly.io.read import column_names
+
+    # where the option has no value yet, the file is not sorted out from the other words
+    words = [ctx.params.get("file"), *(word for word in ctx.args if not word.startswith("-"))]
+    try:
+        names = column_names(next(word for word in words if word))
+    except Exception:  # whatever is wrong with the file is told when the command runs
+        return []
+    return [name for name in names if name.startswith(incomplete)][:100]
+
+
+def complete_method_or_auto(incomplete: str) -> list[tuple[str, str]]:
+    """The same, and what stands for the advised one."""
+    auto = [("auto", "what 'featly advise' says")] if "auto".startswith(incomplete) else []
+    return [*auto, *complete_method(incomplete)]
+
+
+# ---- options, the same on every command ----------------------------------------------------------
+_COLUMNS, _READING = "What you know about the columns", "How the file is read"
+_LARGE = "Large tables, which stay on disk (.npy, .parquet, .zarr, .h5, .h5ad, .bed)"
+
+File = Annotated[str, typer.Argument(help="The table; - is standard input.", metavar="FILE")]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="The column to predict.", autocompletion=complete_column),
+]
+TargetFile = Annotated[
+    str | None,
+    typer.Option(help="The class of every row, in a file of its own: .npy, or a table with that "
+                 "column.", metavar="FILE", rich_help_panel=_LARGE),
+]  # fmt: skip
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(help="What may be held of the table: 2GB, 500MB; a quarter of what is free "
+                 "otherwise. With it, .parquet is read by blocks of columns, too.",
+                 metavar="SIZE", rich_help_panel=_LARGE),
+]  # fmt: skip
+Device = Annotated[
+    str | None,
+    typer.Option(help="Where to compute: auto, cpu or cuda.", metavar="DEVICE",
+                 rich_help_panel=_LARGE, autocompletion=lambda: ["auto", "cpu", "cuda"]),
+]  # fmt: skip
+Cache = Annotated[
+    str | None,
+    typer.Option(help="Keep packed columns and the search here: the next run starts at once, and "
+                 "goes on after Ctrl-C.", metavar="FOLDER", rich_help_panel=_LARGE),
+]  # fmt: skip
+Dataset = Annotated[
+    str | None,
+    typer.Option(help="Which matrix of a .h5 file or .zarr store.", metavar="PATH",
+                 rich_help_panel=_LARGE),
+]  # fmt: skip
+Layer = Annotated[
+    str | None,
+    typer.Option(help="Which layer of an .h5ad file, in place of X.", metavar="NAME",
+                 rich_help_panel=_LARGE),
+]  # fmt: skip
+MethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        "-m",
+        help="How to rank; 'featly methods' lists them, auto is what 'featly advise' says. "
+        "Left out: the first of f-test and svm-rfe that takes the table; with a prior, of arom "
+        "and svm-rfe.",
+        autocompletion=complete_method_or_auto,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A parameter of the method, such as C=0.1.", metavar="NAME=VALUE"),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing beside the result.")]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns whose numbers are labels: ward,site.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=complete_column),
+]  # fmt: skip
+Ordinal = Annotated[
+    list[str] | None,
+    typer.Option(help="Levels of a column, lowest first: stage=I,II,III.",
+                 metavar="COLUMN=LEVELS", rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns that are selected in any case.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=complete_column),
+]  # fmt: skip
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to leave out, such as identifiers.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=complete_column),
+]  # fmt: skip
+Prior = Annotated[
+    str | None,
+    typer.Option(help="File of lines 'column,prior', priors from 1 up.", metavar="FILE",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
+PriorFrom = Annotated[
+    str | None,
+    typer.Option(help="A ranking of another table, as --output saves it: its best columns are "
+                 "favoured here.", metavar="FILE", rich_help_panel=_COLUMNS),
+]  # fmt: skip
+PriorTop = Annotated[
+    int | None,
+    typer.Option(help="How many of --prior-from are favoured (50).", rich_help_panel=_COLUMNS,
+                 min=1),
+]  # fmt: skip
+PriorWeight = Annotated[
+    float | None,
+    typer.Option(help="How much they are favoured (10).", rich_help_panel=_COLUMNS),
+]
+Costs = Annotated[
+    str | None,
+    typer.Option(help="File of lines 'column,cost'.", metavar="FILE", rich_help_panel=_COLUMNS),
+]
+SchemaFile = Annotated[
+    str | None,
+    typer.Option("--schema", help="All of this, and target, in a TOML file.", metavar="FILE.toml",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Fill = Annotated[
+    bool,
+    typer.Option("--fill", help="Fill gaps before ranking: medians, and a level 'missing'.",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(help="Further cells that mean missing, such as -9.", metavar="CELLS",
+                 rich_help_panel=_READING),
+]  # fmt: skip
+Format = Annotated[
+    str | None,
+    typer.Option(help="csv, tsv, parquet, arff, libsvm, matlab or records; seen from the file.",
+                 rich_help_panel=_READING),
+]  # fmt: skip
+Separator = Annotated[
+    str | None,
+    typer.Option(help="What is between cells; seen from the file.", rich_help_panel=_READING),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Of a text file; seen from the file.", rich_help_panel=_READING),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line names the columns.",
+                 rich_help_panel=_READING),
+]  # fmt: skip
+NFeatures = Annotated[
+    int | None,
+    typer.Option("--n-features", help="Columns of a LIBSVM file, should its last be all 0.",
+                 rich_help_panel=_READING, min=1),
+]  # fmt: skip
+
+
+def about_columns(
+    categorical: Categorical = None,
+    ordinal: Ordinal = None,
+    keep: Keep = None,
+    drop: Drop = None,
+    prior: Prior = None,
+    prior_from: PriorFrom = None,
+    prior_top: PriorTop = None,
+    prior_weight: PriorWeight = None,
+    costs: Costs = None,
+    schema: SchemaFile = None,
+    fill: Fill = False,
+    missing: Missing = None,
+    format: Format = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    header: Header = None,
+    n_features: NFeatures = None,
+) -> None:
+    """The options about a file and its columns: commands take them over."""

@@ -1,0 +1,121 @@
+"""What a method found, as the rows of a table: no more of them than are shown."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from featly.basics.kinds import KINDS
+from featly.table.frames import DefaultNames
+
+__all__ = ["Outcome"]
+
+PIECE = 1 << 14  # rows that are made at a time
+MANY = 1 << 10  # names: of so many, reading all is quicker than finding each in its file
+
+
+class Outcome:
+    """Columns of a table, best first, under the names of their file.
+
+    Of five million columns, a terminal shows twenty. What is not shown is not made.
+
+    Parameters
+    ----------
+    names : sequence of str
+    fitted : method
+    selected : bool
+        Whether to tell which are selected.
+
+    Attributes
+    ----------
+    heads : list of str
+        What the columns of this table are called.
+    places : int array
+        Positions of the columns that are selected, as they stand in the file.
+    """
+
+    def __init__(self, names: Sequence[str], fitted: Any, *, selected: bool) -> None:
+        self._names, self._kinds = names, fitted._columns.kinds
+        self._support = support = np.asarray(fitted.support_)
+        ranker = hasattr(fitted, "ranking_")
+        self._order = order = fitted.order_
+        if not ranker:
+            self._order = order = np.concatenate([order, np.flatnonzero(~support)])
+        self._by_column: dict[str, Any] = {"score": fitted.scores_} if ranker else {}
+        if selected:
+            self._by_column["selected"] = support
+        self._by_column |= {name: getattr(fitted, f"{name}_") for name in fitted._extra}
+        self._in_order = fitted._list_columns() if ranker else {}
+        ranks = ["rank"] if ranker else []
+        self.heads = [*ranks, "feature", "kind", *self._by_column, *self._in_order]
+        self.places = np.flatnonzero(support)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @property
+    def chosen(self) -> list[str]:
+        """Names of the selected columns, best first."""
+        return self._named(self._order[self._support[self._order]])
+
+    def _named(self, columns: np.ndarray) -> list[str]:
+        if len(columns) > MANY and not isinstance(self._names, DefaultNames):
+            self._names = list(self._names)
+        return [str(self._names[column]) for column in columns.tolist()]
+
+    def columns(self, low: int, high: int) -> dict[str, list[Any]]:
+        """Some rows, column by column."""
+        some = self._order[low:high]
+        found: dict[str, list[Any]] = {
+            "rank": list(range(low + 1, low + 1 + len(some))),
+            "feature": self._named(some),
+            "kind": [KINDS[kind] for kind in self._kinds[some]],
+        }
+        found |= {head: values[some].tolist() for head, values in self._by_column.items()}
+        found |= {
+            head: np.asarray(values)[low:high].tolist() for head, values in self._in_order.items()
+        }
+        return {head: found[head] for head in self.heads}
+
+    def rows(
+        self, count: int | None = None, heads: Sequence[str] = ()
+    ) -> Iterator[tuple[Any, ...]]:
+        """The first rows, all of them without a `count`, or only some cells of each."""
+        count = len(self) if count is None else min(count, len(self))
+        for low in range(0, count, PIECE):
+            found = self.columns(low, min(count, low + PIECE))
+            yield from zip(*(found[head] for head in heads or self.heads), strict=True)
+
+    def records(self, count: int | None = None) -> list[dict[str, Any]]:
+        """The first rows for machines."""
+        return [dict(zip(self.heads, row, strict=True)) for row in self.rows(count)]
+
+    def frame(self) -> Any:
+        """All rows as a polars frame."""
+        import polars as pl
+
+        order = self._order
+        found: dict[str, Any] = {
+            "rank": np.arange(1, len(self) + 1),
+            "feature": self._feature_series(),
+            "kind": pl.Series(KINDS)[self._kinds[order]],
+        }
+        found |= {head: _wide(values[order]) for head, values in self._by_column.items()}
+        found |= {head: _wide(np.asarray(values)) for head, values in self._in_order.items()}
+        return pl.DataFrame({head: found[head] for head in self.heads})
+
+    def _feature_series(self) -> Any:
+        import polars as pl
+
+        if isinstance(self._names, DefaultNames):
+            numbers = pl.DataFrame({"place": self._order})
+            return numbers.select(pl.format("x{}", "place")).to_series()
+        self._names = list(self._names)
+        return pl.Series(self._named(self._order), dtype=pl.String)
+
+
+def _wide(values: np.ndarray) -> Any:
+    """Whole numbers as int64, whatever a method counts in; labels as they are."""
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    return values.tolist() if values.dtype.kind == "O" else values

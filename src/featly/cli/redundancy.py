@@ -1,0 +1,290 @@
+"""``featly redundancy``: which columns of a table tell the same, among all pairs of them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from featly.cli.errors import guarded
+from featly.cli.options import (
+    Dataset,
+    Device,
+    File,
+    Jobs,
+    Json,
+    Layer,
+    MemoryLimit,
+    Quiet,
+    about_columns,
+    complete_column,
+)
+from featly.cli.starting import loaded
+
+__all__ = ["redundant_columns"]
+
+SHOWN = 20  # rows of a table on a terminal
+NAMED = 4  # columns of a group that a terminal has room for
+THRESHOLD = 0.95
+LONG = 1e10  # multiplications: some tenths of a second, from which a bar is worth it
+MEASURES = ("pearson", "spearman", "information")
+# of the options about columns, those that say nothing about how alike two of them are
+UNUSED = ("keep", "prior", "prior_from", "prior_top", "prior_weight", "costs", "fill")
+_OPTION = r"\b(threshold|neighbours|measure|discretizer|max_pairs|n_jobs)="
+
+
+def complete_measure(incomplete: str) -> list[str]:
+    """Measures whose names begin so."""
+    return [measure for measure in MEASURES if measure.startswith(incomplete)]
+
+
+@guarded(about_columns, without=UNUSED)
+def redundant_columns(
+    file: File,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help=f"All pairs from this value on, up to 1. Left out: {THRESHOLD}.",
+                     metavar="VALUE"),
+    ] = None,
+    neighbours: Annotated[
+        int | None,
+        typer.Option("--neighbours", "-k", min=1, metavar="COUNT",
+                     help="Instead: the nearest columns of each, so many of them."),
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", autocompletion=complete_measure,
+                     help="pearson or spearman, correlations of the columns of numbers, without "
+                     "their sign; or information, for columns of all kinds. Left out: pearson."),
+    ] = None,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Groups of columns instead of pairs.")
+    ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="The column to predict, which is left out.",
+                     autocompletion=complete_column),
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", "-n", help="Print only the first; 0 is all.", min=0)
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Save all of them: .csv, .json, .parquet."),
+    ] = None,
+    max_pairs: Annotated[
+        int, typer.Option(help="More than so many are a mistake.", min=1, metavar="COUNT")
+    ] = 10_000_000,
+    json: Json = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    memory_limit: MemoryLimit = None,
+    device: Device = None,
+    dataset: Dataset = None,
+    layer: Layer = None,
+    **shared: Any,
+) -> None:  # fmt: skip
+    """Find columns that tell the same, among all pairs of them.
+
+    featly redundancy tumours.csv --threshold 0.9 --output pairs.csv
+    """
+    options = {**locals(), **shared}
+    from featly.cli.printing import on_terminal, print_json, print_table, say
+
+    _check(options)
+    with loaded(_without_limit(options), need_target=False, by_blocks=True) as found:
+        found = _comparable(found, options)
+        result = _compared(found, options)
+        if not quiet:
+            for line in result.text().splitlines():
+                say(line)
+        if output is not None:
+            _save(found, result, options)
+            if output == "-":
+                return
+            if not quiet:
+                what = "groups" if groups else "neighbours" if neighbours else "pairs"
+                say(f"the {what} are in {output}")
+        if json:
+            print_json(_document(found, result, options))
+            return
+        heads, rows, count = _groups_shown(result) if groups else _pairs_shown(result)
+        shown = count if top == 0 or (top is None and not on_terminal()) else (top or SHOWN)
+        more = f"{count - shown:,} more; --top 0 shows all" if count > shown else ""
+        if count or not on_terminal():  # an empty table says less than the line above
+            print_table(heads, [row for row, _ in zip(rows, range(shown))], note=more)  # noqa: B905
+
+
+# ---- what was asked ------------------------------------------------------------------------------
+def _check(options: dict[str, Any]) -> None:
+    """Refuse what makes no sense before the file is read."""
+    from featly.basics.atomic_file import check_place
+    from featly.basics.errors import ParameterError
+    from featly.basics.resources import DEVICES
+    from featly.cli.stored import limit_of
+    from featly.io.write import check_ending
+
+    threshold, measure = options["threshold"], options["measure"]
+    if options["neighbours"] is not None:
+        for name, given in (("threshold", threshold), ("groups", options["groups"] or None)):
+            if given is not None:
+                raise ParameterError(f"--{name} and --neighbours: give one of the two")
+    if threshold is not None and not 0 < threshold <= 1:
+        raise ParameterError(f"--threshold {threshold:g}: give a number above 0, and at most 1")
+    if measure is not None and measure not in MEASURES:
+        raise ParameterError(f"--measure {measure!r}: give {', '.join(MEASURES)}")
+    if options["device"] is not None and options["device"] not in DEVICES:
+        raise ParameterError(f"--device {options['device']!r}: give auto, cpu or cuda")
+    limit_of(options["memory_limit"])
+    if options["output"] is not None:
+        check_ending(options["output"])
+        check_place(options["output"])
+
+
+def _without_limit(options: dict[str, Any]) -> dict[str, Any]:
+    """For a file that is read whole, the memory limit is that of the comparison alone."""
+    from featly.cli.stored import is_stored
+
+    by_blocks = is_stored(options["file"]) or options["file"].lower().endswith((".parquet", ".pq"))
+    return options if by_blocks else options | {"memory_limit": None}
+
+
+def _comparable(found: Any, options: dict[str, Any]) -> Any:
+    """The table without columns that the measure does not take; which those are is said."""
+    from featly.basics.errors import DataError
+    from featly.basics.kinds import CATEGORICAL
+    from featly.cli.printing import say
+    from featly.table.frames import is_frame, open_table, take_columns
+    from featly.table.schema import Schema
+
+    if options["measure"] == "information" or not is_frame(found.X):
+        return found
+    table = open_table(found.X)
+    columns = found.schema.resolve(table.names, table.kinds())
+    kept = [j for j, kind in enumerate(columns.kinds) if kind != CATEGORICAL]
+    n_out = len(columns.kinds) - len(kept)
+    if n_out == 0:
+        return found
+    if not kept:
+        raise DataError(
+            f"{found.table.source} has no columns of numbers: --measure information takes others"
+        )
+    if not options["quiet"]:
+        first = next(n for n, k in zip(table.names, columns.kinds, strict=True) if k == CATEGORICAL)
+        told = f"{first!r}, which is" if n_out == 1 else f"{n_out:,} columns such as {first!r}, "
+        told += "" if n_out == 1 else "which are"
+        say(f"without {told} categorical: --measure information takes those, too", "dim")
+    names = [found.names[j] for j in kept]
+    ordinal = found.schema.ordinal
+    inside = {str(name) for name in names}
+    known = [name for name in ordinal if str(name) in inside]
+    if isinstance(ordinal, Mapping):
+        ordinal = {name: ordinal[name] for name in known}
+    return replace(
+        found, X=take_columns(found.X, kept), names=names, schema=Schema(ordinal=ordinal)
+    )
+
+
+def _compared(found: Any, options: dict[str, Any]) -> Any:
+    """What was found, under the names of the file."""
+    from featly.basics.errors import DataError, DeviceError, ParameterError
+    from featly.cli import job
+    from featly.cli.printing import words_on_terminal
+    from featly.cli.wording import in_words_of_options
+    from featly.diagnostics.redundancy import redundancy
+
+    measure, count = options["measure"] or "pearson", options["neighbours"]
+    threshold = options["threshold"] or THRESHOLD
+    rows, width = found.X.shape
+    long = float(rows) * width**2 > LONG
+    try:
+        result = redundancy(
+            found.X,
+            threshold=None if count is not None else threshold,
+            neighbours=count,
+            measure=measure,
+            max_pairs=options["max_pairs"],
+            schema=found.schema,
+            device=options["device"] or "auto",
+            memory_limit=options["memory_limit"],
+            n_jobs=options["jobs"],
+            verbose=long and not options["quiet"] and words_on_terminal(),
+        )
+    except DataError as problem:
+        told = _in_words_of_options(job.in_words_of_the_file(str(problem), found))
+        raise type(problem)(told) from None
+    except (DeviceError, ParameterError) as problem:
+        told = _in_words_of_options(in_words_of_options(str(problem)))
+        raise type(problem)(told) from None
+    return replace(result, names=[str(name) for name in found.names], library=None)
+
+
+def _in_words_of_options(message: str) -> str:
+    """A message about parameters as one about options."""
+    told = re.sub(_OPTION + r"'(\w+)'", r"\1=\2", message)
+    told = re.sub(_OPTION + r" ", r"\1=", told)
+    told = re.sub(_OPTION, lambda name: f"--{name[1].replace('_', '-')} ", told)
+    return told.replace("max_pairs", "--max-pairs").replace("--n-jobs", "--jobs")
+
+
+# ---- what is shown -------------------------------------------------------------------------------
+def _pairs_shown(result: Any) -> tuple[list[str], Iterator[tuple[Any, ...]], int]:
+    """Pairs, or columns with their neighbours."""
+    frame = result.table()
+    return frame.columns, frame.iter_rows(), frame.height
+
+
+def _groups_shown(result: Any) -> tuple[list[str], Iterator[tuple[Any, ...]], int]:
+    """A row a group: the column that stands for it, how many it has, and the others."""
+    from featly.cli.printing import on_terminal
+
+    frame, rows = result.group_table(), []
+    most = NAMED if on_terminal() else frame.height
+    for (first,), part in frame.group_by("group", maintain_order=True):
+        others = part["feature"].to_list()[1:]
+        more = [f"and {len(others) - most:,} more"] if len(others) > most else []
+        told = ", ".join([*others[:most], *more])
+        rows.append((first, part["representative"][0], part.height, told))
+    return ["group", "representative", "n_columns", "others"], iter(rows), len(rows)
+
+
+def _save(found: Any, result: Any, options: dict[str, Any]) -> None:
+    from featly.basics.atomic_file import whole_file
+    from featly.cli.printing import as_json
+    from featly.io.write import check_ending, write_frame
+
+    path = options["output"]
+    if check_ending(path) == ".json":
+        with whole_file(path) as out:
+            out.write(as_json(_document(found, result, options)).encode())
+        return
+    write_frame(result.group_table() if options["groups"] else result.table(), path, inert=True)
+
+
+def _document(found: Any, result: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """All there is to say, for machines."""
+    from featly import __version__
+
+    rows, width = found.X.shape
+    document = {
+        "featly": __version__,
+        "file": found.table.source.strip("'"),
+        "rows": rows,
+        "columns": width,
+        "target": found.target,
+        "measure": result.measure,
+        "notes": found.notes,
+    }
+    if result.threshold is None:
+        document["neighbours"] = result.table().to_dicts()
+        return document
+    pairs = {} if options["groups"] else {"pairs": result.table().to_dicts()}
+    groups: dict[int, list[str]] = {}
+    for row in result.group_table().iter_rows(named=True):
+        groups.setdefault(row["group"], []).append(row["feature"])
+    return document | {
+        "threshold": result.threshold,
+        **pairs,
+        "groups": [{"representative": names[0], "columns": names} for names in groups.values()],
+    }

@@ -1,0 +1,155 @@
+"""``featly report``: from a file to a page, in one command."""
+
+import shlex
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from featly.cli.errors import guarded
+from featly.cli.evaluate import (
+    _PROTOCOL,
+    Metric,
+    Processes,
+    ProtocolName,
+    RowGroups,
+    Sampler,
+    Seed,
+    Shuffles,
+    SplitColumn,
+    TestSize,
+)
+from featly.cli.options import (
+    _READING,
+    File,
+    Quiet,
+    Target,
+    about_columns,
+    complete_method,
+)
+
+__all__ = ["report"]
+
+_PAGE = "The page"
+
+
+@guarded(about_columns, without=("format",))
+def report(
+    file: File,
+    target: Target = None,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="The report: .html, .md, .pdf or .json."),
+    ] = "report.html",
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", "-m", metavar="NAMES", autocompletion=complete_method,
+                     help="The one that makes the signature first, others to compare with after "
+                     "it: svm-rfe,jmi. Left out: what 'featly advise' says."),
+    ] = None,
+    page_format: Annotated[
+        str | None,
+        typer.Option("--format", rich_help_panel=_PAGE,
+                     help="html, md, pdf (where a browser is) or json; else by the ending of "
+                     "--output."),
+    ] = None,
+    no_individuals: Annotated[
+        bool,
+        typer.Option("--no-individuals", rich_help_panel=_PAGE,
+                     help="No values of single rows in pictures: summaries of at least five."),
+    ] = False,
+    title: Annotated[str | None, typer.Option(rich_help_panel=_PAGE, help="Of the page.")] = None,
+    shown: Annotated[
+        int,
+        typer.Option("--shown", min=1, max=1000, rich_help_panel=_PAGE,
+                     help="Columns of the ranking to show."),
+    ] = 100,
+    figures: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=_PAGE, metavar="FOLDER",
+                     help="Save the figures there, too, as SVG."),
+    ] = None,
+    ranking: Annotated[
+        str | None,
+        typer.Option("--ranking", rich_help_panel=_PAGE,
+                     help="Save the whole ranking, too: .csv, .json, .parquet."),
+    ] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option("--splits", "-s", min=1, rich_help_panel=_PROTOCOL,
+                     help="How many: random splits (50), folds (10) or bootstrap samples (100)."),
+    ] = None,
+    protocol: ProtocolName = "subsampling",
+    test_size: TestSize = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=_PROTOCOL, metavar="SIZES",
+                     help="Numbers of columns to try: 1,2,4,8, powers, all or rule-of-thumb. Left "
+                     "out: as advised."),
+    ] = None,
+    learner: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=_PROTOCOL, metavar="NAME",
+                     help="What is trained on the selected columns: linear-svm, naive-bayes, "
+                     "logistic, 1-nn, 5-nn, tree, forest, rbf-svm. Left out: as advised."),
+    ] = None,
+    null: Shuffles = 0,
+    resample: Sampler = None,
+    row_groups: RowGroups = None,
+    split_column: SplitColumn = None,
+    seed: Seed = 0,
+    metric: Metric = "bcr",
+    rule: Annotated[
+        str | None,
+        typer.Option(help="How the number of columns is chosen: within-interval, best, "
+                     "one-standard-error, knee, rule-of-thumb, or a number. Left out: as "
+                     "advised."),
+    ] = None,
+    keep_fits: Annotated[
+        str | None,
+        typer.Option("--keep-fits", metavar="FOLDER",
+                     help="Keep the fits there; a run that was stopped goes on where it was."),
+    ] = None,
+    input_format: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=_READING,
+                     help="csv, tsv, parquet, arff, libsvm, matlab or records; seen from the "
+                     "file."),
+    ] = None,
+    jobs: Processes = None,
+    quiet: Quiet = False,
+    **shared: Any,
+) -> None:  # fmt: skip
+    """Evaluate, select and explain, in one page that needs nothing else.
+
+    featly report tumours.csv --target outcome -o report.html
+    """
+    options = {**locals(), **shared, "format": input_format}
+    from featly.cli.printing import say, words_on_terminal
+    from featly.cli.report_request import check, found_report
+
+    check(options)
+    loud = not quiet
+
+    def told(text: str, style: str = "dim") -> None:
+        if loud:
+            say(text, style)
+
+    options["command"] = shlex.join(["featly", *sys.argv[1:]])
+    made = found_report(options, told=told, verbose=loud and words_on_terminal())
+    if figures is not None:
+        written = made.save_figures(figures)
+        told(f"{len(written)} figures are in {figures}", "")
+    if ranking is not None:
+        made.save_ranking(ranking)
+        told(f"the ranking is in {ranking}", "")
+    made.save(output, format=page_format)
+    told(str(made.facts["summary"]), "")
+    if output != "-":
+        told(f"the report is in {output}", "")
+
+
+report.stopped = (  # type: ignore[attr-defined]
+    "featly: stopped, and no report was written; with --keep-fits FOLDER what is done is kept, and "
+    "the same command goes on"
+)

@@ -1,0 +1,244 @@
+"""Many classes as problems of two: every pair of classes, or every class against the rest.
+
+A ranking for each of the problems, and one list from all of them.
+
+Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass feature selection via
+list combination, *Expert Systems with Applications* 88, 205-216.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.progress import progress_bar
+from featly.combine.rankings import check_rule, combine_rankings
+from featly.core.ranking.ordering import best_first, rounded
+from featly.core.runtime.parallel import n_threads, run_blocks
+from featly.problem.outcome import Ranking, StoppedError, interrupted
+from featly.problem.problem import Problem
+
+__all__ = ["DECOMPOSITIONS", "Part", "check_decomposition", "decompose", "rank_by_classes"]
+
+DECOMPOSITIONS = ("ovo", "ova")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One problem of two classes.
+
+    Attributes
+    ----------
+    key : (class, class), or class
+        The two labels; for a class against the rest its own.
+    label : str
+        The same in words: "a vs b", "a vs rest".
+    problem : callable
+        Makes the problem, for a number of threads.
+    """
+
+    key: Any
+    label: str
+    problem: Callable[[int | None], Problem]
+
+
+def check_decomposition(name: str, value: Any) -> None:
+    """Refuse what is no decomposition."""
+    if not isinstance(value, str) or value not in DECOMPOSITIONS:
+        raise ParameterError(
+            f"{name}={value!r}: give 'ovo' (every pair of classes) or 'ova' (every class against "
+            "the rest)"
+        )
+
+
+def decompose(problem: Problem, decomposition: str) -> list[Part]:
+    """The problems of two classes that a problem of many is made of.
+
+    Two classes are one problem, either way. Where two problems would have the same label, as with
+    a class that is called "b vs c", the classes are put between quotes.
+    """
+    classes = problem.classes.tolist()
+    against_rest = decomposition == "ova" and len(classes) > 2
+    pairs = list(combinations(range(len(classes)), 2))
+    for text in (str, repr):
+        words = [text(label) for label in classes]
+        if against_rest:
+            labels = [f"{word} vs rest" for word in words]
+            clear = "rest" not in words
+        else:
+            labels = [f"{words[a]} vs {words[b]}" for a, b in pairs]
+            clear = len(set(labels)) == len(labels)
+        if clear:
+            break
+    if against_rest:
+        return [
+            Part(label, text, partial(problem.against_rest, one))
+            for one, (label, text) in enumerate(zip(classes, labels, strict=True))
+        ]
+    return [
+        Part((classes[a], classes[b]), text, partial(problem.pair, a, b))
+        for (a, b), text in zip(pairs, labels, strict=True)
+    ]
+
+
+def rank_by_classes(
+    ranker: Any,
+    problem: Problem,
+    decomposition: str,
+    *,
+    n_jobs: int | None = None,
+    verbose: Any = False,
+    method: str = "k-first",
+    k: int | float | None = None,
+    tie_sd: str = "larger",
+) -> Ranking:
+    """A ranking for every problem of two classes, combined into one.
+
+    Columns to keep come first in every list, so their positions say nothing: the rule sees the
+    others alone.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Its parameters are used; it is not fitted.
+    problem : Problem
+    decomposition : {"ovo", "ova"}
+    n_jobs, verbose
+        Threads, over the problems where there are enough of them; the bar counts problems.
+    method, k, tie_sd
+        See :func:`featly.combine.rankings.combine_rankings`.
+    """
+    parts = decompose(problem, decomposition)
+    p, keep = problem.source.n_features, problem.columns.keep
+    # what makes no sense is refused before the work
+    n_first = check_rule(method, max(1, p - len(keep)), len(parts), k=k, tie_sd=tie_sd)
+    threads = 1 if problem.on_device else n_threads(n_jobs)  # one device does one at a time
+    outside = 1 < threads < 2 * len(parts)  # else there are more threads than problems can use
+    inside = 1 if outside else n_jobs
+    rankers = [_for_part(ranker, part, problem.classes, inside) for part in parts]
+    positions = np.empty((p, len(parts)), order="F")
+    cautions: dict[int, str | None] = {}  # of the lists that are done
+    stopped = False
+    with progress_bar(verbose, type(ranker).__name__, unit="lists") as progress:
+
+        def one(j: int) -> None:
+            try:
+                ranking = rankers[j]._rank(parts[j].problem(inside))
+            except StoppedError:
+                raise KeyboardInterrupt from None
+            except DataError as told:
+                raise DataError(f"{parts[j].label}: {told}") from None
+            positions[:, j] = _positions(ranking, keep, greedy=ranker._greedy())
+            cautions[j] = ranking.caution
+            if progress is not None:
+                progress(len(cautions), len(parts))
+
+        try:
+            run_blocks(one, range(len(parts)), threads if outside else 1)
+        except KeyboardInterrupt:
+            stopped = True
+    done = sorted(cautions)
+    if not done:
+        raise KeyboardInterrupt
+    if len(done) < len(parts):
+        positions = np.asfortranarray(positions[:, done])
+    options = {"k": k, "tie_sd": tie_sd, "n_jobs": n_jobs, "verbose": verbose is True}
+    try:
+        order, scores, ties = _combined(positions, keep, method, **options)
+    except KeyboardInterrupt:  # the lists are there: they are combined by what takes no time
+        stopped = True
+        order, scores, ties = _combined(positions, keep, "average-sd")
+    ranking = Ranking(
+        order=order,
+        scores=scores,
+        attributes={
+            "positions": positions,
+            "problems": [parts[j].label for j in done],
+            "keys": [parts[j].key for j in done],
+            "n_first": n_first,
+            "n_ties": ties,
+            "interrupted": stopped,
+        },
+        caution=_caution([(parts[j].label, cautions[j]) for j in done]),
+    )
+    if stopped:
+        raise interrupted(ranking)
+    return ranking
+
+
+def _combined(
+    positions: npt.NDArray[np.float64], keep: npt.NDArray[Any], method: str, **options: Any
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]:
+    """Order, scores and ties by a rule; columns to keep in front, by their mean position."""
+    free = np.setdiff1d(np.arange(len(positions)), keep)
+    kept = keep[best_first(-positions[keep].mean(axis=1))]
+    scores = np.zeros(len(positions))
+    if len(free) == 0:
+        return kept, scores, len(kept)
+    found = combine_rankings(positions[free] - len(keep), method, p_values=False, **options)
+    scores[free] = found.scores
+    scores[keep] = found.scores.max()
+    return np.concatenate([kept, free[found.order]]), scores, found.ties
+
+
+def _for_part(ranker: Any, part: Part, classes: npt.NDArray[Any], n_jobs: int | None) -> Any:
+    """A copy of the ranker for one problem: with its own share of what is said about classes."""
+    copy = clone(ranker).set_params(n_jobs=n_jobs)
+    parameters = copy.get_params(deep=False)
+    if "verbose" in parameters:
+        copy.set_params(verbose=False)
+    weights = parameters.get("class_weight")
+    if isinstance(weights, dict):
+        unknown = [label for label in weights if label not in classes]
+        if unknown:
+            raise ParameterError(
+                f"class_weight names {unknown[0]!r}, which is no class; the classes are "
+                f"{classes.tolist()}"
+            )
+        if not isinstance(part.key, tuple):
+            raise ParameterError(
+                "class_weight by class has no meaning for a class against the rest: give "
+                "'balanced', or take pairs of classes ('ovo')"
+            )
+        copy.set_params(class_weight={k: v for k, v in weights.items() if k in part.key})
+    return copy
+
+
+def _positions(
+    ranking: Ranking, keep: npt.NDArray[Any], *, greedy: bool
+) -> npt.NDArray[np.float64]:
+    """Positions of the columns in a list, from 1; columns that tie share the mean of theirs.
+
+    In a list, they stand in the order of the table. Were these positions counted, the left column
+    would be better in every list, and so in all of them together. Where a score depends on the
+    columns chosen before, equal scores alone are no tie.
+    """
+    order = ranking.order
+    places = np.arange(1.0, len(order) + 1)
+    if ranking.keys or not greedy:
+        keys = [rounded(key) for key in ranking.keys or (ranking.scores,)]
+        differs = np.zeros(len(order) - 1, bool)
+        for key in (*keys, np.isin(np.arange(len(order)), keep)):
+            differs |= key[order[1:]] != key[order[:-1]]
+        run = np.concatenate([[0], np.cumsum(differs)])
+        places = (np.bincount(run, places) / np.bincount(run))[run]
+    positions = np.empty(len(order))
+    positions[order] = places
+    return positions
+
+
+def _caution(told: Sequence[tuple[str, str | None]]) -> str | None:
+    """One warning for all problems: the first of them in full."""
+    cautions = [(label, text) for label, text in told if text is not None]
+    if not cautions:
+        return None
+    label, text = cautions[0]
+    others = len(cautions) - 1
+    also = f" (and {others} other problem{'s' * (others > 1)} like it)" if others else ""
+    return f"{label}{also}: {text}"

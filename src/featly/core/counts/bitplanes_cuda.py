@@ -1,0 +1,335 @@
+"""Bit-planes on the device: packed from blocks of columns, counted against one column.
+
+The twin of :mod:`featly.core.counts.bitpacking` and :mod:`featly.core.counts.bitplanes`; counts,
+and so results, are the same whole numbers. A column whose bytes span L values has L - 1 planes,
+rounded up to one of a few numbers for which kernels are compiled: an empty plane changes nothing. A
+column of too many levels is kept as bytes (:mod:`featly.core.counts.histograms_cuda`).
+"""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.counts.bitpacking import Layout
+from featly.core.counts.bitplane_kernels_cuda import PACK, PLANES
+from featly.core.counts.bitplanes import NOISE
+from featly.core.counts.codes_cuda import Coded
+from featly.core.runtime.device_cuda import kernel, xp
+
+__all__ = ["CONSTANT", "WIDE", "DeviceLayout", "Other", "Part", "Terms", "grouped", "pack"]
+
+IntArray = npt.NDArray[np.int64]
+
+TILE = 128  # columns that lie together
+THREADS = 256
+WAVE = 1 << 18  # threads that keep the device busy
+PLANE_NUMBERS = (1, 2, 3, 4, 6, 8)  # of a column, for which kernels are compiled
+OTHER_NUMBERS = (2, 3, 4, 8)  # planes of the other column that are counted at a time
+MOST_COUNTERS = 24  # that a thread holds in registers
+TABLE_ROOM = 2048  # entries of k log2 k that are held in shared memory ...
+OTHER_ROOM = 4096  # ... and words of the other column
+MOST_WASTE = 1.25  # times the planes that are needed may be made, for columns to lie in order
+CONSTANT, WIDE = 0, -1  # in place of a number of planes
+
+
+@dataclass(frozen=True)
+class DeviceLayout:
+    """Where the rows lie in the words of a plane; the twin of a :class:`Layout`, on the device.
+
+    Attributes
+    ----------
+    n_words : int
+        Words of 32 rows.
+    n_classes : int
+        Of the grouping by which counts are taken.
+    rows : int32 array of shape (32 * n_words,)
+        The row that each bit stands for, -1 for none.
+    bits : int32 array of shape (n_rows,)
+        The bit that stands for each row.
+    ends : int32 array of shape (n_classes + 1,)
+        The words of class c are ``ends[c]:ends[c + 1]``.
+    sizes : int32 array of shape (n_classes,)
+    classes : int32 array of shape (n_rows,)
+    """
+
+    n_words: int
+    n_classes: int
+    rows: Any
+    bits: Any
+    ends: Any
+    sizes: Any
+    classes: Any
+
+    @staticmethod
+    def of(layout: Layout) -> "DeviceLayout":
+        """A layout of words of 64 rows, each of which is two of 32."""
+        sizes = np.bincount(layout.classes, minlength=layout.n_classes)
+        arrays = (layout.rows, layout.bits, 2 * layout.ends, sizes, layout.classes)
+        sent = (xp().asarray(array.astype(np.int32)) for array in arrays)
+        return DeviceLayout(2 * layout.n_words, layout.n_classes, *sent)
+
+    def together(self) -> "DeviceLayout":
+        """The same words, with all classes counted as one."""
+        cupy = xp()
+        ends = cupy.asarray(np.array([0, self.n_words], np.int32))
+        sizes = cupy.asarray(np.array([len(self.bits)], np.int32))
+        nothing = cupy.zeros_like(self.classes)
+        return DeviceLayout(self.n_words, 1, self.rows, self.bits, ends, sizes, nothing)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some columns as planes.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first column of the block that they are from.
+    columns : int32 array or None
+        Which columns of the block; None for all.
+    n_columns, n_planes : int
+    lying : uint32 array of shape (n_tiles, n_words, n_planes, 128)
+        The planes. None once a :class:`~featly.core.greedy.cache_cuda.PlaneStore` has it.
+    """
+
+    first: int
+    columns: Any
+    n_columns: int
+    n_planes: int
+    lying: Any
+
+
+def grouped(coded: Coded) -> Iterator[tuple[int, Any]]:
+    """Numbers of planes, and the columns of a block that get so many: None for all.
+
+    In place of a number, CONSTANT is that of columns with one level, WIDE of those with too many.
+    All columns get the same number where that wastes little, since they then lie in order.
+    """
+    cupy = xp()
+    number = np.zeros(256, np.int8)
+    number[1:] = len(PLANE_NUMBERS) + 1
+    for k in range(len(PLANE_NUMBERS), 0, -1):
+        number[1 : PLANE_NUMBERS[k - 1] + 1] = k
+    group = cupy.asarray(number)[coded.high - coded.low]
+    sizes = cupy.bincount(group, minlength=len(PLANE_NUMBERS) + 2).get()
+    planes = np.array([CONSTANT, *PLANE_NUMBERS, WIDE])
+    there = np.flatnonzero(sizes)
+    most = int(planes[there[-1]])
+    needed = int((planes * sizes)[:-1].sum())
+    if len(there) == 1 or (most > 0 and most * coded.n_columns <= MOST_WASTE * needed):
+        yield most, None
+        return
+    for k in there.tolist():
+        yield int(planes[k]), cupy.flatnonzero(group == k).astype(cupy.int32)
+
+
+def pack(coded: Coded, columns: Any, n_planes: int, layout: DeviceLayout) -> Part:
+    """Planes of some columns of a block, or with None of all."""
+    m = coded.n_columns if columns is None else len(columns)
+    n_tiles = -(-m // TILE)
+    planes = xp().empty((n_tiles, layout.n_words, n_planes, TILE), np.uint32)
+    if m % TILE:
+        planes[-1] = 0  # places without a column are counted, too: a row is at one level at most
+    values, stride = coded.values, coded.stride
+    head = (values, stride, m, coded.flip, coded.low)
+    tail = (layout.rows, layout.n_words, planes)
+    if not coded.by_rows:
+        loop = kernel(PACK, "pack_columns", PLANES=n_planes)
+        grid = (n_tiles, -(-layout.n_words // 8))
+        loop(grid, (THREADS,), (*head, 0 if columns is None else columns, *tail))
+    elif columns is None and stride % 4 == 0 and values.data.ptr % 4 == 0:
+        loop = kernel(PACK, "pack_four", PLANES=n_planes)
+        loop(_grid(-(-m // 4), layout.n_words), (THREADS,), (*head, *tail))
+    else:
+        loop = kernel(PACK, "pack_one", PLANES=n_planes)
+        grid = _grid(m, layout.n_words)
+        loop(grid, (THREADS,), (*head, 0 if columns is None else columns, *tail))
+    return Part(coded.first, columns, m, n_planes, planes)
+
+
+def _grid(n_threads: int, n_words: int) -> tuple[int, int]:
+    """Blocks for so many threads, and into how many pieces they cut the words."""
+    blocks = -(-n_threads // THREADS)
+    return blocks, max(1, min(n_words, WAVE // (blocks * THREADS), 65_535))
+
+
+@dataclass(frozen=True)
+class Other:
+    """The column that all others are counted against.
+
+    Attributes
+    ----------
+    n_levels : int
+        Some of them may be empty.
+    levels : int32 array of shape (n_rows,)
+    counts : int32 array of shape (n_levels + 8, n_classes)
+    planes : uint32 array of shape (n_levels + 8, n_words)
+        One of every level; the last eight are empty.
+    added : int64 array of shape (2,)
+        What is added to sums over counts of both columns, and to those by class.
+    """
+
+    n_levels: int
+    levels: Any
+    counts: Any
+    planes: Any
+    added: Any
+
+    @staticmethod
+    def of(levels: Any, n_levels: int, layout: DeviceLayout, table: Any) -> "Other":
+        """A column from its levels from 0, an int32 array on the device."""
+        cupy = xp()
+        padded = n_levels + OTHER_NUMBERS[-1]
+        counts = cupy.zeros((padded, layout.n_classes), cupy.int32)
+        planes = cupy.empty((padded, layout.n_words), cupy.uint32)
+        added = cupy.zeros(2, cupy.int64)
+        n = len(levels)
+        blocks = min(1024, -(-max(n, padded * layout.n_words) // THREADS))
+        loop = kernel(OTHER, "lay_other")
+        arguments = (levels, n, layout.classes, layout.n_classes, layout.rows, layout.n_words)
+        loop((blocks,), (THREADS,), (*arguments, padded, counts, planes))
+        sums = kernel(OTHER, "sum_other")
+        sums((1,), (THREADS,), (counts, n_levels, layout.n_classes, table, n, added))
+        return Other(n_levels, levels, counts, planes, added)
+
+
+def levels_of(words: Any, stride: int, n_planes: int, layout: DeviceLayout) -> Any:
+    """The levels of a column from its planes, whose words are so far apart."""
+    levels = xp().empty(len(layout.bits), np.int32)
+    loop = kernel(OTHER, "read_levels")
+    arguments = (words, stride, n_planes, layout.bits, len(levels), levels)
+    loop((-(-len(levels) // THREADS),), (THREADS,), arguments)
+    return levels
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What becomes of counts: see :meth:`featly.core.counts.bitplanes.BitPlanes.information`.
+
+    All are int64 arrays of CuPy: T(k) = k log2 k and its differences, the sum of T over the levels
+    of every column, and where to write. `redundancy` is None where it is not wanted.
+    """
+
+    table: Any
+    steps: Any
+    own: Any
+    dropped_bits: int
+    redundancy: Any
+    conditional: Any
+
+
+def information(part: Part, planes: Any, other: Other, layout: DeviceLayout, terms: Terms) -> None:
+    """Fill in what every column of a part has in common with the other one."""
+    at_once = next((k for k in OTHER_NUMBERS if k >= other.n_levels), OTHER_NUMBERS[-1])
+    while at_once * part.n_planes > MOST_COUNTERS:
+        at_once = OTHER_NUMBERS[OTHER_NUMBERS.index(at_once) - 1]
+    n_table = len(terms.table)
+    shared = n_table <= TABLE_ROOM
+    loop = kernel(
+        PLANES,
+        "count",
+        PLANES=part.n_planes,
+        OTHERS=at_once,
+        BY_CLASS=int(layout.n_classes > 1),
+        SHARED_TABLE=int(shared),
+        NOISE=NOISE,
+    )
+    rounds = -(-other.n_levels // at_once)
+    room = min(OTHER_ROOM, rounds * at_once * layout.n_words)
+    memory = (8 * n_table if shared else 0) + 4 * room
+    n_tiles, here = len(planes), slice(part.first, None)
+    wanted = terms.redundancy is not None
+    arguments = (
+        planes, n_tiles, part.n_columns, layout.n_words, layout.ends, layout.n_classes,
+        other.planes, other.n_levels, other.counts, terms.table, n_table,
+        0 if part.columns is None else part.columns, terms.own[here], other.added,
+        terms.dropped_bits, room, terms.redundancy[here] if wanted else 0,
+        terms.conditional[here] if layout.n_classes > 1 else 0,
+    )  # fmt: skip
+    loop((min(-(-n_tiles // 2), _most_blocks()),), (2 * TILE,), arguments, shared_mem=memory)
+
+
+def margins(part: Part, first: int, last: int, layout: DeviceLayout) -> Any:
+    """Rows of each class at each level of the columns in tiles ``first:last``.
+
+    Of shape (n_planes + 1, n_classes, 128 * tiles).
+    """
+    width = TILE * (last - first)
+    counts = xp().empty((part.n_planes + 1, layout.n_classes, width), np.int32)
+    loop = kernel(PLANES, "margins", PLANES=part.n_planes, OTHERS=2, BY_CLASS=0, SHARED_TABLE=0,
+                  NOISE=NOISE)  # fmt: skip
+    arguments = (part.lying, first, layout.n_words, layout.ends, layout.n_classes)
+    loop((last - first,), (TILE,), (*arguments, layout.sizes, width, counts))
+    return counts
+
+
+@functools.cache
+def _most_blocks() -> int:
+    """Blocks that are at work at the same time, and so load the other column once."""
+    return 8 * int(xp().cuda.Device().attributes["MultiProcessorCount"])
+
+
+OTHER = r"""
+typedef unsigned int u32;
+typedef long long i64;
+
+// The level of every row of a column, from its planes; rows without a bit are at the last.
+extern "C" __global__ void read_levels(
+    const u32* words, i64 stride, i64 n_planes, const int* bits, i64 n, int* levels)
+{
+    const i64 row = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (row >= n) return;
+    const int bit = bits[row];
+    int level = (int)n_planes;
+    for (int i = 0; i < n_planes; i++)
+        if ((words[(i64)((bit >> 5) * n_planes + i) * stride] >> (bit & 31)) & 1) level = i;
+    levels[row] = level;
+}
+
+// Counts of the levels by class, which were 0, and one plane for each level.
+extern "C" __global__ void lay_other(
+    const int* levels, i64 n, const int* classes, i64 n_classes, const int* rows, i64 n_words,
+    i64 padded, int* counts, u32* planes)
+{
+    const i64 thread = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    const i64 n_threads = (i64)gridDim.x * blockDim.x;
+    for (i64 row = thread; row < n; row += n_threads)
+        atomicAdd(counts + levels[row] * n_classes + classes[row], 1);
+    for (i64 k = thread; k < padded * n_words; k += n_threads) {
+        const int level = (int)(k / n_words);
+        const int* const here = rows + 32 * (k % n_words);
+        u32 word = 0;
+        for (int i = 0; i < 32; i++)
+            if (here[i] >= 0 && levels[here[i]] == level) word |= 1u << i;
+        planes[k] = word;
+    }
+}
+
+// T(n) - sum of T over levels, and that sum - sum of T over levels by class; T is the table.
+extern "C" __global__ void sum_other(
+    const int* counts, i64 n_levels, i64 n_classes, const i64* table, i64 n, i64* added)
+{
+    __shared__ unsigned long long sums[2];
+    if (threadIdx.x < 2) sums[threadIdx.x] = 0;
+    __syncthreads();
+    for (i64 level = threadIdx.x; level < n_levels; level += blockDim.x) {
+        i64 size = 0, cells = 0;
+        for (i64 c = 0; c < n_classes; c++) {
+            const int count = counts[level * n_classes + c];
+            size += count;
+            cells += table[count];
+        }
+        atomicAdd(sums, (unsigned long long)table[size]);
+        atomicAdd(sums + 1, (unsigned long long)cells);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        added[0] = table[n] - (i64)sums[0];
+        added[1] = (i64)sums[0] - (i64)sums[1];
+    }
+}
+"""

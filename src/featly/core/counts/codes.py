@@ -1,0 +1,504 @@
+"""Columns as small whole numbers, and their counts against classes.
+
+A code of 0 is a missing value, 1 to `n_levels` are the levels. Where codes lie as a user's array of
+small integers, they are read as they lie: a tile is turned when it is asked for, and counts are
+taken row by row, many columns at a time, with one byte a counter.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from featly.core.counts.contingency import Tables
+from featly.core.runtime.jit import kernel
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.popcount import ones
+from featly.core.runtime.simd import equal_mask
+
+__all__ = [
+    "Codes",
+    "DenseCodes",
+    "SomeCodes",
+    "SparseCodes",
+    "WholeCodes",
+    "chosen",
+    "gathered",
+    "spread",
+]
+
+# mypy: disable-error-code="no-untyped-def"
+
+IntArray = npt.NDArray[np.int64]
+
+COLUMN_BLOCK = 4096
+ROW_BLOCK = 8192
+HELD = 1 << 28  # bytes of codes that are copied so as to lie together
+FEW = 12  # up to so many levels, comparing bytes with each of them beats a histogram
+CHUNK = 248  # rows that a counter of one byte can hold, a multiple of 8
+
+
+class Codes(ABC):
+    """Columns of codes in some storage.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    n_levels : int64 array of shape (n_features,)
+        The largest code of each column; a level may be empty, missing does not count.
+    dtype : dtype
+        uint8, or uint16 where a column has more than 254 levels.
+    """
+
+    n_rows: int
+    n_features: int
+    n_levels: IntArray
+    dtype: np.dtype[Any]
+    n_jobs: int | None
+
+    @abstractmethod
+    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+        """Columns ``low:high``: contiguous codes of shape (high - low, n_rows)."""
+
+    @abstractmethod
+    def take(self, features: IntArray) -> npt.NDArray[Any]:
+        """Some columns: contiguous codes of shape (len(features), n_rows)."""
+
+    def tables(self, groups: IntArray, n_groups: int) -> Tables:
+        """Counts of every column against a grouping of the rows.
+
+        The first row of every table counts missing values, the others the levels.
+        """
+        start = table_starts(self.n_levels, n_groups)
+        counts = np.zeros(start[-1], np.int64)
+        members = class_words(groups, n_groups)
+        first = np.zeros(self.n_features, np.uint8)  # the byte of level 0, which is missing
+
+        def one(block: tuple[int, int]) -> None:
+            codes, sizes = self.block(*block), self.n_levels[slice(*block)]
+            if codes.dtype == np.uint8 and n_groups <= FEW and sizes.max(initial=0) <= FEW:
+                raw = codes.reshape(-1)
+                _count_bytes(raw, self.n_rows, members, first, 0, self.n_levels, start, *block, 0,
+                             counts)  # fmt: skip
+            else:
+                _count_columns(codes, groups, n_groups, start, block[0], counts)
+
+        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        return Tables(counts, start, n_groups)
+
+
+class DenseCodes(Codes):
+    """Codes in a feature-major matrix.
+
+    Parameters
+    ----------
+    matrix : uint8 or uint16 array of shape (n_features, n_rows)
+    n_levels : int array of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = DenseCodes(np.array([[1, 2, 2, 0]], np.uint8), np.array([2]))
+    >>> codes.tables(np.array([0, 0, 1, 1]), 2).table(0).tolist()
+    [[0, 1], [1, 0], [1, 1]]
+    """
+
+    def __init__(
+        self, matrix: npt.NDArray[Any], n_levels: IntArray, n_jobs: int | None = None
+    ) -> None:
+        self.matrix = matrix
+        self.dtype = matrix.dtype
+        self.n_features, self.n_rows = matrix.shape
+        self.n_levels = n_levels
+        self.n_jobs = n_jobs
+
+    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+        """A range of columns, as they lie."""
+        return self.matrix[low:high]
+
+    def take(self, features: IntArray) -> npt.NDArray[Any]:
+        """Some columns, copied."""
+        return self.matrix[features]
+
+
+class WholeCodes(Codes):
+    """Codes ``value - low + 1`` of a user's array of integers, which is not copied.
+
+    Parameters
+    ----------
+    values : integer array of shape (n_rows, n_features)
+        In any order of memory.
+    low, high : int arrays of shape (n_features,)
+        Bounds of the values of each column; at most 254 apart.
+    """
+
+    def __init__(
+        self,
+        values: npt.NDArray[Any],
+        low: IntArray,
+        high: IntArray,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.values, self.low = values, low
+        self.dtype = np.dtype(np.uint8)
+        self.n_rows, self.n_features = values.shape
+        self.n_levels = (high - low + 1).astype(np.int64)
+        self.n_jobs = n_jobs
+
+    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+        """A tile, turned and shifted."""
+        if self.values.itemsize > 1 and self.values.flags.c_contiguous:
+            codes = np.empty((high - low, self.n_rows), np.uint8)
+            _turn(self.values, self.low, low, codes)
+            return codes
+        return self._code(self.values[:, low:high], self.low[low:high])
+
+    def take(self, features: IntArray) -> npt.NDArray[Any]:
+        """Some columns, turned and shifted."""
+        return self._code(self.values[:, features], self.low[features])
+
+    def _code(self, tile: npt.NDArray[Any], low: IntArray) -> npt.NDArray[Any]:
+        if tile.dtype.itemsize == 1:  # arithmetic modulo 256 comes out right
+            shift = (1 - low).astype(np.uint8)
+            return np.ascontiguousarray(tile.view(np.uint8).T) + shift[:, None]
+        return (np.ascontiguousarray(tile.T) - (low[:, None] - 1)).astype(np.uint8)
+
+    def tables(self, groups: IntArray, n_groups: int) -> Tables:
+        """Counts of every column against a grouping of the rows; nothing is missing."""
+        most = int(self.n_levels.max(initial=0))
+        bytewise = self.values.itemsize == 1 and most <= FEW
+        if bytewise and self.values.flags.f_contiguous and n_groups <= FEW:
+            return self._tables_of_columns(groups, n_groups)
+        rowwise = self.values.flags.c_contiguous and bytewise
+        if not rowwise or (self.low[:1] != self.low).any():
+            return super().tables(groups, n_groups)
+        start = table_starts(self.n_levels, n_groups)
+        counts = np.zeros(start[-1], np.int64)
+        order = np.argsort(groups, kind="stable")
+        ends = np.cumsum(np.bincount(groups, minlength=n_groups))
+        raw = self.values.view(np.uint8)
+        first = int(self.low[0]) & 255
+
+        def one(block: tuple[int, int]) -> None:
+            _count_rows(raw, order, ends, first, most, *block, start, counts)
+
+        run_blocks(one, split(self.n_features, ROW_BLOCK), self.n_jobs)
+        return Tables(counts, start, n_groups)
+
+    def _tables_of_columns(self, groups: IntArray, n_groups: int) -> Tables:
+        """Counts of bytes that lie column by column, as they lie."""
+        start = table_starts(self.n_levels, n_groups)
+        counts = np.zeros(start[-1], np.int64)
+        members, raw = class_words(groups, n_groups), self.values.T.reshape(-1).view(np.uint8)
+        zero = (self.low - 1).astype(np.uint8)
+
+        def one(block: tuple[int, int]) -> None:
+            begin = block[0] * self.n_rows
+            _count_bytes(raw, self.n_rows, members, zero, 1, self.n_levels, start, *block, begin,
+                         counts)  # fmt: skip
+
+        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        return Tables(counts, start, n_groups)
+
+
+class SparseCodes(Codes):
+    """Codes of a sparse matrix: of what is stored, and one a column for all that is not.
+
+    Parameters
+    ----------
+    matrix : scipy.sparse.csc_array of shape (n_rows, n_features)
+        Only its structure is used.
+    data : uint8 or uint16 array
+        Code of every stored entry, in the order of ``matrix.data``.
+    zero : uint8 or uint16 array of shape (n_features,)
+        Code of the entries that are not stored.
+    n_levels : int array of shape (n_features,)
+    """
+
+    def __init__(
+        self,
+        matrix: scipy.sparse.csc_array,
+        data: npt.NDArray[Any],
+        zero: npt.NDArray[Any],
+        n_levels: IntArray,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.indices, self.indptr = matrix.indices, matrix.indptr
+        self.data, self.zero = data, zero
+        self.dtype = data.dtype
+        self.n_rows, self.n_features = matrix.shape
+        self.n_levels = n_levels
+        self.n_jobs = n_jobs
+
+    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+        """A tile, made dense."""
+        return self.take(np.arange(low, high))
+
+    def take(self, features: IntArray) -> npt.NDArray[Any]:
+        """Some columns, made dense."""
+        tile = np.empty((len(features), self.n_rows), self.dtype)
+        _fill(self.data, self.indices, self.indptr, self.zero, features, tile)
+        return tile
+
+    def tables(self, groups: IntArray, n_groups: int) -> Tables:
+        """One pass over what is stored; the rest of each class has the code of zero."""
+        start = table_starts(self.n_levels, n_groups)
+        counts = np.zeros(start[-1], np.int64)
+        sizes = np.bincount(groups, minlength=n_groups)
+        stored = (self.data, self.indices, self.indptr, self.zero)
+
+        def one(block: tuple[int, int]) -> None:
+            _count_stored(*stored, groups, sizes, start, *block, counts)
+
+        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        return Tables(counts, start, n_groups)
+
+
+class SomeCodes(Codes):
+    """Some columns of others, fetched when they are asked for."""
+
+    def __init__(self, codes: Codes, features: IntArray) -> None:
+        self.codes, self.features = codes, features
+        self.n_rows, self.n_features = codes.n_rows, len(features)
+        self.n_levels, self.dtype = codes.n_levels[features], codes.dtype
+        self.n_jobs = codes.n_jobs
+
+    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+        """A range of them."""
+        return self.codes.take(self.features[low:high])
+
+    def take(self, features: IntArray) -> npt.NDArray[Any]:
+        """Some of them."""
+        return self.codes.take(self.features[features])
+
+
+def gathered(codes: Codes, features: IntArray) -> Codes:
+    """Some columns, copied so as to lie together where that does not take too much memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.counts.codes import DenseCodes, gathered
+    >>> codes = DenseCodes(np.array([[1, 1], [1, 2], [2, 1]], np.uint8), np.array([1, 2, 2]))
+    >>> gathered(codes, np.array([2, 1])).block(0, 2).tolist()
+    [[2, 1], [1, 2]]
+    """
+    some = chosen(codes, features)
+    size = some.n_features * some.n_rows * some.dtype.itemsize
+    if isinstance(some, DenseCodes) or size > HELD:
+        return some
+    matrix = np.empty((some.n_features, some.n_rows), some.dtype)
+
+    def copy(block: tuple[int, int]) -> None:
+        matrix[slice(*block)] = some.block(*block)
+
+    run_blocks(copy, split(some.n_features, COLUMN_BLOCK), some.n_jobs)
+    return DenseCodes(matrix, some.n_levels, some.n_jobs)
+
+
+def chosen(codes: Codes, features: IntArray) -> Codes:
+    """Some columns where they lie; the codes themselves where these are all, in order."""
+    same = np.array_equal(features, np.arange(codes.n_features))
+    return codes if same else SomeCodes(codes, features)
+
+
+def class_words(groups: IntArray, n_groups: int) -> npt.NDArray[np.uint64]:
+    """One bit a row and group, 64 rows a word: which rows are in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.counts.codes import class_words
+    >>> class_words(np.array([0, 1, 1]), 2).tolist()
+    [[1], [6]]
+    """
+    inside = np.zeros((n_groups, -(-len(groups) // 64) * 64), np.uint8)
+    inside[groups, np.arange(len(groups))] = 1
+    return np.packbits(inside, axis=1, bitorder="little").view(np.uint64)
+
+
+def table_starts(n_levels: IntArray, n_groups: int) -> IntArray:
+    """Where the tables begin that have a row for missing values."""
+    return np.concatenate([[0], np.cumsum((n_levels + 1) * n_groups, dtype=np.int64)])
+
+
+def spread(tables: Tables) -> Tables:
+    """Tables without their row of missing values, which is spread over the levels.
+
+    A missing value of class c is shared out to the levels in proportion to how many rows have
+    them, whatever their class. That is what Weka does. A column without any value has no counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tables = Tables(np.array([0, 4, 2, 0, 2, 4]), np.array([0, 6]), 2)
+    >>> spread(tables).table(0).tolist()
+    [[2.0, 1.0], [2.0, 7.0]]
+    """
+    n_groups = tables.n_classes
+    ordinal = np.arange(len(tables) + 1)
+    out = Tables(
+        np.zeros(len(tables.counts) - n_groups * len(tables)),
+        tables.start - n_groups * ordinal,
+        n_groups,
+    )
+    _spread(tables.counts, tables.start, n_groups, out.start, out.counts)
+    return out
+
+
+# ---- compiled loops -------------------------------------------------------------------------
+@kernel
+def _count_columns(codes, groups, n_groups, start, first, counts):
+    """Counts of feature-major codes, whose first column is column `first` of the table."""
+    for k in range(len(codes)):
+        x = codes[k]
+        base = start[first + k]
+        for i in range(len(x)):
+            counts[base + np.int64(x[i]) * n_groups + groups[i]] += 1
+
+
+@kernel
+def _count_bytes(raw, n, members, zero, lowest, n_levels, start, lo, hi, begin, counts):
+    """Counts of columns ``lo:hi``, bytes that lie one after the other from ``raw[begin]`` on.
+
+    Level l of column f is the byte ``zero[f] + l``, from `lowest` to the last one. 64 rows are
+    compared with a level at once; the word that results tells by a count of its bits, after an AND
+    with those of a class, how many rows of it there are. The last level has what is left.
+    """
+    n_groups, n_words = members.shape
+    sizes = np.zeros(n_groups, np.int64)
+    for c in range(n_groups):
+        for w in range(n_words):
+            sizes[c] += np.int64(ones(members[c, w]))
+    for f in range(lo, hi):
+        at = begin + (f - lo) * n
+        base = start[f]
+        for c in range(n_groups):
+            counts[base + n_levels[f] * n_groups + c] = sizes[c]
+        for level in range(lowest, n_levels[f]):
+            byte = np.uint8(zero[f] + np.uint8(level))
+            here = base + level * n_groups
+            for w in range(n_words):
+                place = at + 64 * w
+                if place + 64 <= len(raw):
+                    word = equal_mask(raw, place, byte)
+                else:  # the end of the memory
+                    word = np.uint64(0)
+                    for i in range(len(raw) - place):
+                        word |= np.uint64(raw[place + i] == byte) << np.uint64(i)
+                for c in range(n_groups):
+                    counts[here + c] += np.int64(ones(word & members[c, w]))
+            for c in range(n_groups):
+                counts[base + n_levels[f] * n_groups + c] -= counts[here + c]
+
+
+@kernel
+def _count_rows(raw, order, ends, first, most, lo, hi, start, counts):
+    """Counts of columns ``lo:hi`` of a row-major array of bytes; level l is the byte first + l."""
+    n_groups = len(ends)
+    width = hi - lo
+    lanes = np.empty((most, width), np.uint8)
+    begin = 0
+    for c in range(n_groups):
+        for f in range(lo, hi):
+            counts[start[f + 1] - n_groups + c] = ends[c] - begin
+        k = begin
+        while k < ends[c]:
+            stop = min(k + CHUNK, ends[c])
+            lanes[:] = 0
+            while k < stop:
+                if k + 8 <= stop:
+                    x0 = raw[order[k], lo:hi]
+                    x1 = raw[order[k + 1], lo:hi]
+                    x2 = raw[order[k + 2], lo:hi]
+                    x3 = raw[order[k + 3], lo:hi]
+                    x4 = raw[order[k + 4], lo:hi]
+                    x5 = raw[order[k + 5], lo:hi]
+                    x6 = raw[order[k + 6], lo:hi]
+                    x7 = raw[order[k + 7], lo:hi]
+                    for level in range(most - 1):
+                        v = np.uint8(first + level)
+                        one = lanes[level]
+                        for j in range(width):
+                            one[j] += np.uint8(
+                                np.uint8(x0[j] == v)
+                                + np.uint8(x1[j] == v)
+                                + np.uint8(x2[j] == v)
+                                + np.uint8(x3[j] == v)
+                                + np.uint8(x4[j] == v)
+                                + np.uint8(x5[j] == v)
+                                + np.uint8(x6[j] == v)
+                                + np.uint8(x7[j] == v)
+                            )
+                    k += 8
+                else:
+                    x0 = raw[order[k], lo:hi]
+                    for level in range(most - 1):
+                        v = np.uint8(first + level)
+                        one = lanes[level]
+                        for j in range(width):
+                            one[j] += np.uint8(x0[j] == v)
+                    k += 1
+            for j in range(width):
+                base = start[lo + j]
+                levels = (start[lo + j + 1] - base) // n_groups - 1
+                last = base + levels * n_groups + c
+                for level in range(levels - 1):
+                    counts[base + (level + 1) * n_groups + c] += lanes[level, j]
+                    counts[last] -= lanes[level, j]
+        begin = ends[c]
+
+
+@kernel
+def _turn(values, low, begin, codes):
+    """Codes of columns from `begin` on, of row-major numbers; as many at a time as lie near."""
+    width, n = codes.shape
+    for first in range(0, width, 64):
+        last = min(first + 64, width)
+        for i in range(n):
+            for j in range(first, last):
+                codes[j, i] = np.uint8(np.int64(values[i, begin + j]) - low[begin + j] + 1)
+
+
+@kernel
+def _count_stored(data, indices, indptr, zero, groups, sizes, start, lo, hi, counts):
+    n_groups = len(sizes)
+    for f in range(lo, hi):
+        base = start[f]
+        rest = base + np.int64(zero[f]) * n_groups
+        for c in range(n_groups):
+            counts[rest + c] += sizes[c]
+        for k in range(indptr[f], indptr[f + 1]):
+            c = groups[indices[k]]
+            counts[rest + c] -= 1
+            counts[base + np.int64(data[k]) * n_groups + c] += 1
+
+
+@kernel
+def _fill(data, indices, indptr, zero, features, tile):
+    for k in range(len(features)):
+        f = features[k]
+        tile[k, :] = zero[f]
+        for e in range(indptr[f], indptr[f + 1]):
+            tile[k, indices[e]] = data[e]
+
+
+@kernel
+def _spread(counts, start, n_groups, to, out):
+    for f in range(len(start) - 1):
+        n_levels = (start[f + 1] - start[f]) // n_groups - 1
+        total = 0
+        for k in range(start[f] + n_groups, start[f + 1]):
+            total += counts[k]
+        for level in range(n_levels):
+            base = start[f] + (level + 1) * n_groups
+            size = 0
+            for c in range(n_groups):
+                size += counts[base + c]
+            for c in range(n_groups):
+                found = np.float64(counts[base + c])
+                if total > 0:
+                    found += counts[start[f] + c] * (size / total)
+                out[to[f] + level * n_groups + c] = found

@@ -1,0 +1,303 @@
+r"""Tables of counts, levels against classes: Fisher's exact test and Pearson's chi-squared.
+
+.. math::
+
+    P(x) = \frac{\prod_i r_i! \prod_j c_j!}{n! \prod_{ij} x_{ij}!}, \qquad
+    p = \sum_{x : P(x) \le P(\text{observed})} P(x)
+
+over all tables x with the observed margins r and c. Freeman, G. H. and Halton, J. H. (1951), Note
+on an exact treatment of contingency, goodness of fit and other problems of significance,
+*Biometrika* 38, 141-149.
+
+Where that sum is too long even for :mod:`featly.core.counts.fisher_exact`, random tables with the
+same margins are drawn: Patefield, W. M. (1981), Algorithm AS 159, *Applied Statistics* 30, 91-97,
+or for small tables the permutation of Boyett, J. M. (1979), Algorithm AS 144, both as SciPy has
+them.
+
+p depends on the margins and on P(observed) alone, and so do the random numbers: not on the order
+of rows, levels, classes or columns.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special, stats
+
+from featly.core.counts.fisher_exact import TIE, exact_tail, fisher_small, margin_sums
+from featly.core.runtime.jit import kernel
+from featly.core.runtime.parallel import run_blocks, split
+
+__all__ = ["Fisher", "Tables", "chi2_tail", "chi_squared", "count_tables", "fisher"]
+
+# mypy: disable-error-code="no-untyped-def"
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Margins = tuple[tuple[int, ...], tuple[int, ...]]
+
+BLOCK = 2048  # columns that one task tests
+BATCH = 32  # sets of margins between two reports of progress
+DRAWN_CELLS = 1 << 21  # of random tables in memory at a time
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of many columns against the same classes.
+
+    Attributes
+    ----------
+    counts : int64 array, or float64 where counts are spread over levels
+        The tables one after the other, each levels x classes.
+    start : int64 array of shape (n_tables + 1,)
+        Where each begins.
+    n_classes : int
+    """
+
+    counts: npt.NDArray[Any]
+    start: IntArray
+    n_classes: int
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def table(self, i: int) -> npt.NDArray[Any]:
+        """Table i, levels x classes; a level or class may be empty."""
+        return self.counts[self.start[i] : self.start[i + 1]].reshape(-1, self.n_classes)
+
+
+@dataclass(frozen=True)
+class Fisher:
+    """Fisher's exact test of many tables.
+
+    Attributes
+    ----------
+    log_p : float array
+        Natural logarithm of the p-value; NaN where Ctrl-C came first.
+    log_probability : float array
+        Natural logarithm of the probability of the observed table.
+    drawn : bool array
+        Where p was found with random tables.
+    """
+
+    log_p: FloatArray
+    log_probability: FloatArray
+    drawn: npt.NDArray[np.bool_]
+
+
+def count_tables(
+    codes: npt.NDArray[Any],
+    rows: IntArray,
+    n_levels: IntArray,
+    y: IntArray,
+    n_classes: int,
+    n_jobs: int | None = None,
+) -> Tables:
+    """Count levels against classes for some rows of `codes`, in which 0 is a missing value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.array([[1, 2, 2, 0, 1]], np.uint8)
+    >>> zero, two = np.array([0]), np.array([2])
+    >>> count_tables(codes, zero, two, np.array([0, 0, 1, 1, 0]), 2).table(0).tolist()
+    [[2, 0], [1, 1]]
+    """
+    start = np.concatenate([[0], np.cumsum(n_levels * n_classes, dtype=np.int64)])
+    counts = np.zeros(start[-1], np.int64)
+
+    def one(block: tuple[int, int]) -> None:
+        _count(codes, rows, y, n_classes, start, *block, counts)
+
+    run_blocks(one, split(len(rows), BLOCK), n_jobs)
+    return Tables(counts, start, n_classes)
+
+
+# ---- chi-squared ----------------------------------------------------------------------------
+def chi_squared(tables: Tables, n_jobs: int | None = None) -> tuple[FloatArray, FloatArray]:
+    """Pearson's statistic of every table, without correction, and its degrees of freedom.
+
+    Empty levels and classes do not count. Where fewer than two of either are left, the statistic
+    is 0 with one degree of freedom.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> chi_squared(Tables(np.array([8, 2, 1, 5]), np.array([0, 4]), 2))[0].round(3).tolist()
+    [6.112]
+    """
+    statistic, freedom = np.zeros(len(tables)), np.ones(len(tables))
+
+    def one(block: tuple[int, int]) -> None:
+        _chi_squared(tables.counts, tables.start, tables.n_classes, *block, statistic, freedom)
+
+    run_blocks(one, split(len(tables), BLOCK), n_jobs)
+    return statistic, freedom
+
+
+def chi2_tail(statistic: FloatArray, freedom: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``p = P(chi2 >= statistic)`` and ``-log10 p``, the latter also where p underflows to 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p, evidence = chi2_tail(np.array([3.84, 4000.0]), np.array([1.0, 2.0]))
+    >>> p.round(5).tolist(), evidence.round(3).tolist()
+    ([0.05004, 0.0], [1.301, 868.589])
+    """
+    a, x = freedom / 2, statistic / 2
+    p = special.gammaincc(a, x)
+    evidence = -np.log1p(-special.gammainc(a, np.where(p > 0.5, x, 0.0)))
+    middle = (p <= 0.5) & (p >= 1e-280)
+    evidence[middle] = -np.log(p[middle])
+    low = p < 1e-280
+    if low.any():
+        a, x = a[low], x[low]
+        fraction = _gamma_fraction(a, x)
+        evidence[low] = x - a * np.log(x) + special.gammaln(a) - np.log(fraction)
+    return p, evidence / np.log(10)
+
+
+# ---- Fisher's exact test --------------------------------------------------------------------
+def fisher(
+    tables: Tables,
+    *,
+    n_draws: int = 10_000,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Fisher:
+    """Fisher's exact test of every table: exact where affordable, else by `n_draws` random tables.
+
+    Of random tables, ``p = (1 + number at most as probable as the observed) / (1 + n_draws)``.
+    Ctrl-C ends it with what was done; `progress` is called with (tables tested, tables).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tea = Tables(np.array([3, 1, 1, 3]), np.array([0, 4]), 2)
+    >>> np.exp(fisher(tea).log_p).round(4).tolist()
+    [0.4857]
+    """
+    log_p, log_probability = np.empty(len(tables)), np.empty(len(tables))
+    drawn = np.zeros(len(tables), bool)
+    most = np.add.reduceat(tables.counts, tables.start[:-1]).max(initial=0) if len(tables) else 0
+    log_factorial = special.gammaln(np.arange(most + 1) + 1.0)
+
+    def small(block: tuple[int, int]) -> None:
+        fisher_small(
+            tables.counts, tables.start, tables.n_classes, log_factorial, *block,
+            log_p, log_probability,
+        )  # fmt: skip
+
+    run_blocks(small, split(len(tables), BLOCK), n_jobs)
+    groups: dict[Margins, list[int]] = {}
+    for i in np.flatnonzero(np.isnan(log_p)).tolist():
+        groups.setdefault(_margins(tables.table(i)), []).append(i)
+    work = list(groups.items())
+
+    def large(item: tuple[Margins, list[int]]) -> tuple[FloatArray, bool]:
+        (rows, columns), members = item
+        observed = log_probability[members]
+        return _tail(
+            np.array(rows), np.array(columns), observed, log_factorial, n_draws, random_state
+        )
+
+    try:
+        for low, high in split(len(work), BATCH):
+            batch = work[low:high]
+            for (_, members), found in zip(batch, run_blocks(large, batch, n_jobs), strict=True):
+                log_p[members], drawn[members] = found
+            if progress is not None:
+                progress(len(tables) - int(np.isnan(log_p).sum()), len(tables))
+    except KeyboardInterrupt:
+        pass  # what was not tested is NaN
+    return Fisher(log_p, log_probability, drawn)
+
+
+def _margins(table: IntArray) -> Margins:
+    """Margins without zeros, largest first; those of which there are fewer come first."""
+    levels, classes = (np.sort(table.sum(axis=axis))[::-1] for axis in (1, 0))
+    levels, classes = levels[levels > 0], classes[classes > 0]
+    first, second = (classes, levels) if len(classes) <= len(levels) else (levels, classes)
+    return tuple(first.tolist()), tuple(second.tolist())
+
+
+def _tail(
+    rows: IntArray,
+    columns: IntArray,
+    log_probability: FloatArray,
+    log_factorial: FloatArray,
+    n_draws: int,
+    random_state: int,
+) -> tuple[FloatArray, bool]:
+    """log p of some tables with the same margins, and whether random tables were drawn."""
+    whole = log_factorial[rows.sum()] - log_factorial[rows].sum()
+    limits = log_probability + whole + TIE
+    exact = exact_tail(rows, columns, limits, log_factorial)
+    if exact is not None:
+        return np.where(exact - whole > -TIE, 0.0, exact - whole), False
+    # by content, not by position: equal margins see the same tables
+    random = np.random.default_rng([random_state, len(rows), *rows, *columns])
+    distribution = stats.random_table(rows, columns)
+    top = log_factorial[columns].sum()
+    count = np.zeros(len(limits))
+    for low, high in split(n_draws, max(1, DRAWN_CELLS // (len(rows) * len(columns)))):
+        found = distribution.rvs(high - low, random_state=random).reshape(high - low, -1)
+        values = top - log_factorial[found.astype(np.int64)].sum(axis=1)
+        count += (values <= limits[:, None]).sum(axis=1)
+    return np.log((1 + count) / (1 + n_draws)), True
+
+
+# ---- compiled loops -------------------------------------------------------------------------
+@kernel
+def _count(codes, rows, y, n_classes, start, lo, hi, counts):
+    for f in range(lo, hi):
+        column = codes[rows[f]]
+        base = start[f] - n_classes
+        for i in range(len(y)):
+            if column[i] > 0:
+                counts[base + column[i] * n_classes + y[i]] += 1
+
+
+@kernel
+def _chi_squared(counts, start, n_classes, lo, hi, statistic, freedom):
+    classes = np.empty(n_classes, counts.dtype)
+    for f in range(lo, hi):
+        base = start[f]
+        levels = np.empty((start[f + 1] - base) // n_classes, counts.dtype)
+        n, n_levels, n_present = margin_sums(counts, base, levels, classes)
+        if n_levels < 2 or n_present < 2:
+            continue
+        found = 0.0
+        for i in range(len(levels)):
+            for c in range(n_classes):
+                if levels[i] > 0 and classes[c] > 0:
+                    # whole numbers as long as possible: independence gives exactly zero
+                    expected = np.float64(levels[i] * classes[c])
+                    apart = counts[base + i * n_classes + c] * n - expected
+                    found += apart * apart / expected
+        statistic[f] = found / n
+        freedom[f] = (n_levels - 1) * (n_present - 1)
+
+
+@kernel
+def _gamma_fraction(a, x):
+    """The continued fraction of the upper incomplete gamma integral (DLMF 8.9.2), for x > a."""
+    out = np.empty(len(x))
+    for i in range(len(x)):
+        b = x[i] + 1.0 - a[i]
+        above = 1e300
+        below = 1.0 / b
+        out[i] = below
+        for m in range(1, 100_000):
+            term = -m * (m - a[i])
+            b += 2.0
+            below = 1.0 / (term * below + b)
+            above = b + term / above
+            out[i] *= below * above
+            if abs(below * above - 1.0) < 1e-15:
+                break
+    return out

@@ -1,0 +1,415 @@
+r"""Numbers cut into intervals.
+
+======================  ===========================================================================
+``mdlp``                by entropy, see :mod:`featly.core.counts.mdlp`
+``pkid``                :math:`\lfloor\sqrt n\rfloor` intervals of :math:`\sqrt n` values each;
+                        Yang, Y. and Webb, G. I. (2001), Proportional k-interval discretization
+                        for naive-Bayes classifiers, *ECML 2001*, 564-575
+``equal-frequency``     `n_bins` intervals of as many values each
+``equal-width``         `n_bins` intervals of the same width between the extremes
+======================  ===========================================================================
+
+Interval j of a column with cut points :math:`t_1 < t_2 < \dots` is :math:`(t_{j-1}, t_j]`. A cut
+point of the first three lies in the middle between two values. Equal values are never divided:
+from below, each interval aims at (values left) / (intervals left) and ends at the place between
+two different values that is nearest, the upper one of two as near; so there may be fewer intervals
+than asked for. Missing values are left out.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.kinds import CATEGORICAL
+from featly.core.counts.entropy import FixedPoint
+from featly.core.counts.equal_bins import (
+    code_stored,
+    code_tile,
+    frequency_columns,
+    stored_columns,
+    width_columns,
+)
+from featly.core.counts.mdlp import mdlp_bytes, mdlp_runs, mdlp_stored
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.sources import CSCSource, DenseSource, Source
+
+__all__ = ["RULES", "CutRule", "Cuts", "cut_codes", "cut_sparse", "learn_cuts"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+ENCODINGS = ("rows", "distinct")
+RULES = ("mdlp", "pkid", "equal-width", "equal-frequency")
+MOST_LEVELS = 65_534  # what uint16 can hold beside 0, the missing value
+SMALL_LEVELS = 254
+TILE_BYTES = 1 << 20
+SMALL_TILE_BYTES = 1 << 16  # below this a task is not worth handing over
+TASKS = 16  # as many as that, where columns are few and long
+CACHE_LINE = 64
+COLUMN_BLOCK = 1024  # of a sparse matrix
+MOST_COUNTED = 256  # classes, where columns of bytes are counted instead of sorted
+
+
+@dataclass(frozen=True)
+class CutRule:
+    """How numbers are cut into intervals.
+
+    Parameters
+    ----------
+    name : {"mdlp", "pkid", "equal-width", "equal-frequency"}
+    n_bins : int
+        Number of intervals, of the last two.
+    encoding : {"rows", "distinct"}
+        Of "mdlp": whether a cut is coded as one of as many places as there are rows, as Fayyad and
+        Irani do, or as there are different values.
+    """
+
+    name: str
+    n_bins: int = 10
+    encoding: str = "rows"
+
+    def __post_init__(self) -> None:
+        if self.name not in RULES:
+            raise ParameterError(f"{self.name!r} is no rule to cut numbers: give one of {RULES}")
+        whole = isinstance(self.n_bins, int | np.integer) and not isinstance(self.n_bins, bool)
+        if not whole or not 1 <= self.n_bins <= MOST_LEVELS:
+            raise ParameterError(
+                f"n_bins={self.n_bins!r}: give a whole number from 1 to {MOST_LEVELS}"
+            )
+
+        if self.encoding not in ENCODINGS:
+            raise ParameterError(f"encoding={self.encoding!r}: give 'rows' or 'distinct'")
+
+    @property
+    def supervised(self) -> bool:
+        """Whether classes have a say in the cut points."""
+        return self.name == "mdlp"
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Cut points of many columns.
+
+    Attributes
+    ----------
+    values : float64 array
+        One column after the other, rising within each.
+    start : int64 array of shape (n_features + 1,)
+        Where each column begins.
+    """
+
+    values: FloatArray
+    start: IntArray
+
+    def of(self, feature: int) -> FloatArray:
+        """The cut points of one column."""
+        return self.values[self.start[feature] : self.start[feature + 1]]
+
+    @property
+    def counts(self) -> IntArray:
+        """How many cut points each column has."""
+        return np.diff(self.start)
+
+
+def learn_cuts(
+    source: Source,
+    y: IntArray | None,
+    n_classes: int,
+    rule: CutRule,
+    n_jobs: int | None = None,
+) -> Cuts:
+    """The cut points of the continuous and ordinal features; categorical ones have none.
+
+    Parameters
+    ----------
+    source : DenseSource or CSCSource
+        Floats or whole numbers. A sparse one is not made dense: a column takes a time that goes
+        with what it stores. Centre and scale of the source have no say.
+    y : int64 array of shape (n_rows,), or None
+        Class of every row, from 0; rules without supervision do not look at it.
+    n_classes : int
+    rule : CutRule
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.sources import DenseSource
+    >>> x = np.array([[1.0], [2.0], [3.0], [7.0], [8.0], [9.0]])
+    >>> y = np.array([0, 0, 0, 1, 1, 1])
+    >>> learn_cuts(DenseSource(x), y, 2, CutRule("mdlp")).of(0).tolist()
+    [5.0]
+    >>> learn_cuts(DenseSource(x), None, 0, CutRule("pkid")).of(0).tolist()
+    [5.0]
+    """
+    classes = None
+    if rule.supervised:
+        assert y is not None
+        by_value = rule.encoding == "distinct"
+        classes = _Classes.of(np.ascontiguousarray(y, np.int64), n_classes, by_value)
+    if isinstance(source, CSCSource):
+        found = _learn_sparse(source, classes, rule, n_jobs)
+    else:
+        assert isinstance(source, DenseSource)
+        found = _learn_dense(source, classes, rule, n_jobs)
+    counts = np.zeros(source.n_features, np.int64)
+    if found:
+        numeric = source.kinds != CATEGORICAL
+        counts[numeric] = np.concatenate([np.diff(ends, prepend=0) for _, ends in found])
+    values = np.concatenate([np.empty(0), *(values for values, _ in found)])
+    return Cuts(values, np.concatenate([[0], np.cumsum(counts)]))
+
+
+def cut_codes(
+    source: DenseSource, cuts: Cuts, n_jobs: int | None = None
+) -> tuple[npt.NDArray[Any], IntArray]:
+    """A dense table as codes.
+
+    Parameters
+    ----------
+    source : DenseSource
+    cuts : Cuts
+        Those of a table with the same columns.
+
+    Returns
+    -------
+    codes : uint8 or uint16 array of shape (n_features, n_rows)
+        0 is missing; a number has 1 + the number of cut points below it. Codes of categorical
+        features are those of the source.
+    n_levels : int64 array of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.sources import DenseSource
+    >>> x = np.array([[1.0], [5.0], [np.nan], [9.0]])
+    >>> codes, n_levels = cut_codes(DenseSource(x), Cuts(np.array([5.0]), np.array([0, 1])))
+    >>> codes.tolist(), n_levels.tolist()
+    ([[1, 1, 0, 2]], [2])
+    """
+    n_levels = _interval_counts(source, cuts)
+    rows = source.place[source.categorical]
+    n_levels[source.categorical] = np.diff(source.code_atoms)[rows]
+    shape = (source.n_features, source.n_rows)
+    codes: npt.NDArray[Any] = np.empty(shape, _code_dtype(n_levels))
+    codes[source.categorical] = source.codes[rows]
+    numeric = np.arange(source.n_features)[source.numeric]
+    limits = _limits(cuts.values, _float_dtype(source.values.dtype))
+
+    def one(block: tuple[int, int]) -> None:
+        tile = _floats(_tile(source.values, source.place[numeric[slice(*block)]]))
+        code_tile(tile, numeric[slice(*block)], limits, cuts.start, codes)
+
+    run_blocks(one, _blocks(source, len(numeric)), n_jobs)
+    return codes, n_levels
+
+
+def cut_sparse(
+    source: CSCSource, cuts: Cuts, n_jobs: int | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
+    """A sparse table as codes of what it stores.
+
+    Returns
+    -------
+    codes : uint8 or uint16 array
+        Beside ``source.matrix.data``; entries of columns that the source does not show have 0.
+    zero : array of shape (n_features,)
+        The code of a zero in each column.
+    n_levels : int64 array of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from featly.core.sources import CSCSource
+    >>> matrix = scipy.sparse.csc_array(np.array([[0.0], [3.0], [-1.0], [0.0]]))
+    >>> codes, zero, n_levels = cut_sparse(
+    ...     CSCSource(matrix), Cuts(np.array([-0.5, 1.5]), np.array([0, 2]))
+    ... )
+    >>> codes.tolist(), zero.tolist(), n_levels.tolist()
+    ([3, 1], [2], [3])
+    """
+    n_levels = _interval_counts(source, cuts)
+    matrix = source.matrix
+    codes: npt.NDArray[Any] = np.zeros(len(matrix.data), _code_dtype(n_levels))
+    zero = np.empty(source.n_features, codes.dtype)
+
+    def one(block: tuple[int, int]) -> None:
+        code_stored(
+            matrix.data, matrix.indptr, source.columns, cuts.values, cuts.start, *block, codes, zero
+        )
+
+    run_blocks(one, split(source.n_features, COLUMN_BLOCK), n_jobs)
+    return codes, zero, n_levels
+
+
+# ---- learning -------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Classes:
+    """The class of every row, and the rows class by class."""
+
+    labels: IntArray
+    sizes: IntArray
+    order: IntArray
+    start: IntArray
+    by_value: bool
+    table: IntArray
+    unit: float
+
+    @classmethod
+    def of(cls, labels: IntArray, n_classes: int, by_value: bool) -> "_Classes":
+        sizes = np.bincount(labels, minlength=n_classes)
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        fixed = FixedPoint.of(len(labels))
+        order = np.argsort(labels, kind="stable")
+        return cls(labels, sizes, order, start, by_value, fixed.table, 2.0**-fixed.shift)
+
+
+Found = tuple[FloatArray, IntArray]  # cut points of some columns, and where those of each end
+
+
+def _learn_dense(
+    source: DenseSource, classes: _Classes | None, rule: CutRule, n_jobs: int | None
+) -> list[Found]:
+    values, columns = source.values, source.place[source.numeric]
+
+    def one(block: tuple[int, int]) -> Found:
+        part = columns[slice(*block)]
+        if classes is None:
+            tile = _floats(_tile(values, part))
+            return _by_width(tile, rule.n_bins) if _width(rule) else _by_frequency(tile, rule)
+        if values.dtype.itemsize == 1 and len(classes.sizes) <= MOST_COUNTED:
+            return _by_counts(_tile(values, part), classes)
+        return _by_entropy(_floats(_tile(values, part, classes.order)), classes)
+
+    return run_blocks(one, _blocks(source, len(columns)), n_jobs)
+
+
+def _by_entropy(tile: npt.NDArray[Any], classes: _Classes) -> Found:
+    for low, high in zip(classes.start[:-1], classes.start[1:], strict=True):
+        if high - low > 1:
+            tile[:, low:high].sort(axis=1)
+    found, ends = np.empty(tile.size), np.empty(len(tile), np.int64)
+    mdlp_runs(tile, classes.start, classes.by_value, classes.table, classes.unit, found, ends)
+    return found[: ends[-1]].copy(), ends
+
+
+def _by_counts(tile: npt.NDArray[Any], classes: _Classes) -> Found:
+    lowest = 0
+    if tile.dtype.kind == "i":
+        tile, lowest = tile.view(np.uint8) ^ np.uint8(128), -128
+    found, ends = np.empty(255 * len(tile)), np.empty(len(tile), np.int64)
+    mdlp_bytes(
+        tile, lowest, classes.labels, len(classes.sizes), classes.by_value, classes.table,
+        classes.unit, found, ends,
+    )  # fmt: skip
+    return found[: ends[-1]].copy(), ends
+
+
+def _by_frequency(tile: npt.NDArray[Any], rule: CutRule) -> Found:
+    found, ends = np.empty(tile.size), np.empty(len(tile), np.int64)
+    frequency_columns(np.sort(tile, axis=1), _n_bins(rule), found, ends)
+    return found[: ends[-1]].copy(), ends
+
+
+def _by_width(tile: npt.NDArray[Any], n_bins: int) -> Found:
+    low = np.fmin.reduce(tile, axis=1).astype(np.float64)
+    high = np.fmax.reduce(tile, axis=1).astype(np.float64)
+    found, ends = np.empty(len(tile) * n_bins), np.empty(len(tile), np.int64)
+    width_columns(low, high, n_bins, found, ends)
+    return found[: ends[-1]].copy(), ends
+
+
+def _learn_sparse(
+    source: CSCSource, classes: _Classes | None, rule: CutRule, n_jobs: int | None
+) -> list[Found]:
+    stored = (source.matrix.data, source.matrix.indices, source.matrix.indptr, source.columns)
+    sizes = np.diff(source.matrix.indptr)[source.columns].astype(np.int64)
+    unlabelled = np.zeros(source.n_rows if classes is None else 0, np.int64)
+
+    def one(block: tuple[int, int]) -> Found:
+        n_columns = block[1] - block[0]
+        ends = np.empty(n_columns, np.int64)
+        room = int(sizes[slice(*block)].sum()) + n_columns
+        if classes is not None:
+            found = np.empty(room)
+            mdlp_stored(
+                *stored, classes.labels, classes.sizes, classes.by_value, classes.table,
+                classes.unit, *block, found, ends,
+            )  # fmt: skip
+        else:
+            found = np.empty(n_columns * rule.n_bins if _width(rule) else room)
+            stored_columns(*stored, unlabelled, _width(rule), _n_bins(rule), *block, found, ends)
+        return found[: ends[-1]].copy(), ends
+
+    return run_blocks(one, split(source.n_features, COLUMN_BLOCK), n_jobs)
+
+
+def _width(rule: CutRule) -> bool:
+    return rule.name == "equal-width"
+
+
+def _n_bins(rule: CutRule) -> int:
+    """Number of intervals; 0 is the root of the number of values."""
+    return 0 if rule.name == "pkid" else int(rule.n_bins)
+
+
+# ---- tiles of a dense table -----------------------------------------------------------------
+def _blocks(source: DenseSource, n_columns: int) -> list[tuple[int, int]]:
+    """Ranges of columns that make a tile; they depend on the table alone."""
+    column = max(1, source.n_rows * source.values.itemsize)
+    least = 1 if source.feature_major else CACHE_LINE // source.values.itemsize
+    width = max(least, TILE_BYTES // column)
+    width = min(width, max(-(-n_columns // TASKS), SMALL_TILE_BYTES // column, 1))
+    return split(n_columns, width)
+
+
+def _tile(
+    values: npt.NDArray[Any], columns: IntArray, rows: IntArray | None = None
+) -> npt.NDArray[Any]:
+    """Some columns, feature-major and contiguous, with the rows in a given order."""
+    low, high = int(columns[0]), int(columns[-1]) + 1
+    together = high - low == len(columns) and bool((np.diff(columns) == 1).all())
+    chosen: Any = slice(low, high) if together else columns
+    if values.flags.f_contiguous:
+        tile = values.T[chosen]
+        return np.ascontiguousarray(tile if rows is None else np.take(tile, rows, axis=1))
+    tile = values[:, chosen]
+    return np.ascontiguousarray((tile if rows is None else np.take(tile, rows, axis=0)).T)
+
+
+def _float_dtype(dtype: np.dtype[Any]) -> type:
+    """The floats that hold every value of a dtype."""
+    small = dtype.itemsize <= (4 if dtype.kind == "f" else 2)
+    return np.float32 if small else np.float64
+
+
+def _floats(tile: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return tile.astype(_float_dtype(tile.dtype), copy=False)
+
+
+def _limits(values: FloatArray, dtype: type) -> npt.NDArray[Any]:
+    """Cut points rounded down to a dtype: a number of that dtype lies above both or neither."""
+    limits: npt.NDArray[Any] = values.astype(dtype)
+    above = limits > values
+    limits[above] = np.nextafter(limits[above], dtype(-np.inf))
+    return limits
+
+
+def _interval_counts(source: Source, cuts: Cuts) -> IntArray:
+    if len(cuts.start) != source.n_features + 1:
+        raise ParameterError(
+            f"cut points of {len(cuts.start) - 1} columns, but the table has {source.n_features}"
+        )
+    return cuts.counts + 1
+
+
+def _code_dtype(n_levels: IntArray) -> type:
+    most = int(n_levels.max(initial=0))
+    if most > MOST_LEVELS:
+        raise DataError(
+            f"column {int(n_levels.argmax())} has {most} levels, more than a code can hold "
+            f"({MOST_LEVELS}): leave it out"
+        )
+    return np.uint8 if most <= SMALL_LEVELS else np.uint16

@@ -1,0 +1,293 @@
+"""What columns tell about the class, counted on the device.
+
+The twin of :func:`featly.core.counts.entropy.class_information` and
+:func:`featly.core.counts.contingency.chi_squared`: the same whole numbers, and the same sums of
+floats in the same order. Tables of counts stay on the device; what comes back is a number a column.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.counts.bitpacking import Layout
+from featly.core.counts.bitplanes_cuda import (
+    CONSTANT,
+    TILE,
+    WIDE,
+    DeviceLayout,
+    Part,
+    grouped,
+    margins,
+    pack,
+)
+from featly.core.counts.codes import table_starts
+from featly.core.counts.codes_cuda import Coded, CudaCodes
+from featly.core.counts.contingency import Tables
+from featly.core.counts.entropy import ClassInformation, FixedPoint
+from featly.core.counts.histograms_cuda import histograms
+from featly.core.runtime.device_cuda import kernel, out_of_memory, to_host, xp
+from featly.core.runtime.parallel import split
+
+__all__ = ["chi_squared", "class_information", "tables"]
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+MOST_PADDING = 4  # times the words of a plane that words of one class each may take
+PLANE_BYTES = 1 << 30  # of planes that are made to be counted once
+COUNT_BYTES = 1 << 27  # of counts that are on the device at a time
+THREADS = 256
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Counts of some columns of a block by level and class.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first column of the block.
+    columns : int32 array or None
+        Which columns of the block; None for those from `offset` on, in order.
+    offset, n_columns : int
+        The columns counted here are ``columns[offset : offset + n_columns]``.
+    n_levels : int
+    counts : int32 array
+    strides : tuple
+        Entries from a level to the next, from a class, and from a column.
+    """
+
+    first: int
+    columns: Any
+    offset: int
+    n_columns: int
+    n_levels: int
+    counts: Any
+    strides: tuple[int, int, int]
+
+
+class Classes:
+    """The classes of the rows, on the device.
+
+    Parameters
+    ----------
+    classes : int64 array of shape (n_rows,)
+    n_classes : int
+
+    Attributes
+    ----------
+    layout : DeviceLayout
+    padding : float
+        How many times the words that the rows need, this layout has.
+    """
+
+    def __init__(self, classes: IntArray, n_classes: int) -> None:
+        cupy = xp()
+        self.n_rows, self.n_classes = len(classes), n_classes
+        self.sizes = np.bincount(classes, minlength=n_classes)
+        self.classes = cupy.asarray(classes.astype(np.int32))
+        self.device_sizes = cupy.asarray(self.sizes.astype(np.int64))
+        layout = Layout.of(classes, n_classes)
+        self.padding = layout.n_words / -(-self.n_rows // 64)
+        self.layout = DeviceLayout.of(layout)
+
+    def of_part(self, part: Part) -> Iterator[Counted]:
+        """Counts of columns in planes, whose layout must be the one here."""
+        each = 4 * (part.n_planes + 1) * self.n_classes * TILE
+        for low, high in split(len(part.lying), max(1, COUNT_BYTES // each)):
+            counts = margins(part, low, high, self.layout)
+            width = counts.shape[2]
+            m = min(part.n_columns - low * TILE, width)
+            strides = (self.n_classes * width, width, 1)
+            levels = part.n_planes + 1
+            yield Counted(part.first, part.columns, low * TILE, m, levels, counts, strides)
+
+    def of_levels(
+        self, levels: Any, n_levels: int, first: int, columns: Any, offset: int = 0
+    ) -> Iterator[Counted]:
+        """Counts of columns in bytes, feature-major, row by row."""
+        strides = (self.n_classes, 1, n_levels * self.n_classes)
+        for low, high in split(len(levels), max(1, COUNT_BYTES // (4 * strides[2]))):
+            counts = histograms(levels[low:high], n_levels, self.classes, self.n_classes)
+            here = offset + low
+            yield Counted(first, columns, here, high - low, n_levels, counts, strides)
+
+    def of_block(self, coded: Coded, columns: Any) -> Iterator[Counted]:
+        """Counts of some columns of a block, or with None of all, row by row."""
+        n_levels = coded.most_levels(columns)
+        m = coded.n_columns if columns is None else len(columns)
+        for low, high in split(m, max(1, PLANE_BYTES // self.n_rows)):
+            if columns is None:
+                levels = coded.part(low, high).levels()
+            else:
+                levels = coded.levels(columns[low:high])
+            yield from self.of_levels(levels, n_levels, coded.first, columns, low)
+
+    def counted(self, codes: CudaCodes) -> Iterator[tuple[Coded, Counted]]:
+        """All columns, some at a time: one pass over them."""
+        with out_of_memory():
+            for block in codes.blocks():
+                each = self.n_rows  # bytes of a column in planes, if it has eight of them
+                for low, high in split(block.n_columns, max(1, PLANE_BYTES // each)):
+                    coded = block.part(low, high)
+                    for n_planes, columns in grouped(coded):
+                        for found in self._counted(coded, columns, n_planes):
+                            yield coded, found
+
+    def _counted(self, coded: Coded, columns: Any, n_planes: int) -> Iterator[Counted]:
+        if n_planes in (CONSTANT, WIDE) or self.padding > MOST_PADDING:
+            yield from self.of_block(coded, columns)
+        else:
+            yield from self.of_part(pack(coded, columns, n_planes, self.layout))
+
+
+def class_information(codes: CudaCodes, classes: IntArray, n_classes: int) -> ClassInformation:
+    """Mutual information and entropies of every column with the class, on the host."""
+    cupy = xp()
+    given, fixed = Classes(classes, n_classes), FixedPoint.of(len(classes))
+    table = cupy.asarray(fixed.table)
+    mutual, entropy = (cupy.zeros(codes.n_features, cupy.int64) for _ in range(2))
+    by_class = int(fixed.table[given.sizes].sum())
+    for _, counted in given.counted(codes):
+        judge(counted, given, table, by_class, mutual, entropy)
+    whole = np.broadcast_to(fixed.table[-1] - by_class, codes.n_features)
+    return ClassInformation(to_host(mutual), to_host(entropy), whole, fixed.scale)
+
+
+def judge(
+    counted: Counted, given: Classes, table: Any, by_class: int, mutual: Any, entropy: Any
+) -> None:
+    """Fill in n I(X; Y) and n H(X) of the columns that were counted."""
+    loop = kernel(SOURCE, "judge")
+    arguments = (table, given.n_rows, by_class, mutual[counted.first :], entropy[counted.first :])
+    loop(*_launch(counted, given, arguments))
+
+
+def chi_squared(
+    codes: CudaCodes, classes: IntArray, n_classes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Pearson's statistic of every column and its degrees of freedom, on the host."""
+    cupy = xp()
+    given = Classes(classes, n_classes)
+    statistic, freedom = cupy.zeros(codes.n_features), cupy.ones(codes.n_features)
+    loop = kernel(SOURCE, "pearson")
+    for _, counted in given.counted(codes):
+        out = (statistic[counted.first :], freedom[counted.first :])
+        loop(*_launch(counted, given, (given.device_sizes, given.n_rows, *out)))
+    return to_host(statistic), to_host(freedom)
+
+
+def tables(codes: CudaCodes, groups: IntArray, n_groups: int) -> Tables:
+    """Counts of every column against a grouping of the rows, on the host.
+
+    The first row of every table counts missing values, the others the levels.
+    """
+    cupy = xp()
+    given = Classes(groups, n_groups)
+    start = table_starts(codes.n_levels, n_groups)
+    counts = np.zeros(start[-1], np.int64)
+    loop = kernel(SOURCE, "scatter")
+    latest: Coded | None = None
+    begin = found = cupy.zeros(0, cupy.int64)
+
+    def fetch() -> None:
+        if latest is not None:
+            low = int(start[latest.first])
+            counts[low : low + len(found)] = to_host(found)
+
+    for coded, counted in given.counted(codes):
+        if coded is not latest:
+            fetch()
+            here = start[coded.first : coded.first + coded.n_columns + 1]
+            begin, latest = cupy.asarray(here - here[0]), coded
+            found = cupy.zeros(int(here[-1] - here[0]), cupy.int64)
+        loop(*_launch(counted, given, (begin, coded.table_row, found)))
+    fetch()
+    return Tables(counts, start, n_groups)
+
+
+def _launch(counted: Counted, given: Classes, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Grid, block and arguments of a kernel of one thread a column."""
+    m = counted.n_columns
+    columns = 0 if counted.columns is None else counted.columns[counted.offset :]
+    offset = counted.offset if counted.columns is None else 0
+    head = (counted.counts, *counted.strides, counted.n_levels, given.n_classes, m)
+    return (-(-m // THREADS),), (THREADS,), (*head, columns, offset, *arguments)
+
+
+SOURCE = r"""
+typedef long long i64;
+
+#define COUNTED const int* counts, i64 to_level, i64 to_class, i64 to_column, i64 n_levels, \
+    i64 n_classes, i64 m, const int* columns, i64 offset
+#define COUNT(level, c) (i64)here[(level) * to_level + (c) * to_class]
+#define BEGIN \
+    const i64 place = blockIdx.x * (i64)blockDim.x + threadIdx.x; \
+    if (place >= m) return; \
+    const i64 f = columns ? columns[place] : offset + place; \
+    const int* const here = counts + place * to_column;
+
+extern "C" __global__ void judge(
+    COUNTED, const i64* table, i64 n, i64 by_class, i64* mutual, i64* entropy)
+{
+    BEGIN
+    i64 cells = 0, levels = 0, terms = 2 + n_classes;
+    for (i64 level = 0; level < n_levels; level++) {
+        i64 size = 0;
+        for (i64 c = 0; c < n_classes; c++) {
+            const i64 count = COUNT(level, c);
+            size += count;
+            cells += table[count];
+            terms += count > 1;
+        }
+        levels += table[size];
+        terms += size > 1;
+    }
+    // 0 where rounding alone explains it
+    const i64 found = table[n] + cells - levels - by_class;
+    mutual[f] = found <= terms ? 0 : found;
+    entropy[f] = table[n] - levels;
+}
+
+extern "C" __global__ void pearson(
+    COUNTED, const i64* sizes, i64 n, double* statistic, double* freedom)
+{
+    BEGIN
+    i64 n_there = 0, n_present = 0;
+    for (i64 c = 0; c < n_classes; c++) n_present += sizes[c] > 0;
+    for (i64 level = 0; level < n_levels; level++) {
+        i64 size = 0;
+        for (i64 c = 0; c < n_classes; c++) size += COUNT(level, c);
+        n_there += size > 0;
+    }
+    if (n_there < 2 || n_present < 2) return;
+    double found = 0.0;
+    for (i64 level = 0; level < n_levels; level++) {
+        i64 size = 0;
+        for (i64 c = 0; c < n_classes; c++) size += COUNT(level, c);
+        if (size == 0) continue;
+        for (i64 c = 0; c < n_classes; c++) {
+            if (sizes[c] == 0) continue;
+            // each operation is rounded by itself, as on the CPU
+            const double expected = (double)(size * sizes[c]);
+            const double apart = __dsub_rn((double)(COUNT(level, c) * n), expected);
+            found = __dadd_rn(found, __ddiv_rn(__dmul_rn(apart, apart), expected));
+        }
+    }
+    statistic[f] = __ddiv_rn(found, (double)n);
+    freedom[f] = (double)((n_there - 1) * (n_present - 1));
+}
+
+extern "C" __global__ void scatter(COUNTED, const i64* start, const int* table_row, i64* out)
+{
+    BEGIN
+    i64* const to = out + start[f];
+    const i64 n_here = (start[f + 1] - start[f]) / n_classes - table_row[f];
+    for (i64 level = 0; level < n_levels && level < n_here; level++)
+        for (i64 c = 0; c < n_classes; c++)
+            to[(table_row[f] + level) * n_classes + c] = COUNT(level, c);
+}
+"""

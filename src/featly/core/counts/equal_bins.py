@@ -1,0 +1,173 @@
+"""Loops over columns: intervals of the same width or with as many values, and numbers as codes.
+
+The rules are told in :mod:`featly.core.counts.discretise`, which calls these.
+"""
+
+import numpy as np
+
+from featly.core.counts.mdlp import between, sort_stored
+from featly.core.runtime.jit import kernel
+
+__all__ = [
+    "code_stored",
+    "code_tile",
+    "frequency_columns",
+    "stored_columns",
+    "width_columns",
+]
+
+# mypy: disable-error-code="no-untyped-def"
+
+FEW_CUTS = 64  # up to so many, comparing with every one beats a search by halves
+CHUNK = 4096  # rows that stay in the nearest cache
+
+
+@kernel
+def _width_cuts(low, high, n_bins, found, at):
+    """Write cut points at the same distance; return where they end."""
+    begin = at
+    step = (high - low) / n_bins
+    for j in range(1, n_bins):
+        cut = low + step * j
+        # rounding may make neighbours equal; a column without a value has NaN and no cut
+        if low <= cut < high and (at == begin or found[at - 1] < cut):
+            found[at] = cut
+            at += 1
+    return at
+
+
+@kernel
+def width_columns(low, high, n_bins, found, ends):
+    """Cut points of columns with these extremes; `ends` tells where those of each end."""
+    at = np.int64(0)
+    for f in range(len(low)):
+        at = _width_cuts(low[f], high[f], n_bins, found, at)
+        ends[f] = at
+
+
+@kernel
+def _frequency_cuts(value, upto, m, n_bins, found, at):
+    """Write the cut points between m different rising values; return where they end.
+
+    `upto` tells how many rows have at most each value.
+    """
+    if m < 2:
+        return at
+    n = upto[m - 1]
+    if n_bins == 0:
+        n_bins = np.int64(np.sqrt(n))
+    done, first = 0, 0
+    for left in range(n_bins, 1, -1):
+        if first >= m - 1:
+            break
+        i = first
+        while i < m - 2 and (upto[i] - done) * left < n - done:
+            i += 1
+        above = (upto[i] - done) * left - (n - done)
+        if i > first and (n - done) - (upto[i - 1] - done) * left < above:
+            i -= 1
+        found[at] = between(value[i], value[i + 1])
+        at += 1
+        done, first = upto[i], i + 1
+    return at
+
+
+@kernel
+def frequency_columns(tile, n_bins, found, ends):
+    """The same for intervals with as many values; of a tile with rising columns, NaN last."""
+    n = tile.shape[1]
+    value, upto = np.empty(n), np.empty(n, np.int64)
+    at = np.int64(0)
+    for f in range(len(tile)):
+        m = np.int64(0)
+        for i in range(n):
+            x = np.float64(tile[f, i])
+            if x != x:
+                break
+            if m == 0 or value[m - 1] < x:
+                value[m] = x
+                m += 1
+            upto[m - 1] = i + 1
+        at = _frequency_cuts(value, upto, m, n_bins, found, at)
+        ends[f] = at
+
+
+@kernel
+def stored_columns(data, indices, indptr, columns, unlabelled, width, n_bins, lo, hi, found, ends):
+    """Cut points of columns of a sparse matrix without regard to classes."""
+    most = 0
+    for f in range(lo, hi):
+        most = max(most, indptr[columns[f] + 1] - indptr[columns[f]])
+    size = most + 1
+    value, spare = np.empty(size), np.empty(size)
+    label, spare_label = np.empty(size, np.int64), np.empty(size, np.int64)
+    bound, upto = np.empty(size + 2, np.int64), np.empty(size, np.int64)
+    zeros = np.empty(1, np.int64)
+    at = np.int64(0)
+    for f in range(lo, hi):
+        zeros[0] = len(unlabelled)
+        low, high = indptr[columns[f]], indptr[columns[f] + 1]
+        m, negative, value, label, spare, spare_label = sort_stored(
+            data, indices, low, high, unlabelled, zeros, bound, value, label, spare, spare_label
+        )
+        different, rows = np.int64(0), np.int64(0)
+        for i in range(m + 1):
+            if i == negative and zeros[0] > 0:
+                rows += zeros[0]
+                spare[different], upto[different] = 0.0, rows
+                different += 1
+            if i < m:
+                rows += 1
+                if different == 0 or spare[different - 1] < value[i]:
+                    spare[different] = value[i]
+                    different += 1
+                upto[different - 1] = rows
+        if not width:
+            at = _frequency_cuts(spare, upto, different, n_bins, found, at)
+        elif different > 0:
+            at = _width_cuts(spare[0], spare[different - 1], n_bins, found, at)
+        ends[f - lo] = at
+
+
+@kernel
+def code_tile(tile, features, limits, start, codes):
+    """Write 1 + the number of limits below each value, 0 where it is missing."""
+    n = tile.shape[1]
+    for r in range(len(tile)):
+        f = features[r]
+        low, high = start[f], start[f + 1]
+        if high - low > FEW_CUTS:
+            for i in range(n):
+                x = tile[r, i]
+                codes[f, i] = 0 if x != x else 1 + _below(limits, low, high, x)
+            continue
+        for begin in range(0, n, CHUNK):
+            column, out = tile[r, begin : begin + CHUNK], codes[f, begin : begin + CHUNK]
+            for i in range(len(column)):
+                out[i] = column[i] == column[i]
+            for j in range(low, high):
+                limit = limits[j]
+                for i in range(len(column)):
+                    out[i] += column[i] > limit
+
+
+@kernel
+def _below(limits, low, high, x):
+    """How many of some rising numbers are below x."""
+    found, size = low, high - low
+    while size > 0:  # halves without a jump that must be guessed
+        half = (size + 1) // 2
+        found += half if limits[found + half - 1] < x else 0
+        size -= half
+    return found - low
+
+
+@kernel
+def code_stored(data, indptr, columns, cuts, start, lo, hi, codes, zero):
+    """The same for what a sparse matrix stores, and for its zeros."""
+    for f in range(lo, hi):
+        low, high = start[f], start[f + 1]
+        zero[f] = 1 + _below(cuts, low, high, 0.0)
+        for position in range(indptr[columns[f]], indptr[columns[f] + 1]):
+            x = np.float64(data[position])
+            codes[position] = 0 if x != x else 1 + _below(cuts, low, high, x)

@@ -1,0 +1,285 @@
+r"""Counts of columns against one column, row by row: where bit-planes do not serve.
+
+Columns of many levels would need too many planes. The sum of :math:`T(n_{ij})` over all cells is
+built up while counting, by :math:`T(k + 1) - T(k)` for every row, so that no cell has to be visited
+afterwards, however many there are.
+
+Missing values that are spread over the levels make counts that are not whole. With F the levels of
+f among the rows where f is there, S those of s, N the counts where both are, and 0 for missing,
+
+.. math::
+
+    n_{ijc} = N_{ijc} + \frac{F_i}{F} N_{0jc} + \frac{S_j}{S} N_{i0c} + \frac{N_{ij}}{N} N_{00c}
+
+which is what Weka's CfsSubsetEval does to a table of two columns, here by class. Where no row has
+both, the last fraction is that of two independent columns.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.counts.bitplanes import NOISE, Other, settle
+from featly.core.counts.entropy import xlogx
+from featly.core.runtime.jit import kernel
+from featly.core.runtime.parallel import run_blocks, split
+
+__all__ = ["SpreadColumns", "WideColumns"]
+
+# mypy: disable-error-code="no-untyped-def"
+
+IntArray = npt.NDArray[np.int64]
+
+BLOCK_VALUES = 1 << 18
+
+
+class WideColumns:
+    """Some columns as codes, one after the other.
+
+    Parameters
+    ----------
+    codes : uint8 or uint16 array of shape (len(features), n_rows)
+    features : int64 array
+        Their numbers.
+    classes : int64 array of shape (n_rows,)
+    n_classes : int
+        1 where classes do not matter.
+    """
+
+    def __init__(
+        self,
+        codes: npt.NDArray[Any],
+        features: IntArray,
+        classes: IntArray,
+        n_classes: int,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.codes, self.features = codes, features
+        self.classes, self.n_classes = classes, n_classes
+        self.n_jobs = n_jobs
+        self.most = int(codes.max(initial=0))
+        self.blocks = split(len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1])))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What must be kept to have these columns again."""
+        return {"codes": self.codes, "features": self.features}
+
+    def levels(self, feature: int) -> IntArray | None:
+        """The codes of one column; None where it is not here."""
+        found = np.flatnonzero(self.features == feature)
+        return self.codes[found[0]].astype(np.int64) if len(found) else None
+
+    def information(
+        self,
+        other: Other,
+        table: IntArray,
+        own: IntArray,
+        added: tuple[int, int],
+        dropped_bits: int,
+        redundancy: IntArray,
+        conditional: IntArray,
+    ) -> None:
+        """Fill in what every column here has in common with the other one.
+
+        The same as :meth:`featly.core.counts.bitplanes.BitPlanes.information`.
+        """
+        order = np.argsort(other.levels * self.n_classes + self.classes, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(other.counts.reshape(-1))])
+        steps = np.diff(table)
+
+        def one(block: tuple[int, int]) -> None:
+            _count(
+                self.codes, self.features, order, ends, self.n_classes, self.most, steps, own,
+                *added, dropped_bits, *block, redundancy, conditional,
+            )  # fmt: skip
+
+        run_blocks(one, self.blocks, self.n_jobs)
+
+
+class SpreadColumns:
+    """All columns as codes, in which missing values are spread over the levels.
+
+    Parameters
+    ----------
+    codes : uint8 or uint16 array of shape (n_features, n_rows)
+    n_levels : int64 array of shape (n_features,)
+        The largest code of each.
+    classes : int64 array of shape (n_rows,)
+    n_classes : int
+    """
+
+    def __init__(
+        self,
+        codes: npt.NDArray[Any],
+        n_levels: IntArray,
+        classes: IntArray,
+        n_classes: int,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.codes, self.n_levels = codes, n_levels
+        self.classes, self.n_classes = classes, n_classes
+        self.n_jobs = n_jobs
+        self.blocks = split(len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1])))
+
+    def information(
+        self, other: int, factor: float, redundancy: IntArray, conditional: IntArray
+    ) -> None:
+        """Fill in I(f; s) and I(f; y | s) of every column f and one column s.
+
+        In units of ``1 / factor`` bits times the number of rows.
+        """
+
+        def one(block: tuple[int, int]) -> None:
+            _count_spread(
+                self.codes, self.n_levels, self.classes, self.n_classes, other, factor, *block,
+                redundancy, conditional,
+            )  # fmt: skip
+
+        run_blocks(one, self.blocks, self.n_jobs)
+
+
+# ---- compiled loops -------------------------------------------------------------------------
+@kernel
+def _count(
+    codes, features, order, ends, n_classes, most, steps, own, more, more_given, bits, lo, hi,
+    redundancy, conditional,
+):  # fmt: skip
+    """`order` are the rows by the other column and by class, which change at `ends`."""
+    together = np.zeros(most + 1, np.int64)
+    by_class = np.zeros(most + 1, np.int64)
+    for k in range(lo, hi):
+        column = codes[k]
+        f = features[k]
+        joint = 0
+        given = 0
+        for first in range(0, len(ends) - 1, n_classes):
+            for part in range(first, first + n_classes):
+                for i in range(ends[part], ends[part + 1]):
+                    level = column[order[i]]
+                    joint += steps[together[level]]
+                    together[level] += 1
+                    given += steps[by_class[level]]
+                    by_class[level] += 1
+                for i in range(ends[part], ends[part + 1]):
+                    by_class[column[order[i]]] = 0
+            for i in range(ends[first], ends[first + n_classes]):
+                together[column[order[i]]] = 0
+        redundancy[f] = settle(joint + more - own[f], bits)
+        if n_classes > 1:
+            conditional[f] = settle(given - joint + more_given, bits)
+
+
+@kernel
+def _count_spread(
+    codes, n_levels, classes, n_classes, other, factor, lo, hi, redundancy, conditional
+):
+    n = len(classes)
+    chosen = codes[other]
+    n_others = n_levels[other] + 1
+    most = 0
+    for f in range(lo, hi):
+        most = max(most, n_levels[f])
+    counts = np.empty((most + 1, n_others, n_classes))
+    mine = np.empty(most + 1)
+    others = np.empty(n_others)
+    for f in range(lo, hi):
+        n_mine = n_levels[f] + 1
+        counts[:n_mine] = 0.0
+        mine[:] = 0.0
+        others[:] = 0.0
+        column = codes[f]
+        both = 0.0
+        for i in range(n):
+            counts[column[i], chosen[i], classes[i]] += 1.0
+            mine[column[i]] += 1.0
+            others[chosen[i]] += 1.0
+            both += 1.0 if column[i] > 0 and chosen[i] > 0 else 0.0
+        if mine[0] == n or others[0] == n:  # a column without any value tells nothing
+            redundancy[f] = 0
+            conditional[f] = _class_information(mine, counts, n_mine, n_others, factor)
+            continue
+        for i in range(1, n_mine):
+            share = mine[i] / (n - mine[0])
+            for j in range(1, n_others):
+                other_share = others[j] / (n - others[0])
+                joint_share = share * other_share
+                if both > 0.0:
+                    joint_share = 0.0
+                    for c in range(n_classes):
+                        joint_share += counts[i, j, c]
+                    joint_share /= both
+                for c in range(n_classes):
+                    counts[i, j, c] += (
+                        share * counts[0, j, c]
+                        + other_share * counts[i, 0, c]
+                        + joint_share * counts[0, 0, c]
+                    )
+        redundancy[f], conditional[f] = _informations(counts, n_mine, n_others, n_classes, factor)
+
+
+@kernel
+def _informations(counts, n_mine, n_others, n_classes, factor):
+    """n I(f; s) and n I(f; y | s) of a table whose first row and column are left out."""
+    whole = 0.0
+    mine = 0.0
+    cells = 0.0
+    by_class = 0.0
+    others = 0.0
+    others_by_class = 0.0
+    for i in range(1, n_mine):
+        size = 0.0
+        for j in range(1, n_others):
+            cell = 0.0
+            for c in range(n_classes):
+                cell += counts[i, j, c]
+                by_class += xlogx(counts[i, j, c])
+            cells += xlogx(cell)
+            size += cell
+        mine += xlogx(size)
+        whole += size
+    for j in range(1, n_others):
+        size = 0.0
+        for c in range(n_classes):
+            cell = 0.0
+            for i in range(1, n_mine):
+                cell += counts[i, j, c]
+            others_by_class += xlogx(cell)
+            size += cell
+        others += xlogx(size)
+    redundancy = cells + xlogx(whole) - mine - others
+    conditional = by_class + others - cells - others_by_class
+    return _units(redundancy, factor), _units(conditional, factor)
+
+
+@kernel
+def _units(value, factor):
+    found = np.int64(np.rint(value * factor))
+    return found if found > NOISE else 0
+
+
+@kernel
+def _class_information(mine, counts, n_mine, n_others, factor):
+    """n I(f; y) of a column beside one without any value; 0 where it has none itself."""
+    n_classes = counts.shape[2]
+    n = mine.sum()
+    if mine[0] == n:
+        return 0
+    levels = 0.0
+    cells = 0.0
+    classes = np.zeros(n_classes)
+    for i in range(1, n_mine):
+        share = mine[i] / (n - mine[0])
+        size = 0.0
+        for c in range(n_classes):
+            cell = counts[i, 0, c] + share * counts[0, 0, c]
+            for j in range(1, n_others):
+                cell += counts[i, j, c] + share * counts[0, j, c]
+            cells += xlogx(cell)
+            classes[c] += cell
+            size += cell
+        levels += xlogx(size)
+    total = cells + xlogx(n) - levels
+    for c in range(n_classes):
+        total -= xlogx(classes[c])
+    return _units(total, factor)

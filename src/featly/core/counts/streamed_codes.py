@@ -1,0 +1,158 @@
+"""Codes of columns that lie on disk: a range of them is coded when it is read.
+
+What a coding must know of a column beyond the column itself, its cut points, is learnt the first
+time and kept. Levels that no row has differ between a range and a table in memory; nothing that is
+counted depends on them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.kinds import CATEGORICAL
+from featly.core.counts.codes import Codes, DenseCodes
+from featly.core.counts.contingency import Tables
+from featly.core.counts.discretise import CutRule, Cuts, cut_codes, learn_cuts
+from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.sources import DenseSource, StreamedSource
+
+__all__ = ["InfiniteError", "StreamedCodes", "range_columns"]
+
+IntArray = npt.NDArray[np.int64]
+
+RANGE_VALUES = 1 << 23  # that are coded at a time, where there is memory for them
+RANGE_SHARE = 16  # a range of values takes no more than this fraction of the memory
+ALIGNED = 512
+
+
+class InfiniteError(ValueError):
+    """A column that is to be cut holds an infinite value."""
+
+    def __init__(self, feature: int) -> None:
+        super().__init__(f"feature {feature}")
+        self.feature = feature
+
+
+def range_columns(n_rows: int, memory: int | None = None, itemsize: int = 1) -> int:
+    """How many columns are coded and packed at a time.
+
+    Examples
+    --------
+    >>> range_columns(1000), range_columns(1_000_000), range_columns(1000, 10**8, 8)
+    (8192, 8, 512)
+    """
+    values = RANGE_VALUES
+    if memory is not None:
+        values = min(values, memory // RANGE_SHARE // itemsize)
+    width = max(1, values // max(1, n_rows))
+    return width // ALIGNED * ALIGNED if width >= ALIGNED else width
+
+
+class StreamedCodes(Codes):
+    """The columns of a streamed source as codes.
+
+    Parameters
+    ----------
+    source : StreamedSource
+    rule : CutRule or None
+        None: numbers are levels as they stand.
+    y, n_classes
+        For a rule that looks at the classes.
+    blame : callable, optional
+        Makes what is raised of a NotWholeError, TooManyLevelsError or InfiniteError.
+    n_jobs : int, optional
+    """
+
+    def __init__(
+        self,
+        source: StreamedSource,
+        rule: CutRule | None,
+        y: IntArray,
+        n_classes: int,
+        blame: Callable[[Any], Exception] = lambda found: found,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.blame = blame
+        self.rule, self.y, self.n_classes = rule, y, n_classes
+        self.n_rows, self.n_features = source.n_rows, source.n_features
+        self.n_jobs = n_jobs
+        self.width = range_columns(source.n_rows, source.memory, source.store.dtype.itemsize)
+        self.source = source.windowed(self.width)
+        self._cuts: dict[tuple[int, int], Cuts] = {}
+        self._n_levels: IntArray | None = None
+
+    @property
+    def n_levels(self) -> IntArray:  # type: ignore[override]
+        """The largest code of each column: one pass, the first time."""
+        if self._n_levels is None:
+            self._n_levels = np.concatenate(self.each(lambda some: some.n_levels))
+        return self._n_levels
+
+    def each(self, function: Callable[[Codes], Any]) -> list[Any]:
+        """A function of every range of columns, which are in memory one after the other."""
+        ranges = split(self.n_features, self.width)
+        return run_blocks(lambda part: function(self.part(*part)), ranges, self.n_jobs)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
+        """uint8, or uint16 where a column has more than 254 levels."""
+        return np.dtype(np.uint8 if self.n_levels.max(initial=0) <= 254 else np.uint16)
+
+    def part(self, low: int, high: int) -> Codes:
+        """A range of columns, in memory."""
+        try:
+            if self.rule is None:
+                known = self.source.levels(low, high)
+                if known is not None:
+                    return DenseCodes(*known, self.n_jobs)
+            return self._code(self.source.range(low, high), low)
+        except NotWholeError as found:
+            raise self.blame(NotWholeError(low + found.feature, found.row, found.value)) from None
+        except TooManyLevelsError as found:
+            raise self.blame(TooManyLevelsError(low + found.feature, found.count)) from None
+        except InfiniteError as found:
+            raise self.blame(InfiniteError(low + found.feature)) from None
+
+    def _code(self, part: DenseSource, low: int) -> Codes:
+        if self.rule is None:
+            return whole_codes(part, self.n_jobs)
+        here = low, low + part.n_features
+        cuts = self._cuts.get(here)
+        if cuts is None:
+            _refuse_infinite(part)
+            cuts = learn_cuts(part, self.y, self.n_classes, self.rule, self.n_jobs)
+            self._cuts[here] = cuts
+        return DenseCodes(*cut_codes(part, cuts, self.n_jobs), self.n_jobs)
+
+    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+        """A range of columns."""
+        return self.take(np.arange(low, high))
+
+    def take(self, features: IntArray) -> npt.NDArray[Any]:
+        """Some columns."""
+        found: npt.NDArray[Any] = np.empty((len(features), self.n_rows), self.dtype)
+        number = np.asarray(features) // self.width
+        for k in np.unique(number).tolist():
+            here, low = np.flatnonzero(number == k), k * self.width
+            codes = self.part(low, min(low + self.width, self.n_features))
+            found[here] = codes.take(np.asarray(features)[here] - low)
+        return found
+
+    def tables(self, groups: IntArray, n_groups: int) -> Tables:
+        """Counts of every column against a grouping of the rows: one pass."""
+
+        found = self.each(lambda some: (some.tables(groups, n_groups), some.n_levels))
+        self._n_levels = np.concatenate([levels for _, levels in found])
+        sizes = np.concatenate([np.diff(tables.start) for tables, _ in found])
+        start = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        return Tables(np.concatenate([tables.counts for tables, _ in found]), start, n_groups)
+
+
+def _refuse_infinite(part: DenseSource) -> None:
+    if part.values.dtype.kind == "f" and np.isinf(part.values).any():
+        for feature in np.flatnonzero(part.kinds != CATEGORICAL).tolist():
+            if np.isinf(part.load(np.array([feature]))).any():
+                raise InfiniteError(feature)

@@ -1,0 +1,357 @@
+r"""Symmetric uncertainty of columns with the class and, when it is asked for, with each other.
+
+.. math::
+
+    SU(X, Y) = 2 \frac{H(X) + H(Y) - H(X, Y)}{H(X) + H(Y)}
+
+Press, W. H. et al. (1988), *Numerical Recipes in C*, section 14.4. It is 1 where each column tells
+all about the other, and 0 where neither tells anything or one is constant.
+
+Values are rounded to multiples of 2^-36. Sums of fewer than 65,536 of them are then exact in
+float64: the order in which a search adds them up does not show, and ties are ties.
+"""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.counts.codes import FEW, HELD, Codes, SomeCodes, chosen, gathered
+from featly.core.counts.contingency import Tables
+from featly.core.counts.entropy import FixedPoint, class_information, settled, xlogx
+from featly.core.runtime.jit import kernel
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.popcount import ones
+
+__all__ = ["Pairs", "uncertainty"]
+
+# mypy: disable-error-code="no-untyped-def"
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+GRID = 2.0**36
+CELLS = 1 << 22  # of tables that are made at a time
+BLOCK = 1024  # columns
+PLANE_BLOCK = 8192
+
+
+def uncertainty(
+    codes: Codes, groups: IntArray, n_groups: int, *, spread: bool = False
+) -> FloatArray:
+    """Symmetric uncertainty of every column with a grouping of the rows.
+
+    Parameters
+    ----------
+    codes : Codes
+    groups : int64 array of shape (n_rows,)
+        From 1 to `n_groups`; 0 is a missing value.
+    n_groups : int
+    spread : bool, default=False
+        Whether missing values are spread over the levels instead of being a level of their own:
+        where one of the two is missing, by how frequent the levels are; where both are, by how
+        frequent the pairs of levels are. That is what Weka does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.counts.codes import DenseCodes
+    >>> from featly.core.counts.uncertainty import uncertainty
+    >>> columns = np.array([[1, 1, 2, 2], [1, 2, 1, 2], [1, 1, 2, 0]], np.uint8)
+    >>> codes, groups = DenseCodes(columns, np.array([2, 2, 2])), np.array([1, 1, 2, 2])
+    >>> uncertainty(codes, groups, 2).round(3).tolist()
+    [1.0, 0.0, 0.8]
+    >>> uncertainty(codes, groups, 2, spread=True).round(3).tolist()
+    [1.0, 0.0, 0.479]
+    """
+    cells = (codes.n_levels + 1) * (n_groups + 1)
+    if not spread and (n_groups >= FEW or cells.max(initial=0) > CELLS):
+        return _on_grid(_by_rows(codes, groups, n_groups))
+    found = np.empty(codes.n_features)
+    for low, high in _runs(cells):
+        whole = high - low == codes.n_features
+        part = codes if whole else SomeCodes(codes, np.arange(low, high))
+        tables = part.tables(groups, n_groups + 1)
+        if spread:
+            found[low:high] = _by_shares(tables, codes.n_jobs)
+        else:
+            information = class_information(tables, codes.n_rows, codes.n_jobs)
+            found[low:high] = information.uncertainty()
+    return _on_grid(found)
+
+
+def _on_grid(found: FloatArray) -> FloatArray:
+    return np.rint(found * GRID) / GRID
+
+
+def _runs(cells: IntArray) -> list[tuple[int, int]]:
+    """Ranges of columns whose tables have about `CELLS` cells together."""
+    run = (np.cumsum(cells) - cells) // CELLS
+    edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(cells)]
+    return list(itertools.pairwise(edges))
+
+
+class Pairs:
+    """Symmetric uncertainties between some columns, computed when asked for, and kept.
+
+    Parameters
+    ----------
+    codes : Codes
+    features : int64 array
+        Which columns.
+    spread : bool, default=False
+        See :func:`uncertainty`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.counts.codes import DenseCodes
+    >>> from featly.core.counts.uncertainty import Pairs
+    >>> columns = np.array([[1, 1, 2, 2], [1, 2, 1, 2], [2, 2, 1, 1]], np.uint8)
+    >>> pairs = Pairs(DenseCodes(columns, np.array([2, 2, 2])), np.array([0, 2]))
+    >>> pairs.of(1).tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(self, codes: Codes, features: IntArray, *, spread: bool = False) -> None:
+        self.codes, self.spread = chosen(codes, features), spread
+        self._known: dict[int, FloatArray] = {}
+        n_levels = self.codes.n_levels
+        few = n_levels.max(initial=0) < FEW and (n_levels + 1).sum() * codes.n_rows <= 8 * HELD
+        self._planes = Planes(self.codes) if few else None
+        if self._planes is None or (spread and self._planes.missing):
+            self._planes, self.codes = None, gathered(codes, features)
+
+    def __len__(self) -> int:
+        return self.codes.n_features
+
+    def of(self, k: int) -> FloatArray:
+        """Symmetric uncertainty of the k-th column with each of them, itself included."""
+        found = self._known.get(k)
+        if found is not None:
+            return found
+        if self._planes is not None:
+            found = _on_grid(self._planes.uncertainty(k))
+        else:
+            groups = self.codes.block(k, k + 1)[0].astype(np.int64)
+            n_groups = int(self.codes.n_levels[k])
+            found = uncertainty(self.codes, groups, n_groups, spread=self.spread)
+        self._known[k] = found
+        return found
+
+
+# ---- few levels -----------------------------------------------------------------------------
+class Planes:
+    """Columns of few levels as bits: one for every row and level that occurs.
+
+    Attributes
+    ----------
+    bits : uint64 array of shape (n_planes, n_words)
+    start : int64 array of shape (n_features + 1,)
+        Where the planes of a column begin.
+    sizes : int64 array of shape (n_planes,)
+        Rows of every level.
+    missing : bool
+        Whether any value is missing.
+    """
+
+    def __init__(self, codes: Codes) -> None:
+        self.n_jobs = codes.n_jobs
+        blocks = split(codes.n_features, BLOCK)
+        most = int(codes.n_levels.max(initial=0)) + 1
+
+        def pack(block: tuple[int, int]) -> tuple[Any, ...]:
+            return _pack(codes.block(*block), most)
+
+        bits, sizes, levels = zip(*run_blocks(pack, blocks, codes.n_jobs), strict=True)
+        self.bits, self.sizes = np.concatenate(bits), np.concatenate(sizes)
+        counts = np.concatenate(levels)
+        self.missing = bool((counts < 0).any())  # a sign, so that one array tells both
+        self.start = np.concatenate([[0], np.cumsum(np.abs(counts))])
+        self.table = FixedPoint.of(codes.n_rows).table
+        self.entropy = self.table[-1] - np.add.reduceat(self.table[self.sizes], self.start[:-1])
+
+    def uncertainty(self, k: int) -> FloatArray:
+        """Symmetric uncertainty of the k-th column with each."""
+        out = np.empty(len(self.entropy))
+
+        def one(block: tuple[int, int]) -> None:
+            _and(self.bits, self.start, self.sizes, self.entropy, self.table, k, *block, out)
+
+        run_blocks(one, split(len(out), PLANE_BLOCK), self.n_jobs)
+        return out
+
+
+@kernel
+def _pack(codes, most):
+    """Planes of the levels that occur, their sizes, and their number; negative with a gap."""
+    width, n = codes.shape
+    sizes = np.zeros((width, most), np.int64)
+    n_planes = 0
+    for k in range(width):
+        for i in range(n):
+            sizes[k, codes[k, i]] += 1
+        for level in range(most):
+            n_planes += sizes[k, level] > 0
+    bits = np.zeros((n_planes, (n + 63) // 64), np.uint64)
+    plane_sizes = np.empty(n_planes, np.int64)
+    counts = np.zeros(width, np.int64)
+    place = np.empty(most, np.int64)
+    first = 0
+    for k in range(width):
+        for level in range(most):
+            if sizes[k, level] > 0:
+                place[level] = first + counts[k]
+                plane_sizes[place[level]] = sizes[k, level]
+                counts[k] += 1
+        first += counts[k]
+        if sizes[k, 0] > 0:
+            counts[k] = -counts[k]
+        for i in range(n):
+            bits[place[codes[k, i]], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+    return bits, plane_sizes, counts
+
+
+@kernel
+def _and(bits, start, sizes, entropy, table, f, lo, hi, out):
+    """Joint counts by AND of planes; those of the last level of each are what is left."""
+    low, high = start[f], start[f + 1]
+    n_words = bits.shape[1]
+    left = np.empty(high - low, np.int64)
+    for k in range(lo, hi):
+        for a in range(high - low):
+            left[a] = sizes[low + a]
+        cells = 0
+        terms = 2 + high - low + start[k + 1] - start[k]
+        for plane in range(start[k], start[k + 1] - 1):
+            rest = sizes[plane]
+            for a in range(high - low - 1):
+                total = np.uint64(0)
+                for w in range(n_words):
+                    total += ones(bits[plane, w] & bits[low + a, w])
+                count = np.int64(total)
+                left[a] -= count
+                rest -= count
+                cells += table[count]
+                terms += count > 1
+            left[high - low - 1] -= rest
+            cells += table[rest]
+            terms += rest > 1
+        for a in range(high - low):
+            cells += table[left[a]]
+            terms += left[a] > 1
+        joint = table[len(table) - 1] - cells
+        mutual = settled(entropy[f] + entropy[k] - joint, terms)
+        out[k] = 2 * mutual / (entropy[f] + entropy[k]) if mutual > 0 else 0.0
+
+
+# ---- many groups ----------------------------------------------------------------------------
+def _by_rows(codes: Codes, groups: IntArray, n_groups: int) -> FloatArray:
+    """Without tables, most of whose cells would be empty: the rows of a group lie together."""
+    fixed = FixedPoint.of(codes.n_rows)
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups, minlength=n_groups + 1))
+    most = int(codes.n_levels.max(initial=0)) + 1
+    out = np.zeros((2, codes.n_features), np.int64)
+
+    def one(block: tuple[int, int]) -> None:
+        low, high = block
+        _row_sums(codes.block(low, high), order, ends, fixed.table, most, low, out)
+
+    run_blocks(one, split(codes.n_features, BLOCK), codes.n_jobs)
+    mutual, entropies = out
+    found = np.zeros(codes.n_features)
+    return np.divide(2 * mutual, entropies, out=found, where=mutual > 0)
+
+
+@kernel
+def _row_sums(codes, order, ends, table, most, first, out):
+    n = len(order)
+    counts = np.zeros(most, np.int64)
+    by_group = 0
+    begin = 0
+    for g in range(len(ends)):
+        by_group += table[ends[g] - begin]
+        begin = ends[g]
+    for k in range(len(codes)):
+        x = codes[k]
+        levels = 0
+        terms = 2 + len(ends)
+        for i in range(n):
+            counts[x[i]] += 1
+        for i in range(n):
+            size = counts[x[i]]
+            if size > 0:
+                levels += table[size]
+                terms += size > 1
+                counts[x[i]] = 0
+        cells = 0
+        begin = 0
+        for g in range(len(ends)):
+            for i in range(begin, ends[g]):
+                counts[x[order[i]]] += 1
+            for i in range(begin, ends[g]):
+                size = counts[x[order[i]]]
+                if size > 0:
+                    cells += table[size]
+                    terms += size > 1
+                    counts[x[order[i]]] = 0
+            begin = ends[g]
+        out[0, first + k] = settled(table[n] + cells - levels - by_group, terms)
+        out[1, first + k] = 2 * table[n] - levels - by_group
+
+
+# ---- missing values spread over the levels --------------------------------------------------
+def _by_shares(tables: Tables, n_jobs: int | None) -> FloatArray:
+    """From tables whose first row and first column count missing values."""
+    out = np.zeros(len(tables))
+
+    def one(block: tuple[int, int]) -> None:
+        _shared(tables.counts, tables.start, tables.n_classes, *block, out)
+
+    run_blocks(one, split(len(tables), BLOCK), n_jobs)
+    return out
+
+
+@kernel
+def _shared(counts, start, n_groups, lo, hi, out):
+    columns = np.empty(n_groups)
+    spread_columns = np.empty(n_groups)
+    for f in range(lo, hi):
+        cell = counts[start[f] : start[f + 1]].reshape(-1, n_groups)
+        n_levels = len(cell)
+        rows = np.zeros(n_levels)
+        columns[:] = 0.0
+        n = 0.0
+        for i in range(n_levels):
+            for j in range(n_groups):
+                rows[i] += cell[i, j]
+                columns[j] += cell[i, j]
+            n += rows[i]
+        complete = n - rows[0] - columns[0] + cell[0, 0]
+        if rows[0] == n or columns[0] == n:
+            continue  # one of the two has no value at all
+        # rows of which both are missing go where those go of which neither is, if there are any
+        both = cell[0, 0] / complete if complete > 0.0 else 0.0
+        spread_columns[:] = 0.0
+        total, cells, levels, by_group = 0.0, 0.0, 0.0, 0.0
+        for i in range(1, n_levels):
+            row_share = rows[i] / (n - rows[0])
+            spread_row = 0.0
+            for j in range(1, n_groups):
+                found = cell[i, j] * (1.0 + both)
+                found += row_share * cell[0, j]
+                found += columns[j] / (n - columns[0]) * cell[i, 0]
+                cells += xlogx(found)
+                spread_row += found
+                spread_columns[j] += found
+            levels += xlogx(spread_row)
+            total += spread_row
+        for j in range(1, n_groups):
+            by_group += xlogx(spread_columns[j])
+        whole = xlogx(total)
+        mutual = whole + cells - levels - by_group
+        entropies = 2.0 * whole - levels - by_group
+        if mutual > 1e-11 * whole and entropies > 0.0:
+            out[f] = 2.0 * mutual / entropies

@@ -1,0 +1,195 @@
+"""Whole numbers as levels: what counting needs where nothing is cut.
+
+A column's code is ``value - smallest + 1`` where at most 254 codes result, so that levels between
+may be empty; a column that spans more has its distinct values numbered in order.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.kinds import CATEGORICAL
+from featly.core.counts.codes import FEW, Codes, DenseCodes, SparseCodes, WholeCodes
+from featly.core.runtime.jit import kernel
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.sources import CSCSource, DenseSource, Source
+
+__all__ = ["NotWholeError", "TooManyLevelsError", "whole_codes"]
+
+# mypy: disable-error-code="no-untyped-def"
+
+IntArray = npt.NDArray[np.int64]
+
+SMALL = 254  # levels that a byte can tell apart, 0 being a missing value
+MOST = 65_534
+TILE = 256  # columns
+STRETCH = 1 << 22  # cells whose bounds one task looks for
+
+
+class NotWholeError(ValueError):
+    """A column holds a number that is not whole."""
+
+    def __init__(self, feature: int, row: int, value: float) -> None:
+        super().__init__(f"feature {feature}, row {row}: {value}")
+        self.feature, self.row, self.value = feature, row, value
+
+
+class TooManyLevelsError(ValueError):
+    """A column has more distinct values than a code can tell apart."""
+
+    def __init__(self, feature: int, count: int) -> None:
+        super().__init__(f"feature {feature}: {count}")
+        self.feature, self.count = feature, count
+
+
+def whole_codes(source: Source, n_jobs: int | None = None) -> Codes:
+    """The columns of a source as codes, where numbers are levels as they stand.
+
+    Integers in memory are not copied where every column spans at most 254 values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.sources import DenseSource
+    >>> whole_codes(DenseSource(np.array([[5.0], [3.0], [np.nan]]))).block(0, 1).tolist()
+    [[3, 1, 0]]
+    """
+    if isinstance(source, CSCSource):
+        return _sparse(source, n_jobs)
+    assert isinstance(source, DenseSource)
+    whole_array = source.values.dtype.kind in "iu" and len(source.categorical) == 0
+    if whole_array and source.n_features == source.values.shape[1]:
+        low, high = _bounds(source.values, n_jobs)
+        if (high - low).max(initial=0) < SMALL:
+            return WholeCodes(source.values, low, high, n_jobs)
+    return _dense(source, n_jobs)
+
+
+def _bounds(values: npt.NDArray[Any], n_jobs: int | None) -> tuple[IntArray, IntArray]:
+    """Bounds of every column; the same for all where that costs few empty levels."""
+    blocks = split(values.shape[1], 4096)
+    memory = values.ravel(order="K")  # as it lies: no copy
+
+    def whole(block: tuple[int, int]) -> tuple[int, int]:
+        part = memory[slice(*block)]
+        return int(part.min()), int(part.max())
+
+    found = run_blocks(whole, split(len(memory), STRETCH), n_jobs)
+    low, high = min(a for a, _ in found), max(b for _, b in found)
+    p = values.shape[1]
+    if high - low < FEW:
+        return np.full(p, low, np.int64), np.full(p, high, np.int64)
+
+    def each(block: tuple[int, int]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        part = values[:, slice(*block)]
+        return part.min(axis=0), part.max(axis=0)
+
+    lows, highs = zip(*run_blocks(each, blocks, n_jobs), strict=True)
+    return np.concatenate(lows).astype(np.int64), np.concatenate(highs).astype(np.int64)
+
+
+def _dense(source: DenseSource, n_jobs: int | None) -> Codes:
+    numeric = np.flatnonzero(source.kinds != CATEGORICAL)
+    codes = np.empty((source.n_features, source.n_rows), np.uint8)
+    n_levels = np.zeros(source.n_features, np.int64)
+    view = source.view(numeric)
+
+    def one(block: tuple[int, int]) -> None:
+        tile = _tile(view, *block)
+        levels = np.empty(len(tile), np.int64)
+        out = np.empty(tile.shape, np.uint8)
+        row, column = _code_tile(tile, out, levels)
+        if column >= 0:
+            raise NotWholeError(int(numeric[block[0] + column]), row, float(tile[column, row]))
+        codes[numeric[slice(*block)]] = out
+        n_levels[numeric[slice(*block)]] = levels
+
+    run_blocks(one, split(len(numeric), TILE), n_jobs)
+    nominal = source.categorical
+    n_levels[nominal] = np.diff(source.code_atoms)[source.place[nominal]]
+    wide = np.flatnonzero(n_levels < 0)
+    if len(wide) or (len(nominal) and source.codes.dtype == np.uint16):
+        codes = codes.astype(np.uint16)
+    codes[nominal] = source.codes[source.place[nominal]]
+    for f in wide.tolist():
+        codes[f], n_levels[f] = _numbered(_tile(source, f, f + 1)[0], f)
+    return DenseCodes(codes, n_levels, n_jobs)
+
+
+def _tile(source: DenseSource, low: int, high: int) -> npt.NDArray[np.float64]:
+    columns = np.arange(low, high)
+    if source.values.dtype.kind in "iu":
+        return np.ascontiguousarray(source.values[:, source.place[columns]].T).astype(np.float64)
+    return source.load(columns)
+
+
+def _numbered(values: npt.NDArray[np.float64], feature: int) -> tuple[IntArray, int]:
+    """Distinct values numbered in order from 1; 0 where missing."""
+    there = ~np.isnan(values)
+    levels, found = np.unique(values[there], return_inverse=True)
+    if len(levels) > MOST:
+        raise TooManyLevelsError(feature, len(levels))
+    codes = np.zeros(len(values), np.int64)
+    codes[there] = found + 1
+    return codes, len(levels)
+
+
+def _sparse(source: CSCSource, n_jobs: int | None) -> Codes:
+    matrix = source.matrix[:, source.columns]
+    stored, p = np.diff(matrix.indptr), source.n_features
+    column = np.repeat(np.arange(p), stored)
+    odd = (matrix.data != np.floor(matrix.data)) & ~np.isnan(matrix.data)
+    odd |= np.isinf(matrix.data)
+    if odd.any():
+        k = int(np.flatnonzero(odd)[0])
+        raise NotWholeError(int(column[k]), int(matrix.indices[k]), float(matrix.data[k]))
+    low, high = np.full(p, np.inf), np.full(p, -np.inf)
+    low[stored < source.n_rows], high[stored < source.n_rows] = 0.0, 0.0
+    some = np.flatnonzero(stored)
+    if len(some):
+        begin = matrix.indptr[some]
+        with np.errstate(invalid="ignore"):  # a column of nothing but NaN
+            low[some] = np.fmin(low[some], np.fmin.reduceat(matrix.data, begin))
+            high[some] = np.fmax(high[some], np.fmax.reduceat(matrix.data, begin))
+    n_levels = np.where(high >= low, high - low + 1, 0).astype(np.int64)
+    low[high < low] = 0.0
+    wide = np.flatnonzero(n_levels > SMALL)
+    dtype = np.uint16 if len(wide) else np.uint8
+    small = n_levels[column] <= SMALL
+    shifted = np.where(np.isnan(matrix.data) | ~small, 0, matrix.data - low[column] + 1)
+    data = shifted.astype(dtype)
+    zero = np.where((stored < source.n_rows) & (n_levels <= SMALL), 1 - low, 0).astype(dtype)
+    for f in wide.tolist():
+        a, b = matrix.indptr[f], matrix.indptr[f + 1]
+        values = np.append(matrix.data[a:b], [0.0] * int(b - a < source.n_rows))
+        codes, n_levels[f] = _numbered(values.astype(np.float64), f)
+        data[a:b] = codes[: b - a]
+        zero[f] = codes[-1]
+    return SparseCodes(matrix, data, zero, n_levels, n_jobs)
+
+
+@kernel
+def _code_tile(tile, out, n_levels):
+    """Codes of a feature-major tile; -1 levels for a column that spans too much.
+
+    Returns the row and the column of a number that is not whole, or -1, -1.
+    """
+    for f in range(len(tile)):
+        x = tile[f]
+        low, high = np.inf, -np.inf
+        for i in range(len(x)):
+            v = x[i]
+            if v == v:
+                if v != np.floor(v) or v - v != 0.0:
+                    return i, f
+                low = min(low, v)
+                high = max(high, v)
+        if high - low >= SMALL:
+            n_levels[f] = -1
+            continue
+        n_levels[f] = np.int64(high - low) + 1 if high >= low else 0
+        for i in range(len(x)):
+            v = x[i]
+            out[f, i] = np.uint8(v - low + 1.0) if v == v else np.uint8(0)
+    return -1, -1

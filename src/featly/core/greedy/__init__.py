@@ -1,0 +1,1 @@
+"""Forward search by a criterion, and its packed columns."""

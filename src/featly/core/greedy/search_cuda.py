@@ -1,0 +1,450 @@
+"""Greedy forward search on the device; see :mod:`featly.core.greedy.search`.
+
+:class:`PairInformation` has the attributes of its twin, as arrays of CuPy, so that a
+:class:`~featly.core.greedy.search.Criterion` adds them up on the device as it does on the host.
+:func:`forward` fetches one small array a step, and what was found at the end.
+
+Columns are kept as bit-planes, on the device as far as they fit. What does not fit lies in pinned
+memory of the host and comes over in every step, by two buffers of which one is filled while the
+other is counted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.counts import bitplanes_cuda, histograms_cuda
+from featly.core.counts.bitpacking import Layout
+from featly.core.counts.bitplanes_cuda import CONSTANT, TILE, WIDE, DeviceLayout, Other, Part, Terms
+from featly.core.counts.codes_cuda import Coded, CudaCodes
+from featly.core.counts.entropy import FixedPoint
+from featly.core.counts.entropy_cuda import MOST_PADDING, Classes, judge
+from featly.core.greedy.cache_cuda import PlaneStore
+from featly.core.greedy.search import COMPARED_BITS, SPARE_BITS, Chosen, Criterion
+from featly.core.runtime.device_cuda import (
+    NotOnDevice,
+    as_device,
+    kernel,
+    out_of_memory,
+    to_host,
+    xp,
+)
+
+__all__ = ["DeviceChosen", "PairInformation", "forward"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+LITTLE_PADDING = 1.25  # times the words of a plane, up to which classes lie apart for all methods
+PLACE_BITS = 40  # of a number that tells a part and a place in it
+BLOCKS, THREADS = 1024, 256
+CHUNK = 4096  # numbers of which a block finds the running minimum
+DROPPED_BITS = 52 - 33  # see featly.core.ranking.ordering.rounded
+LARGEST = 1e308  # see featly.core.ranking.ordering.favoured
+
+
+class PairInformation:
+    """Informations of every column beside a chosen one, as whole numbers on the device.
+
+    Parameters
+    ----------
+    codes : CudaCodes
+    classes : int64 array
+    n_classes : int
+    by_class : bool
+        Whether I(f; y | s) is wanted.
+    redundancy : bool
+        Whether I(f; s) is wanted.
+    spread : bool
+        Whether missing values are spread over the levels: not on a device, if there are any.
+    memory : int, optional
+        Bytes of the device that planes may take; None for what is free.
+
+    Attributes
+    ----------
+    relevance, entropy, redundancy, conditional : int64 arrays of CuPy
+    class_entropy, scale, digits
+        See :class:`featly.core.greedy.search.PairInformation`.
+    varies : bool array of CuPy
+    bits : float array of NumPy
+    """
+
+    def __init__(
+        self,
+        codes: CudaCodes,
+        classes: IntArray,
+        n_classes: int,
+        *,
+        by_class: bool,
+        redundancy: bool = True,
+        spread: bool = False,
+        memory: int | None = None,
+    ) -> None:
+        cupy = xp()
+        if spread and codes.any_missing():
+            raise NotOnDevice("missing='spread' is computed on the CPU")
+        n, p = codes.n_rows, codes.n_features
+        fixed = FixedPoint.of(n)
+        kept_bits = fixed.shift - SPARE_BITS
+        self.digits = max(0, kept_bits - COMPARED_BITS)
+        self.scale = n * 2.0**kept_bits
+        self._given = Classes(classes, n_classes)
+        self._choose_layout(by_class)
+        with out_of_memory():
+            table = cupy.asarray(fixed.table)
+            whole = int(fixed.table[-1])
+            self.redundancy, self.conditional = (cupy.zeros(p, cupy.int64) for _ in range(2))
+            self.varies = cupy.zeros(p, cupy.bool_)
+            self._where: Any = None
+            self._store = PlaneStore(p, memory)
+            mutual, entropy = cupy.zeros(p, cupy.int64), cupy.zeros(p, cupy.int64)
+            self._by_class = int(fixed.table[self._given.sizes].sum())
+            for coded in codes.blocks():
+                self.varies[coded.first : coded.first + coded.n_columns] = coded.high > coded.low
+                for n_planes, columns in bitplanes_cuda.grouped(coded):
+                    self._add(coded, columns, n_planes, table, mutual, entropy)
+            self._bits = mutual / fixed.scale
+            self.relevance = _without(mutual, SPARE_BITS)
+            self.entropy = _without(entropy, SPARE_BITS)
+            own = whole - entropy
+        self.class_entropy = int(_without(whole - self._by_class, SPARE_BITS))
+        wanted = self.redundancy if redundancy else None
+        steps = cupy.asarray(np.diff(fixed.table))
+        self._terms = Terms(table, steps, own, SPARE_BITS, wanted, self.conditional)
+
+    def _choose_layout(self, by_class: bool) -> None:
+        """Where rows lie in planes, how they are counted, and whether planes tell of classes."""
+        given = self._given
+        self._in_planes, self._by_words = True, True
+        self._words = self._counting = given.layout
+        if by_class:
+            self._in_planes = given.padding <= MOST_PADDING
+        elif given.padding <= LITTLE_PADDING:
+            self._counting = given.layout.together()
+        else:
+            layout = Layout.of(np.zeros(given.n_rows, np.int64), 1)
+            self._words = self._counting = DeviceLayout.of(layout)
+            self._by_words = False
+
+    def _add(
+        self, coded: Coded, columns: Any, n_planes: int, table: Any, mutual: Any, entropy: Any
+    ) -> None:
+        """Keep some columns of a block, and find what they tell about the class."""
+        if n_planes == CONSTANT:
+            return  # such a column tells nothing
+        part: Part | histograms_cuda.WideColumns
+        if n_planes == WIDE or not self._in_planes:
+            levels, n_levels = coded.levels(columns), coded.most_levels(columns)
+            part = histograms_cuda.WideColumns(coded.first, columns, len(levels), n_levels, levels)
+            counted = self._given.of_levels(levels, n_levels, coded.first, columns)
+        else:
+            part = bitplanes_cuda.pack(coded, columns, n_planes, self._words)
+            by_words = self._by_words
+            counted = (
+                self._given.of_part(part) if by_words else self._given.of_block(coded, columns)
+            )
+        for found in counted:
+            judge(found, self._given, table, self._by_class, mutual, entropy)
+        if columns is not None:
+            cupy = xp()
+            if self._where is None:
+                self._where = cupy.full(len(mutual), -1, cupy.int64)
+            number = len(self._store.parts) << PLACE_BITS
+            self._where[coded.first + columns] = cupy.arange(len(columns)) + number
+        self._store.add(part)
+
+    @property
+    def bits(self) -> FloatArray:
+        """I(f; y) in bits, without rounding, on the host."""
+        return to_host(self._bits)
+
+    def beside(self, chosen: int) -> None:
+        """Fill `redundancy` and `conditional` with those beside a column that was chosen."""
+        counting, terms = self._counting, self._terms
+        levels, n_levels = self._levels(chosen)
+        other = Other.of(levels, n_levels, counting, terms.table)
+        rows: histograms_cuda.Visited | None = None
+        for part, lying in self._store.each():
+            if isinstance(part, Part):
+                bitplanes_cuda.information(part, lying, other, counting, terms)
+            else:
+                rows = rows or histograms_cuda.Visited.of(other, counting)
+                histograms_cuda.information(part, lying, other, rows, counting, terms)
+
+    def _levels(self, column: int) -> tuple[Any, int]:
+        """The levels of a column from 0, and how many there may be."""
+        number, place = self._find(column)
+        if number < 0:
+            return xp().zeros(self._given.n_rows, np.int32), 1
+        part, lying = self._store.parts[number], self._store.lying[number]
+        if isinstance(part, histograms_cuda.WideColumns):
+            return as_device(lying[place]).astype(np.int32), part.n_levels
+        tile, lane = divmod(place, TILE)
+        if self._store.is_away(number):
+            words, stride = as_device(np.ascontiguousarray(lying[tile, :, :, lane])), 1
+        else:
+            words, stride = lying[tile].reshape(-1)[lane:], TILE
+        return bitplanes_cuda.levels_of(
+            words, stride, part.n_planes, self._words
+        ), part.n_planes + 1
+
+    def _find(self, column: int) -> tuple[int, int]:
+        """The part that a column is in, and where; -1 for a column without any."""
+        for number, part in enumerate(self._store.parts):
+            if part.columns is None and 0 <= column - part.first < part.n_columns:
+                return number, column - part.first
+        found = -1 if self._where is None else int(self._where[column])
+        return found >> PLACE_BITS, found & ((1 << PLACE_BITS) - 1)
+
+
+@dataclass(frozen=True)
+class DeviceChosen(Chosen):
+    """What a greedy search found, and what follows from it, which the device finds sooner.
+
+    Attributes
+    ----------
+    ranking : int64 array of shape (n_features,)
+        The place of each column in the order, from 1.
+    scores : float array of shape (n_features,)
+        The smallest criterion, weighted by the prior, up to the column in the order; that of a
+        column to start with is its own.
+    """
+
+    ranking: IntArray
+    scores: FloatArray
+
+
+def forward(
+    criterion: Criterion,
+    n_steps: int,
+    start: IntArray | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    prior: FloatArray | None = None,
+) -> DeviceChosen:
+    """Choose the columns of `start`, then the best one `n_steps` times.
+
+    See :func:`featly.core.greedy.search.forward`; the terms of the criterion are on the device.
+    """
+    cupy = xp()
+    terms = criterion.terms
+    given: list[int] = [] if start is None else start.tolist()
+    weights = None if prior is None else as_device(prior)
+    free = terms.varies.copy()
+    free[cupy.asarray(np.array(given, np.int64))] = False
+    n_all = len(given) + min(n_steps, int(free.sum()))
+    found: list[tuple[int, float]] = []
+    stopped = False
+    with out_of_memory():
+        value = criterion.value()
+        try:
+            for number in range(n_all):
+                if number < len(given):
+                    best, worth = given[number], float(value[given[number]])
+                else:
+                    best, worth = _best(value, terms.digits, weights, free)
+                free[best] = False
+                found.append((best, worth / terms.scale))
+                if progress is not None:
+                    progress(number + 1, n_all)
+                if number + 1 < n_all:
+                    criterion.choose(best)
+                    value = criterion.value()
+        except KeyboardInterrupt:
+            stopped = True
+        chosen = np.array([column for column, _ in found], np.int64)
+        numbers = np.array([number for _, number in found])
+        left = np.array(given[len(chosen) :], np.int64)  # of an interrupted search
+        return _outcome(value, terms, weights, chosen, numbers, left, len(given), stopped)
+
+
+def _outcome(
+    value: Any,
+    terms: Any,
+    prior: Any,
+    chosen: IntArray,
+    numbers: FloatArray,
+    left: IntArray,
+    n_given: int,
+    stopped: bool,
+) -> DeviceChosen:
+    """The order of all columns and what goes with it, on the host."""
+    cupy = xp()
+    first = cupy.asarray(np.concatenate([chosen, left]))
+    others = cupy.ones(len(value), cupy.bool_)
+    others[first] = False
+    rest, constant = (cupy.flatnonzero(others & kind) for kind in (terms.varies, ~terms.varies))
+    keys = _keys(value, terms.digits, prior)
+    rest = rest[cupy.argsort(-keys[rest])]  # a stable sort: equal ones stay in order
+    order = cupy.concatenate([first, rest, constant])
+    worth = value / terms.scale
+    worth[cupy.asarray(chosen)] = cupy.asarray(numbers)
+    scores = _favoured(worth, prior).copy()
+    free = order[n_given:]
+    scores[free] = _running_minimum(scores[free])
+    ranking = cupy.empty_like(order)
+    ranking[order] = cupy.arange(1, len(order) + 1)
+    step = np.zeros(len(value), np.int64)
+    step[chosen] = np.arange(1, len(chosen) + 1)
+    arrays = [to_host(array) for array in (order, worth, ranking, scores)]
+    return DeviceChosen(arrays[0], step, arrays[1], stopped, arrays[2], arrays[3])
+
+
+def _keys(value: Any, digits: int, prior: Any) -> Any:
+    """What is compared."""
+    if value.dtype.kind == "f":
+        return _rounded(_favoured(value, prior))
+    if prior is None:
+        return _without(value, digits)
+    return xp().floor(_favoured(value, prior) * 2.0**-digits + 0.5)
+
+
+def _best(value: Any, digits: int, prior: Any, free: Any) -> tuple[int, float]:
+    """The best column that is free, the first of equal ones, and its value."""
+    cupy = xp()
+    keys = value
+    if value.dtype.kind == "f" or prior is not None:
+        keys, digits = _ordered(_keys(value, digits, prior)), 0
+    best = cupy.empty((3, BLOCKS), cupy.int64)
+    loop = kernel(SOURCE, "best", CHUNK=CHUNK, THREADS=THREADS)
+    arguments = (keys, value.view(cupy.int64), free, len(keys), digits, best)
+    loop((BLOCKS,), (THREADS,), arguments)
+    key, index, found = best.get()
+    there = np.flatnonzero(index >= 0)  # blocks without a free column have none
+    block = there[key[there].argmax()]
+    return int(index[block]), float(found[block : block + 1].view(value.dtype)[0])
+
+
+def _without(value: Any, bits: int) -> Any:
+    """Whole numbers with their last bits rounded off."""
+    return (value + ((1 << bits) >> 1)) >> bits
+
+
+def _favoured(scores: Any, prior: Any) -> Any:
+    """The twin of :func:`featly.core.ranking.ordering.favoured`."""
+    if prior is None:
+        return scores
+    cupy = xp()
+    weighted = cupy.where(scores < 0, scores / prior, scores * prior)
+    return cupy.minimum(weighted, cupy.maximum(scores, LARGEST))
+
+
+def _rounded(scores: Any) -> Any:
+    """The twin of :func:`featly.core.ranking.ordering.rounded`."""
+    bits = scores.astype(np.float64).view(np.int64)
+    bits += 1 << (DROPPED_BITS - 1)
+    bits &= ~((1 << DROPPED_BITS) - 1)
+    return bits.view(np.float64)
+
+
+def _ordered(keys: Any) -> Any:
+    """Whole numbers that are ordered as floats are; zeros of both signs are equal."""
+    bits = (keys + 0.0).view(np.int64)
+    return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
+
+
+def _running_minimum(values: Any) -> Any:
+    """``numpy.minimum.accumulate``."""
+    cupy = xp()
+    blocks = -(-len(values) // CHUNK)
+    if blocks == 0:
+        return values
+    least, out = cupy.empty(blocks), cupy.empty_like(values)
+    for name in ("chunk_minimum", "running_minimum"):
+        loop = kernel(SOURCE, name, CHUNK=CHUNK, THREADS=THREADS)
+        loop((blocks,), (THREADS,), (values, len(values), least, out))
+    return out
+
+
+SOURCE = r"""
+typedef long long i64;
+
+// The largest key of the columns that are free, the first of equal ones: of every block's stretch
+// of columns the key, the column, or -1, and its value.
+extern "C" __global__ void best(
+    const i64* keys, const i64* values, const bool* free, i64 p, i64 digits, i64* out)
+{
+    const i64 begin = p * blockIdx.x / gridDim.x, end = p * (blockIdx.x + 1) / gridDim.x;
+    const i64 half = (1LL << digits) >> 1;
+    __shared__ i64 key[THREADS], index[THREADS];
+    i64 most = 0, at = -1;
+    for (i64 f = begin + threadIdx.x; f < end; f += THREADS) {
+        const i64 here = (keys[f] + half) >> digits;
+        if (free[f] && (at < 0 || here > most)) {
+            most = here;
+            at = f;
+        }
+    }
+    key[threadIdx.x] = most;
+    index[threadIdx.x] = at;
+    for (int step = THREADS / 2; step > 0; step /= 2) {
+        __syncthreads();
+        if (threadIdx.x < step) {
+            const i64 other = index[threadIdx.x + step], its = key[threadIdx.x + step];
+            const bool better = other >= 0 && (at < 0 || its > most || (its == most && other < at));
+            if (better) {
+                most = key[threadIdx.x] = its;
+                at = index[threadIdx.x] = other;
+            }
+        }
+    }
+    if (threadIdx.x == 0) {
+        out[blockIdx.x] = most;
+        out[gridDim.x + blockIdx.x] = at;
+        out[2 * gridDim.x + blockIdx.x] = at < 0 ? 0 : values[at];
+    }
+}
+
+__device__ double smaller(double a, double b) { return b < a ? b : a; }
+
+// The smallest of all that THREADS threads have.
+__device__ double least_of_block(double mine)
+{
+    __shared__ double held[THREADS];
+    held[threadIdx.x] = mine;
+    for (int step = THREADS / 2; step > 0; step /= 2) {
+        __syncthreads();
+        if (threadIdx.x < step)
+            held[threadIdx.x] = smaller(held[threadIdx.x], held[threadIdx.x + step]);
+    }
+    __syncthreads();
+    return held[0];
+}
+
+extern "C" __global__ void chunk_minimum(const double* values, i64 n, double* least, double* out)
+{
+    const i64 begin = blockIdx.x * (i64)CHUNK;
+    double mine = values[begin];
+    for (i64 k = begin + threadIdx.x; k < begin + CHUNK && k < n; k += THREADS)
+        mine = smaller(mine, values[k]);
+    const double found = least_of_block(mine);
+    if (threadIdx.x == 0) least[blockIdx.x] = found;
+}
+
+extern "C" __global__ void running_minimum(const double* values, i64 n, double* least, double* out)
+{
+    double before = values[0];
+    for (i64 k = threadIdx.x; k < blockIdx.x; k += THREADS) before = smaller(before, least[k]);
+    before = least_of_block(before);
+    // neighbours that belong to one thread, then threads among themselves
+    const i64 begin = blockIdx.x * (i64)CHUNK + threadIdx.x * (CHUNK / THREADS);
+    __shared__ double held[THREADS];
+    double mine = before;
+    for (i64 k = begin; k < begin + CHUNK / THREADS && k < n; k++) mine = smaller(mine, values[k]);
+    held[threadIdx.x] = mine;
+    for (int step = 1; step < THREADS; step *= 2) {
+        __syncthreads();
+        const double other = threadIdx.x >= step ? held[threadIdx.x - step] : mine;
+        __syncthreads();
+        held[threadIdx.x] = mine = smaller(mine, other);
+    }
+    __syncthreads();
+    double running = threadIdx.x > 0 ? smaller(before, held[threadIdx.x - 1]) : before;
+    for (i64 k = begin; k < begin + CHUNK / THREADS && k < n; k++) {
+        running = smaller(running, values[k]);
+        out[k] = running;
+    }
+}
+"""

@@ -1,0 +1,1 @@
+"""Kernels between rows: clinical, Gaussian, sets of kernels, multiple-kernel learning."""

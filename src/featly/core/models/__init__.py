@@ -1,0 +1,1 @@
+"""Least squares, a perceptron, naive Bayes, near neighbours."""

@@ -1,0 +1,276 @@
+r"""Tables with a bias column, and the products that least squares ask of them.
+
+.. math::
+
+    A = [\mathbf 1, Z], \qquad A^\top D A, \quad Z Z^\top, \quad A V, \quad A^\top U
+
+A dense table is read in blocks of rows, so that it need not exist as a whole. A sparse one is
+centred in the algebra: :math:`Z = M - \mathbf 1 m^\top` with a sparse M is never made.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from featly.core.runtime.parallel import run_blocks, single_threaded_blas, split
+
+__all__ = ["BlockTable", "SparseTable", "Table", "block_rows", "signs"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Part = Callable[[int, int], FloatArray]  # rows low to high of something
+
+BLOCK_VALUES = 1 << 21  # of a block of rows: 16 MiB
+FEWEST_BLOCK_ROWS = 256
+TOGETHER = 8  # blocks whose sums wait to be added ...
+NARROW = 1024  # ... where a sum of squares is at most this wide
+
+
+def signs(codes: IntArray, n_classes: int) -> FloatArray:
+    """Targets of rows: a column of -1 and 1 for two classes, for more a column a class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> signs(np.array([0, 1]), 2).T
+    array([[-1.,  1.]])
+    >>> signs(np.array([0, 2]), 3)
+    array([[ 1., -1., -1.],
+           [-1., -1.,  1.]])
+    """
+    wanted = np.array([1]) if n_classes == 2 else np.arange(n_classes)
+    return np.where(codes[:, None] == wanted, 1.0, -1.0)
+
+
+def block_rows(n_columns: int) -> int:
+    """Rows of a block of so many columns."""
+    return max(FEWEST_BLOCK_ROWS, BLOCK_VALUES // max(n_columns, 1))
+
+
+class Table(ABC):
+    """Rows of numbers Z, and a column of ones before them: A.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+        Of Z.
+    """
+
+    n_rows: int
+    n_columns: int
+
+    @abstractmethod
+    def normal(
+        self, target: Part, weight: FloatArray | None, count: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """A'DA and A'DT on the bias and the first `count` columns, in one reading.
+
+        ``target(low, high)`` gives rows of T; `weight` is the diagonal of D.
+        """
+
+    @abstractmethod
+    def outer(self, low: int, high: int) -> FloatArray:
+        """ZZ' of some columns."""
+
+    @abstractmethod
+    def times(self, V: FloatArray) -> FloatArray:
+        """AV, where V may have fewer rows than A has columns: then on the first ones."""
+
+    @abstractmethod
+    def back(self, part: Part) -> FloatArray:
+        """A'U, where ``part(low, high)`` gives rows of U."""
+
+    @abstractmethod
+    def whole(self) -> FloatArray:
+        """Z, as an array."""
+
+    @abstractmethod
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of every column."""
+
+    @abstractmethod
+    def scaled(self, center: FloatArray, scale: FloatArray) -> "Table":
+        """The table (Z - center) * scale."""
+
+
+class BlockTable(Table):
+    """A dense table, a block of rows at a time.
+
+    Parameters
+    ----------
+    rows : callable
+        ``rows(low, high)`` gives these rows of Z.
+    n_rows, n_columns : int
+    """
+
+    def __init__(self, rows: Part, n_rows: int, n_columns: int) -> None:
+        self._rows = rows
+        self.n_rows, self.n_columns = n_rows, n_columns
+        self._blocks = split(n_rows, block_rows(n_columns))
+
+    @classmethod
+    def of(cls, Z: FloatArray) -> "BlockTable":
+        """A table that is there as a whole."""
+        return cls(lambda low, high: Z[low:high], *Z.shape)
+
+    def held(self) -> "BlockTable":
+        """The same table, as a whole: for who asks more than once."""
+        return BlockTable.of(self.whole())
+
+    def whole(self) -> FloatArray:
+        """Z, as an array."""
+        Z = np.empty((self.n_rows, self.n_columns))
+
+        def put(block: tuple[int, int]) -> None:
+            Z[slice(*block)] = self._rows(*block)
+
+        run_blocks(put, self._blocks)
+        return Z
+
+    def normal(
+        self, target: Part, weight: FloatArray | None, count: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """A'DA and A'DT, a block at a time."""
+        n_outputs = target(0, 1).shape[1]
+        root = None if weight is None else np.sqrt(weight)
+
+        def part(block: tuple[int, int]) -> FloatArray:
+            A, T = np.empty((block[1] - block[0], count + 1)), target(*block)
+            A[:, 0] = 1.0
+            A[:, 1:] = self._rows(*block)[:, :count]
+            if root is not None:
+                A *= root[slice(*block), None]
+                T = T * root[slice(*block), None]
+            # A'A of one array: half the work, and symmetric to the bit
+            return np.hstack([A.T @ A, A.T @ T])
+
+        both = self._summed(part, (count + 1, count + 1 + n_outputs))
+        return both[:, : count + 1], both[:, count + 1 :]
+
+    def outer(self, low: int, high: int) -> FloatArray:
+        """ZZ' of some columns, of all rows at once."""
+        Z = self._rows(0, self.n_rows)[:, low:high]
+        with single_threaded_blas():
+            return Z @ Z.T
+
+    def times(self, V: FloatArray) -> FloatArray:
+        """AV."""
+        count = len(V) - 1
+        out = np.empty((self.n_rows, V.shape[1]))
+
+        def put(block: tuple[int, int]) -> None:
+            out[slice(*block)] = self._rows(*block)[:, :count] @ V[1:] + V[0]
+
+        with single_threaded_blas():
+            run_blocks(put, self._blocks)
+        return out
+
+    def back(self, part: Part) -> FloatArray:
+        """A'U."""
+
+        def one(block: tuple[int, int]) -> FloatArray:
+            U = part(*block)
+            return np.vstack([U.sum(axis=0), self._rows(*block).T @ U])
+
+        return self._summed(one, (self.n_columns + 1, part(0, 1).shape[1]))
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of every column, in two readings."""
+        ones = lambda low, high: np.ones((high - low, 1))  # noqa: E731
+        mean = self.back(ones)[1:, 0] / self.n_rows
+
+        def squares(block: tuple[int, int]) -> FloatArray:
+            centred = self._rows(*block) - mean
+            return np.einsum("ij,ij->j", centred, centred)
+
+        return mean, self._summed(squares, (self.n_columns,)) / self.n_rows
+
+    def scaled(self, center: FloatArray, scale: FloatArray) -> "BlockTable":
+        """The table (Z - center) * scale, block by block."""
+        rows = lambda low, high: (self._rows(low, high) - center) * scale  # noqa: E731
+        return BlockTable(rows, self.n_rows, self.n_columns)
+
+    def _summed(
+        self, part: Callable[[tuple[int, int]], FloatArray], shape: tuple[int, ...]
+    ) -> FloatArray:
+        """Sum over the blocks, in their order, whoever is ready first."""
+        total = np.zeros(shape)
+        together = TOGETHER if total.size <= NARROW**2 else 1
+        with single_threaded_blas():
+            for low, high in split(len(self._blocks), together):
+                for found in run_blocks(part, self._blocks[low:high]):
+                    total += found
+        return total
+
+
+class SparseTable(Table):
+    """A sparse table less a vector: M - 1m'.
+
+    Parameters
+    ----------
+    matrix : CSR array of float64, shape (n_rows, n_columns)
+    shift : float64 array of shape (n_columns,)
+        m. What is lost by centring so late is of the order of the rounding times the share of
+        stored entries over that of zeros in a column: centre columns without zeros beforehand.
+    """
+
+    def __init__(self, matrix: Any, shift: FloatArray) -> None:
+        self._matrix, self._shift = matrix, shift
+        self.n_rows, self.n_columns = matrix.shape
+
+    def normal(
+        self, target: Part, weight: FloatArray | None, count: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """A'DA and A'DT: those of M, and what m takes off."""
+        M, m, T = self._matrix[:, :count], self._shift[:count], target(0, self.n_rows)
+        d = np.ones(self.n_rows) if weight is None else weight
+        sums, total = M.T @ d, d.sum()
+        gram = np.empty((count + 1, count + 1))
+        gram[0, 0] = total
+        gram[0, 1:] = gram[1:, 0] = sums - total * m
+        rest = np.outer(m, sums)
+        heavy = M if weight is None else scipy.sparse.diags_array(d) @ M
+        gram[1:, 1:] = (M.T @ heavy).toarray() - (rest + rest.T) + total * np.outer(m, m)
+        right = d @ T
+        return gram, np.vstack([right, heavy.T @ T - np.outer(m, right)])
+
+    def outer(self, low: int, high: int) -> FloatArray:
+        """ZZ' of some columns."""
+        M, m = self._matrix[:, low:high], self._shift[low:high]
+        rest = (M @ m)[:, None]
+        return (M @ M.T).toarray() - (rest + rest.T) + m @ m
+
+    def times(self, V: FloatArray) -> FloatArray:
+        """AV."""
+        count = len(V) - 1
+        M = self._matrix if count == self.n_columns else self._matrix[:, :count]
+        return M @ V[1:] + (V[0] - self._shift[:count] @ V[1:])
+
+    def back(self, part: Part) -> FloatArray:
+        """A'U."""
+        U = part(0, self.n_rows)
+        total = U.sum(axis=0)
+        return np.vstack([total, self._matrix.T @ U - np.outer(self._shift, total)])
+
+    def whole(self) -> FloatArray:
+        """Z, as an array."""
+        return self._matrix.toarray() - self._shift
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of every column; zeros count."""
+        M, n, p = self._matrix, self.n_rows, self.n_columns
+        mean = np.bincount(M.indices, M.data, minlength=p) / n
+        zeros = n - np.bincount(M.indices, minlength=p)
+        squares = np.bincount(M.indices, (M.data - mean[M.indices]) ** 2, minlength=p)
+        return mean - self._shift, (squares + zeros * mean**2) / n
+
+    def scaled(self, center: FloatArray, scale: FloatArray) -> "SparseTable":
+        """The table (Z - center) * scale: M * scale less (m + center) * scale."""
+        M = self._matrix
+        data = M.data * scale[M.indices]
+        matrix = scipy.sparse.csr_array((data, M.indices, M.indptr), shape=M.shape)
+        return SparseTable(matrix, (self._shift + center) * scale)

@@ -1,0 +1,1 @@
+"""All pairs of columns, reduced as they are compared."""

@@ -1,0 +1,165 @@
+"""Columns of a table on disk, copied once into the order in which they are compared.
+
+A filter goes by columns as they are worth something, which is all over a file. To read them so, or
+to cut them into levels each time, would take longer than to compare them. What is written is a file
+without a name, gone with the object.
+"""
+
+import itertools
+import os
+import tempfile
+import weakref
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import DataError
+from featly.basics.kinds import CONTINUOUS
+from featly.core.counts.codes import Codes
+from featly.core.counts.streamed_codes import StreamedCodes
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.sources import DenseSource, StreamedSource
+from featly.core.sources.streamed import written
+
+__all__ = ["CodesInOrder", "columns_in_order", "in_old_order"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def columns_in_order(source: StreamedSource, order: IntArray) -> StreamedSource:
+    """Columns of numbers in an order, which takes as much room on disk as they do.
+
+    Parameters
+    ----------
+    source : StreamedSource
+        No column categorical.
+    order : int64 array
+        Columns, each at most once.
+    """
+    file = _Columns(source.n_rows, source.store.dtype, len(order))
+    place = _places(order, source.n_features)
+
+    def write(part: DenseSource, places: Any) -> None:
+        values = part.load(np.arange(part.n_features)).astype(file.dtype)
+        file.write(place[np.arange(source.n_features)[places]], values)
+
+    source.unscaled().each(write)
+    return StreamedSource(file, source.memory, source.n_jobs)
+
+
+class CodesInOrder(Codes):
+    """Columns of levels in an order, with one byte on disk for each value, or two.
+
+    Parameters
+    ----------
+    codes : StreamedCodes
+    order : int64 array
+        Columns, each at most once.
+    """
+
+    def __init__(self, codes: StreamedCodes, order: IntArray) -> None:
+        self.n_rows, self.n_features, self.n_jobs = codes.n_rows, len(order), codes.n_jobs
+        self.n_levels, self.dtype = codes.n_levels[order], codes.dtype
+        self._file = _Columns(self.n_rows, self.dtype, len(order))
+        place = _places(order, codes.n_features)
+
+        def write(part: tuple[int, int]) -> None:
+            found = codes.part(*part)
+            here = found.block(0, found.n_features).astype(self.dtype, copy=False)
+            self._file.write(place[slice(*part)], here)
+
+        run_blocks(write, split(codes.n_features, codes.width), codes.n_jobs)
+
+    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+        """A range of columns."""
+        return self._file.columns(low, high)
+
+    def take(self, features: IntArray) -> npt.NDArray[Any]:
+        """Some columns."""
+        return self._file.some(np.asarray(features))
+
+
+def in_old_order(
+    order: IntArray, redundant_to: IntArray, value: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """What was found of columns in an order, for the columns as they stand in the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> in_old_order(np.array([2, 0, 1]), np.array([-1, 0, -1]), np.array([0.0, 0.9, 0.0]))
+    (array([ 2, -1, -1]), array([0.9, 0. , 0. ]))
+    """
+    there, values = np.full(len(order), -1), np.zeros(len(order))
+    there[order] = np.where(redundant_to >= 0, order[redundant_to], -1)
+    values[order] = value
+    return there, values
+
+
+def _places(order: IntArray, n_features: int) -> IntArray:
+    """Where each column goes; -1 for those that do not."""
+    place = np.full(n_features, -1)
+    place[order] = np.arange(len(order))
+    return place
+
+
+class _Columns:
+    """Columns in a temporary file, one after the other: a store of a streamed source."""
+
+    feature_major = True
+
+    def __init__(self, n_rows: int, dtype: np.dtype[Any], count: int) -> None:
+        self.n_rows, self.dtype = n_rows, np.dtype(dtype)
+        self.kinds = np.full(count, CONTINUOUS, np.uint8)
+        self._column = n_rows * self.dtype.itemsize
+        self._file = tempfile.TemporaryFile(prefix="featly-")  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+
+    def write(self, places: IntArray, values: npt.NDArray[Any]) -> None:
+        """Write columns to their places; one at -1 is left out."""
+        # neighbours that stay neighbours are written together
+        runs = np.flatnonzero((np.diff(places) != 1) | (places[:-1] < 0)) + 1
+        edges = [0, *runs.tolist(), len(places)]
+        for low, high in itertools.pairwise(edges):
+            if low < high and places[low] >= 0:
+                run = np.ascontiguousarray(values[low:high])
+                written(self._file.fileno(), run, int(places[low]) * self._column)
+
+    def columns(self, low: int, high: int) -> npt.NDArray[Any]:
+        """Columns ``low:high``, of shape (high - low, n_rows)."""
+        found = np.empty((high - low, self.n_rows), self.dtype)
+        self._fill(found, low)
+        return found
+
+    def some(self, features: IntArray) -> npt.NDArray[Any]:
+        """Some columns; those that follow each other are read together."""
+        found = np.empty((len(features), self.n_rows), self.dtype)
+        runs = np.flatnonzero(np.diff(features) != 1) + 1
+        edges = [0, *runs.tolist(), len(features)]
+        for low, high in itertools.pairwise(edges):
+            if low < high:
+                self._fill(found[low:high], int(features[low]))
+        return found
+
+    def _fill(self, found: npt.NDArray[Any], low: int) -> None:
+        view, done = found.reshape(-1).view(np.uint8).data, 0
+        while done < len(view):
+            place = low * self._column + done
+            count = os.preadv(self._file.fileno(), [view[done:]], place)
+            if count == 0:
+                raise DataError("a temporary file was cut while it was read: start again")
+            done += count
+
+    # ---- as a store -------------------------------------------------------------------------
+    def read(self, low: int, high: int) -> DenseSource:
+        """See :class:`featly.core.sources.ColumnStore`."""
+        return DenseSource(self.columns(low, high).T)
+
+    def take(self, features: IntArray) -> DenseSource:
+        """See :class:`featly.core.sources.ColumnStore`."""
+        return DenseSource(self.some(features).T)
+
+    def check(self) -> None:
+        """See :class:`featly.core.sources.ColumnStore`."""

@@ -1,0 +1,490 @@
+"""Every pair of columns, reduced on the way to what is asked for; never p x p in memory.
+
+Columns are compared tile by tile: a block of them with another. The values of a tile come from a
+quick computation that is only a screen, never further than `margin` from the truth. What may
+matter is computed again, exactly, and that value alone decides and is returned. So no pair is
+lost and none is wrongly there, whatever the tiles, the memory and the number of threads.
+
+What two columns have in common is told by :class:`~featly.core.pairs.correlation.UnitColumns`, a
+correlation, or :class:`~featly.core.pairs.uncertainty.CodedColumns`, symmetric uncertainty.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import ParameterError
+from featly.core.runtime.jit import kernel
+from featly.core.runtime.parallel import run_blocks, split
+
+__all__ = [
+    "PairedColumns",
+    "Progress",
+    "drop_in_order",
+    "neighbours",
+    "on_grid",
+    "pairs_above",
+    "pairs_with",
+    "refuse_pairs",
+    "without_redundant",
+]
+
+# mypy: disable-error-code="no-untyped-def"
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Progress = Callable[[int, int], Any] | None
+Found = tuple[IntArray, IntArray, FloatArray]  # two columns and the value of the pair
+
+BLOCK = 2048  # columns of a tile, where memory allows
+LEAST_BLOCK = 32
+STRIPE = 128  # columns of a tile that one task compares with those of the other side
+NEVER = np.inf  # the limit of a column that has no partner
+
+
+class PairedColumns(Protocol):
+    """Columns of which every two have a value from 0 to 1."""
+
+    n_features: int
+    n_jobs: int | None
+    bytes_per_column: int  # of what `load` returns
+    margin: float  # how far a screened value may be from the value
+    grid: float  # values are multiples of its inverse
+    dtype: npt.DTypeLike  # of screened values
+
+    def load(self, features: IntArray) -> Any:
+        """Some columns, ready to be compared; `features` and `varies` are their attributes."""
+
+    def part(self, block: Any, kept: npt.NDArray[np.bool_]) -> Any:
+        """Some columns of a block."""
+
+    def screen(self, one: Any, other: Any, low: int, high: int) -> npt.NDArray[Any]:
+        """Screened values of columns ``low:high`` of one block with all of another."""
+
+    def value(
+        self, one: Any, other: Any, i: IntArray, j: IntArray, screened: npt.NDArray[Any]
+    ) -> FloatArray:
+        """The values of some pairs, by their places in the blocks."""
+
+
+# ---- what can be asked ----------------------------------------------------------------------
+def neighbours(
+    columns: PairedColumns, count: int, memory: int, progress: Progress = None
+) -> tuple[IntArray, FloatArray]:
+    """For every column those of largest value with it, ties by position.
+
+    Parameters
+    ----------
+    columns : PairedColumns
+    count : int
+        How many.
+    memory : int
+        Bytes that columns may take; more are loaded again when they are needed.
+    progress : callable, optional
+        Called with (tiles done, tiles in all).
+
+    Returns
+    -------
+    index : int64 array of shape (n_features, count)
+        -1 where fewer columns have a value above 0.
+    value : float64 array of shape (n_features, count)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.pairs.correlation import UnitColumns
+    >>> from featly.core.sources import DenseSource
+    >>> X = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [3.0, 6.0, 0.0]])
+    >>> index, value = neighbours(UnitColumns(DenseSource(X)), 1, 1 << 20)
+    >>> index[:, 0].tolist(), value[:, 0].tolist()
+    ([1, 0, -1], [1.0, 1.0, 0.0])
+    """
+    index = np.full((columns.n_features, count), -1)
+    best = np.zeros((columns.n_features, count))
+
+    def limits(block: Any) -> npt.NDArray[Any]:
+        at = block.features
+        bound = np.where(index[at, -1] >= 0, best[at, -1], 0.0)
+        return _limits(columns, bound, block.varies)
+
+    for one, other, same in _tiles(columns, memory, progress):
+        across = limits(other)
+        if same:  # only the upper half is looked at, but each column for itself as well
+            down = np.maximum(across, _row_limits(columns, one, count))
+            hits = _hits(columns, one, one, down, down, same=True)
+        else:
+            hits = _hits(columns, one, other, limits(one), across)
+        for first, second, value in hits:
+            _insert(first, second, value, index, best)
+    return index, best
+
+
+def pairs_above(
+    columns: PairedColumns, threshold: float, most: int, memory: int, progress: Progress = None
+) -> Found:
+    """Every pair whose value is at least a threshold, in no particular order.
+
+    Parameters
+    ----------
+    columns : PairedColumns
+    threshold : float
+        Above 0.
+    most : int
+        ParameterError where there are more.
+    memory, progress
+        See :func:`neighbours`.
+
+    Returns
+    -------
+    first, second : int64 arrays
+        ``first < second``.
+    value : float64 array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.pairs.correlation import UnitColumns
+    >>> from featly.core.sources import DenseSource
+    >>> X = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [3.0, 6.0, 0.0]])
+    >>> [part.tolist() for part in pairs_above(UnitColumns(DenseSource(X)), 0.9, 100, 1 << 20)]
+    [[0], [1], [1.0]]
+    """
+    found: list[Found] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    total = 0
+    for one, other, same in _tiles(columns, memory, progress):
+        down, across = (
+            _limits(columns, np.full(len(block.features), threshold), block.varies)
+            for block in (one, other)
+        )
+        for first, second, value in _hits(
+            columns, one, other, down, across, threshold=threshold, same=same
+        ):
+            found.append((first, second, value))
+            total += len(value)
+        if total > most:
+            raise refuse_pairs(threshold, most)
+    first, second, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return np.minimum(first, second), np.maximum(first, second), value
+
+
+def pairs_with(
+    columns: PairedColumns,
+    features: IntArray,
+    threshold: float,
+    most: int,
+    memory: int,
+    progress: Progress = None,
+) -> Found:
+    """Every pair with one of some columns in it whose value is at least a threshold.
+
+    Parameters
+    ----------
+    columns : PairedColumns
+    features : int64 array
+        Some columns, each once.
+    threshold, most, memory, progress
+        See :func:`pairs_above`.
+
+    Returns
+    -------
+    first, second : int64 arrays
+        ``first < second``.
+    value : float64 array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.pairs.correlation import UnitColumns
+    >>> from featly.core.sources import DenseSource
+    >>> columns = UnitColumns(DenseSource(np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 3.5]])))
+    >>> [x.tolist() for x in pairs_with(columns, np.array([1]), 0.9, 100, 1 << 20)]
+    [[0, 1], [1, 2], [1.0, 1.0]]
+    """
+    found: list[Found] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    inside = np.zeros(columns.n_features, np.bool_)
+    inside[features] = True
+    width, _ = _plan(columns, memory)
+    chunks, blocks = split(len(features), width), split(columns.n_features, width)
+    total = done = 0
+    for chunk in chunks:
+        one = columns.load(features[slice(*chunk)])
+        for block in blocks:
+            other = columns.load(np.arange(*block))
+            down, across = (
+                _limits(columns, np.full(len(part.features), threshold), part.varies)
+                for part in (one, other)
+            )
+            for first, second, value in _hits(
+                columns, one, other, down, across, threshold=threshold
+            ):
+                # two of the columns meet twice, and each meets itself
+                once = ~inside[second] | (first < second)
+                found.append((first[once], second[once], value[once]))
+                total += int(once.sum())
+            if total > most:
+                raise refuse_pairs(threshold, most)
+            done += 1
+            if progress is not None:
+                progress(done, len(chunks) * len(blocks))
+    first, second, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return np.minimum(first, second), np.maximum(first, second), value
+
+
+def on_grid(threshold: float, grid: float) -> float:
+    """A threshold as values are: otherwise a value equal to it could be rounded below it.
+
+    Examples
+    --------
+    >>> on_grid(0.3, 4.0), on_grid(1.0, 4.0), on_grid(0.01, 4.0)
+    (0.25, 1.0, 0.25)
+    """
+    return max(float(np.rint(threshold * grid)), 1.0) / grid
+
+
+def refuse_pairs(threshold: float, most: int) -> ParameterError:
+    """What is raised where too many pairs reach a threshold."""
+    return ParameterError(
+        f"more than max_pairs={most} pairs reach threshold={threshold:g}: give a higher "
+        "threshold, neighbours= for the nearest alone, or a larger max_pairs"
+    )
+
+
+def without_redundant(
+    columns: PairedColumns,
+    order: IntArray,
+    threshold: float,
+    n_fixed: int,
+    memory: int,
+    progress: Progress = None,
+) -> tuple[IntArray, FloatArray, int]:
+    """Of columns in an order, which earlier one, itself there to stay, each goes for.
+
+    Parameters
+    ----------
+    columns : PairedColumns
+    order : int64 array
+        Columns, the best first. The first `n_fixed` stay in any case.
+    threshold : float
+        Columns go that have at least this value with one that stays before them.
+    memory, progress
+        See :func:`neighbours`.
+
+    Returns
+    -------
+    redundant_to : int64 array of shape (n_features,)
+        The first column in the order for which this one goes, -1 where it stays.
+    value : float64 array of shape (n_features,)
+        Of the two; 0 where it stays.
+    decided : int
+        How many of the order are decided: all, unless Ctrl-C came before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.pairs.correlation import UnitColumns
+    >>> from featly.core.sources import DenseSource
+    >>> X = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [3.0, 6.0, 0.0]])
+    >>> columns = UnitColumns(DenseSource(X))
+    >>> without_redundant(columns, np.array([1, 2, 0]), 0.9, 0, 1 << 20)[0].tolist()
+    [1, -1, -1]
+    """
+    redundant_to = np.full(columns.n_features, -1)
+    values = np.zeros(columns.n_features)
+    fixed = np.zeros(columns.n_features, np.bool_)
+    fixed[order[:n_fixed]] = True
+    width, room = _plan(columns, memory)
+    blocks = split(len(order), width)
+    decided, done = 0, 0
+    total = len(blocks) * (len(blocks) + 1) // 2
+
+    def drop(one: Any, other: Any, *, same: bool) -> Any:
+        """Mark what goes of the second block; what stays of it."""
+        limits = (
+            _limits(columns, np.full(len(block.features), threshold), block.varies)
+            for block in (one, other)
+        )
+        for first, second, value in _hits(
+            columns, one, other, *limits, threshold=threshold, same=same
+        ):
+            drop_in_order(first, second, value, fixed, redundant_to, values)
+        return columns.part(other, redundant_to[other.features] < 0)
+
+    try:
+        for low, high in split(len(blocks), room):
+            held: list[Any] = []
+            for number in range(low, len(blocks)):
+                features = order[slice(*blocks[number])]
+                block = columns.load(features[redundant_to[features] < 0])
+                for one in held:
+                    block = drop(one, block, same=False)
+                    done += 1
+                    if progress is not None:
+                        progress(done, total)
+                if number < high:
+                    held.append(drop(block, block, same=True))
+                    decided, done = blocks[number][1], done + 1
+                if progress is not None:
+                    progress(done, total)
+    except KeyboardInterrupt:
+        pass
+    return redundant_to, values, decided
+
+
+# ---- tiles ----------------------------------------------------------------------------------
+def _plan(columns: PairedColumns, memory: int) -> tuple[int, int]:
+    """Columns of a block, and how many blocks may be held beside the one at hand.
+
+    There is room for one more, for what is read until it is a block, and for what is left of one.
+    """
+    width = int(np.clip(memory // (3 * columns.bytes_per_column), LEAST_BLOCK, BLOCK))
+    return width, max(1, memory // (width * columns.bytes_per_column) - 2)
+
+
+def _tiles(
+    columns: PairedColumns, memory: int, progress: Progress
+) -> Iterator[tuple[Any, Any, bool]]:
+    """Pairs of blocks that cover all pairs of columns, and whether the two are the same."""
+    width, room = _plan(columns, memory)
+    blocks = split(columns.n_features, width)
+    total, done = len(blocks) * (len(blocks) + 1) // 2, 0
+    for low, high in split(len(blocks), room):
+        held: list[Any] = []
+        for number in range(low, len(blocks)):
+            block = columns.load(np.arange(*blocks[number]))
+            # a block's own columns first: they raise the bounds for the others
+            parts = [(one, block, False) for one in held]
+            if number < high:
+                held.append(block)
+                parts.insert(0, (block, block, True))
+            for part in parts:
+                yield part
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+
+
+def _limits(
+    columns: PairedColumns, bound: FloatArray, varies: npt.NDArray[np.bool_]
+) -> npt.NDArray[Any]:
+    """The least screened value that a pair may have whose value is at least a bound."""
+    limit = np.maximum(bound - columns.margin, 0.0).astype(columns.dtype)
+    limit = np.nextafter(limit, limit.dtype.type(0.0))  # down, whichever way it was rounded
+    return np.where(varies, limit, limit.dtype.type(NEVER))
+
+
+def _row_limits(columns: PairedColumns, block: Any, count: int) -> npt.NDArray[Any]:
+    """Limits from the values within a block: at least `count` columns do as well as that."""
+    width = len(block.features)
+    if width <= count:
+        return _limits(columns, np.zeros(width), block.varies)
+
+    def one(stripe: tuple[int, int]) -> FloatArray:
+        found = np.abs(columns.screen(block, block, *stripe))
+        found[np.arange(len(found)), np.arange(*stripe)] = 0.0
+        return np.partition(found, width - count, axis=1)[:, width - count].astype(np.float64)
+
+    kth = np.concatenate(run_blocks(one, split(width, STRIPE), columns.n_jobs))
+    return _limits(columns, kth - columns.margin, block.varies)
+
+
+def _hits(
+    columns: PairedColumns,
+    one: Any,
+    other: Any,
+    down: npt.NDArray[Any],
+    across: npt.NDArray[Any],
+    *,
+    threshold: float = 0.0,
+    same: bool = False,
+) -> list[Found]:
+    """Pairs of two blocks that pass the limit of either, with values from a threshold up.
+
+    Both a limit for the columns of the first and one for those of the second must be at hand; of
+    a block with itself, pairs are looked at once.
+    """
+    # numbers from 0 up are ordered as their bits are, and whole numbers are compared in lanes
+    bits = np.int32 if np.dtype(columns.dtype).itemsize == 4 else np.int64
+    clear = bits(np.iinfo(bits).max)  # all but the sign
+    rows, line = down.view(bits), across.view(bits)
+
+    def stripe(part: tuple[int, int]) -> Found:
+        low, high = part
+        found = columns.screen(one, other, low, high)
+        i, j = _passing(found.view(bits), clear, rows[low:high], line, low if same else -1)
+        value = columns.value(one, other, i + low, j, found[i, j])
+        kept = value >= threshold if threshold > 0 else value > 0
+        return one.features[i[kept] + low], other.features[j[kept]], value[kept]
+
+    return run_blocks(stripe, split(len(one.features), STRIPE), columns.n_jobs)
+
+
+# ---- compiled loops -------------------------------------------------------------------------
+@kernel
+def _passing(found, clear, rows, line, diagonal):
+    """Places where the bits of a size reach the limit of the row or that of the column.
+
+    With a diagonal from 0, columns up to ``i + diagonal`` are left out.
+    """
+    n_rows, width = found.shape
+    count = 0
+    out = np.empty((2, 256), np.int64)
+    for i in range(n_rows):
+        begin = i + diagonal + 1 if diagonal >= 0 else 0
+        here = found[i]
+        limit = rows[i]
+        for low in range(begin, width, 128):
+            high = min(low + 128, width)
+            passing = 0
+            for j in range(low, high):
+                passing += (here[j] & clear) >= min(limit, line[j])
+            if passing == 0:
+                continue
+            if count + passing > out.shape[1]:
+                larger = np.empty((2, 2 * (count + passing)), np.int64)
+                larger[:, :count] = out[:, :count]
+                out = larger
+            for j in range(low, high):
+                if (here[j] & clear) >= min(limit, line[j]):
+                    out[0, count] = i
+                    out[1, count] = j
+                    count += 1
+    return out[0, :count], out[1, :count]
+
+
+@kernel
+def _put(f, g, value, index, best):
+    last = index.shape[1] - 1
+    if index[f, last] >= 0:
+        lowest = best[f, last]
+        if value < lowest or (value == lowest and g > index[f, last]):
+            return
+    k = last
+    while k > 0:
+        before = index[f, k - 1]
+        if before >= 0 and (best[f, k - 1] > value or (best[f, k - 1] == value and before < g)):
+            break
+        index[f, k] = before
+        best[f, k] = best[f, k - 1]
+        k -= 1
+    index[f, k] = g
+    best[f, k] = value
+
+
+@kernel
+def _insert(first, second, value, index, best):
+    """Put pairs into the lists of both columns, which are sorted."""
+    for k in range(len(value)):
+        _put(first[k], second[k], value[k], index, best)
+        _put(second[k], first[k], value[k], index, best)
+
+
+@kernel
+def drop_in_order(first, second, value, fixed, redundant_to, values):
+    """Columns that go; pairs come in the order of their first."""
+    for k in range(len(value)):
+        f, g = first[k], second[k]
+        if redundant_to[f] < 0 and redundant_to[g] < 0 and not fixed[g]:
+            redundant_to[g] = f
+            values[g] = value[k]

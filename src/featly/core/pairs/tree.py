@@ -1,0 +1,82 @@
+"""A spanning tree of columns whose edges are the values of pairs, by Prim's algorithm.
+
+The values of a column with all others are computed when the column joins the tree, and forgotten:
+p rows of p values, one at a time. Prim, R. C. (1957), Shortest connection networks and some
+generalizations, *Bell System Technical Journal* 36, 1389-1401.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.pairs.search import PairedColumns, Progress
+from featly.core.runtime.parallel import run_blocks, split
+
+__all__ = ["spanning_tree"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+STRIPE = 512  # columns that one task compares with the one that joined
+
+
+def spanning_tree(
+    columns: PairedColumns,
+    features: IntArray,
+    progress: Progress = None,
+    *,
+    largest: bool = True,
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The edges of the tree of largest sum, or of least.
+
+    Parameters
+    ----------
+    columns : PairedColumns
+        Whose screened values are their values (`margin` 0); all are in memory.
+    features : int64 array
+        Which columns. Among equal values, those join first that stand first.
+    progress : callable, optional
+        Called with (columns in the tree, columns in all).
+    largest : bool, default=True
+
+    Returns
+    -------
+    one, other : int64 arrays of length ``len(features) - 1``
+        Columns that an edge joins: positions in `features`.
+    value : float64 array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.pairs.uncertainty import CodedColumns
+    >>> from featly.core.counts.codes import DenseCodes
+    >>> matrix = np.array([[1, 1, 2, 2], [1, 2, 1, 2], [2, 2, 1, 1]], np.uint8)
+    >>> columns = CodedColumns(DenseCodes(matrix, np.array([2, 2, 2])))
+    >>> [part.tolist() for part in spanning_tree(columns, np.arange(3))]
+    [[0, 0], [2, 1], [1.0, 0.0]]
+    """
+    assert columns.margin == 0
+    p = len(features)
+    block = columns.load(features)
+    stripes = split(p, STRIPE)
+    best, joined_by = np.full(p, -np.inf), np.zeros(p, np.int64)
+    outside = np.ones(p, np.bool_)
+    order, current = np.zeros(p, np.int64), 0
+    for step in range(p - 1):
+        outside[current] = False
+        order[step] = current
+        alone = columns.part(block, np.arange(p) == current)
+
+        def values(stripe: tuple[int, int], alone: object = alone) -> FloatArray:
+            return columns.screen(block, alone, *stripe)[:, 0]
+
+        found = np.concatenate(run_blocks(values, stripes, columns.n_jobs))
+        if not largest:
+            found = -found
+        nearer = outside & (found > best)
+        best[nearer], joined_by[nearer] = found[nearer], current
+        current = int(np.where(outside, best, -np.inf).argmax())
+        if progress is not None:
+            progress(step + 2, p)
+    order[p - 1 :] = current
+    last = order[1:]
+    return joined_by[last], last, np.abs(best[last])

@@ -1,0 +1,1 @@
+"""Scores to orders, votes, graphs, subset search."""

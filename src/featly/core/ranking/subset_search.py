@@ -1,0 +1,486 @@
+r"""Searches over subsets of columns, by a merit that only a function knows.
+
+.. math::
+
+    S^* = \arg\max_{S \subseteq \{1, \dots, p\}} J(S)
+
+cannot be found by trying all 2^p subsets. Four searches try few of them: forward, backward,
+floating (Pudil, P., Novovičová, J. and Kittler, J., 1994, Floating search methods in feature
+selection, *Pattern Recognition Letters* 15, 1119-1125) and best-first (Kohavi, R. and John, G. H.,
+1997, Wrappers for feature subset selection, *Artificial Intelligence* 97, 273-324).
+
+A search asks for merits in batches: ``evaluate(subset, candidates)`` returns those of the subset
+with each candidate added, ``without(subset, candidates)`` with each removed. Merits are compared
+after rounding to 33 mantissa bits, as scores are in :mod:`featly.core.ranking.ordering`; of equal
+ones the lower column counts as the better. Ctrl-C ends a search with what it has found by then.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.ranking.ordering import rounded
+
+__all__ = ["Found", "Step", "best_first", "floating", "greedy_backward", "greedy_forward"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Evaluate = Callable[[tuple[int, ...], IntArray], FloatArray]
+Progress = Callable[[int, int], object]
+
+THRESHOLD = 1e-5
+FIRST_SORTED = 16  # children that are put in order at once; few are ever asked for
+
+
+@dataclass(frozen=True)
+class Step:
+    """A subset that a search went through, its columns in the order of their choice."""
+
+    subset: tuple[int, ...]
+    merit: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    subset : tuple of int
+        Columns in the order of their choice; what the search started from comes first.
+    merit : float
+        Of that subset.
+    n_evaluated : int
+        How many subsets were asked for.
+    path : tuple of Step
+        For best-first the subsets in the order of their expansion, otherwise those that the
+        search moved to, from its start.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+    """
+
+    subset: tuple[int, ...]
+    merit: float
+    n_evaluated: int
+    path: tuple[Step, ...]
+    interrupted: bool = False
+
+
+def best_first(
+    n_features: int,
+    evaluate: Evaluate,
+    *,
+    start: Iterable[int] = (),
+    merit: float | None = None,
+    max_stale: int = 5,
+    threshold: float = THRESHOLD,
+    progress: Progress | None = None,
+) -> Found:
+    """Expand the best subset met and not yet expanded, until that no longer pays.
+
+    To expand a subset is to evaluate it with every other column added. The next to be expanded is
+    the one of largest merit; of equal merit the one of fewer columns, then the one that is first
+    when their columns are compared from the lowest. The search ends after `max_stale` expansions
+    in a row without improvement, or when all subsets are expanded. Every subset is evaluated once
+    at most and expanded once at most.
+
+    Parameters
+    ----------
+    n_features : int
+    evaluate : function of (tuple of int, int64 array) to float64 array
+        Merits of a subset with each of some columns added. -inf is a merit; NaN is an error.
+    start : iterable of int
+        Columns that every subset has.
+    merit : float or None
+        Of the start. None: asked for, or -inf for the empty subset, so that at least one column
+        is found.
+    max_stale : int, default=5
+    threshold : float, default=1e-5
+        By how much a merit must exceed the best one so as to be an improvement.
+    progress : function of (int, int) or None
+        Called after each expansion with their number, and the number at which it ends at the
+        earliest.
+
+    Returns
+    -------
+    Found
+        The best subset. Its merit is the largest met, but for `threshold`.
+
+    Notes
+    -----
+    Weka's BestFirst differs in three ways. Its list of subsets to be expanded has `max_stale`
+    places, so that others are forgotten. A subset that is met by another way is put on the list
+    again, and may be expanded again, which counts as an expansion without improvement. And the
+    subsets of an expansion are compared with the best so far one by one, by the order of columns,
+    so one that exceeds it by less than 1e-5 loses against one before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.ranking.subset_search import best_first
+    >>> worth = np.array([0.1, 0.5, 0.3, -0.2])
+    >>> def evaluate(subset, candidates):
+    ...     return worth[list(subset)].sum() + worth[candidates]
+    >>> found = best_first(4, evaluate)
+    >>> found.subset, round(found.merit, 3), found.n_evaluated
+    ((1, 2, 0), 0.9, 11)
+    """
+    search = _Search(n_features, evaluate, start, merit)
+    waiting: list[_Waiting] = []
+    expanded: dict[int, list[frozenset[int]]] = {}
+    subset, stale = search.best.subset, 0
+    try:
+        while True:
+            columns = search.others(subset, _met(subset, expanded))
+            expanded.setdefault(len(subset), []).append(frozenset(subset))
+            _wait(waiting, subset, _falling(columns, search.ask(evaluate, subset, columns)))
+            improved = len(waiting) > 0 and search.improve(waiting[0].step, threshold)
+            stale = 0 if improved else stale + 1
+            if progress is not None:
+                progress(len(search.path), len(search.path) + max_stale - stale)
+            if stale >= max_stale or not waiting:
+                return search.found()
+            next_one = heapq.heappop(waiting)
+            _wait(waiting, next_one.step.subset[:-1], next_one.siblings)
+            subset = next_one.step.subset
+            search.path.append(next_one.step)
+    except KeyboardInterrupt:
+        return search.found(interrupted=True)
+
+
+def greedy_forward(
+    n_features: int,
+    evaluate: Evaluate,
+    *,
+    start: Iterable[int] = (),
+    merit: float | None = None,
+    n_select: int | None = None,
+    threshold: float = THRESHOLD,
+    progress: Progress | None = None,
+) -> Found:
+    """Add the column that makes the merit largest, over and over.
+
+    Parameters
+    ----------
+    n_features, evaluate, start, merit
+        See :func:`best_first`.
+    n_select : int or None, default=None
+        Stop at this many columns, whatever the merits; `n_features` ranks them all. None stops
+        when no column improves the merit by more than `threshold`.
+    threshold : float, default=1e-5
+    progress : function of (int, int) or None
+        Called after each addition with the number of columns, and the largest there can be.
+
+    Returns
+    -------
+    Found
+        The last subset; ``path`` has the earlier ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.ranking.subset_search import greedy_forward
+    >>> worth = np.array([0.1, 0.5, 0.3, -0.2])
+    >>> def evaluate(subset, candidates):
+    ...     return worth[list(subset)].sum() + worth[candidates]
+    >>> greedy_forward(4, evaluate).subset, greedy_forward(4, evaluate, n_select=4).subset
+    ((1, 2, 0), (1, 2, 0, 3))
+    """
+    search = _Search(n_features, evaluate, start, merit)
+    wanted = n_features if n_select is None else n_select
+    try:
+        while len(search.best.subset) < wanted:
+            larger = search.add(evaluate, search.best.subset)
+            if n_select is not None:
+                search.best = larger
+            elif not search.improve(larger, threshold):
+                break
+            search.path.append(larger)
+            if progress is not None:
+                progress(len(larger.subset), wanted)
+    except KeyboardInterrupt:
+        return search.found(interrupted=True)
+    return search.found()
+
+
+def greedy_backward(
+    n_features: int,
+    without: Evaluate,
+    *,
+    merit: float,
+    keep: Iterable[int] = (),
+    n_select: int | None = None,
+    threshold: float = THRESHOLD,
+    progress: Progress | None = None,
+) -> Found:
+    """Remove the column without which the merit is largest, over and over.
+
+    Of equal ones the highest is removed. At least one column stays.
+
+    Parameters
+    ----------
+    n_features : int
+    without : function of (tuple of int, int64 array) to float64 array
+        Merits of a subset with each of some of its columns removed.
+    merit : float
+        Of all columns together.
+    keep : iterable of int
+        Columns that are never removed.
+    n_select : int or None, default=None
+        Stop at this many columns, whatever the merits. None stops when every removal brings the
+        merit more than `threshold` below the largest met: as few columns as do no harm.
+    threshold : float, default=1e-5
+    progress : function of (int, int) or None
+        Called after each removal with the number of columns removed, and the largest there can be.
+
+    Returns
+    -------
+    Found
+        The last subset: columns to keep first, the others by how much was lost without them when
+        removals were last tried, most first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.ranking.subset_search import greedy_backward
+    >>> worth = np.array([0.1, 0.5, 0.3, -0.2])
+    >>> def without(subset, candidates):
+    ...     return worth[list(subset)].sum() - worth[candidates]
+    >>> greedy_backward(4, without, merit=0.7).subset
+    (1, 2, 0)
+    """
+    kept = _columns(keep, n_features)
+    search = _Search(n_features, without, range(n_features), merit)
+    least = max(1, len(kept), 0 if n_select is None else n_select)
+    largest = merit
+    left = np.zeros(n_features)  # merit without each column, when that was last tried
+    stopped = False
+    try:
+        while len(search.best.subset) > least:
+            smaller, columns, merits = search.remove(without, search.best.subset, kept)
+            left[columns] = merits
+            if n_select is None and _exceeds(largest, smaller.merit, threshold):
+                break
+            largest = max(largest, smaller.merit)
+            search.best = smaller
+            search.path.append(smaller)
+            if progress is not None:
+                progress(n_features - len(smaller.subset), n_features - least)
+    except KeyboardInterrupt:
+        stopped = True
+    free = np.setdiff1d(search.best.subset, kept)
+    ordered = free[np.argsort(rounded(left[free]), kind="stable")].tolist()
+    search.best = Step((*kept, *ordered), search.best.merit)
+    return search.found(interrupted=stopped)
+
+
+def floating(
+    n_features: int,
+    evaluate: Evaluate,
+    without: Evaluate,
+    *,
+    start: Iterable[int] = (),
+    merit: float | None = None,
+    n_select: int | None = None,
+    max_stale: int = 5,
+    threshold: float = THRESHOLD,
+    progress: Progress | None = None,
+) -> Found:
+    """Add the best column, then remove columns while that beats what is known, over and over.
+
+    Sequential floating forward selection. After each addition the column without which the merit
+    is largest is removed, as long as that gives a better subset than any met of that size. Should
+    an addition end in a worse subset than one met of its size, the search goes on from the latter.
+
+    Parameters
+    ----------
+    n_features, evaluate, start, merit
+        See :func:`best_first`; what is in the start is never removed.
+    without : function of (tuple of int, int64 array) to float64 array
+        Merits of a subset with each of some of its columns removed. The same subset may be asked
+        for again: keep merits that are dear.
+    n_select : int or None, default=None
+        End with the best subset of this many columns, when one is reached. None ends after
+        `max_stale` additions in a row that did not improve the best subset of all.
+    max_stale : int, default=5
+    threshold : float, default=1e-5
+        By how much a merit must exceed another so as to beat it.
+    progress : function of (int, int) or None
+        Called after each addition with the number of columns, and the largest there can be.
+
+    Returns
+    -------
+    Found
+        The best subset of all met, or of those of `n_select` columns.
+
+    Examples
+    --------
+    Two columns that are worth little alone and much together replace the best single one.
+
+    >>> import numpy as np
+    >>> from featly.core.ranking.subset_search import floating
+    >>> def worth(subset):
+    ...     return 0.4 * (0 in subset) + 0.3 * (1 in subset) + 0.6 * ({1, 2} <= subset) - (
+    ...         0.45 * ({0, 2} <= subset))
+    >>> def evaluate(subset, candidates):
+    ...     return np.array([worth({*subset, c}) for c in candidates.tolist()])
+    >>> def without(subset, candidates):
+    ...     return np.array([worth({*subset} - {c}) for c in candidates.tolist()])
+    >>> floating(3, evaluate, without).subset
+    (1, 2)
+    """
+    search = _Search(n_features, evaluate, start, merit)
+    kept, current, stale = search.best.subset, search.best, 0
+    known = {len(kept): current}
+    wanted = n_features if n_select is None else n_select
+    try:
+        while len(current.subset) < wanted and (stale < max_stale or n_select is not None):
+            best = search.best
+            current = search.add(evaluate, current.subset)
+            earlier = known.get(len(current.subset))
+            if earlier is not None and not _exceeds(current.merit, earlier.merit, threshold):
+                current = earlier
+            while True:
+                known[len(current.subset)] = current
+                search.path.append(current)
+                search.improve(current, threshold)
+                if len(current.subset) <= len(kept) + 2:  # all smaller ones have been tried
+                    break
+                smaller, _, _ = search.remove(without, current.subset, kept)
+                if not _exceeds(smaller.merit, known[len(smaller.subset)].merit, threshold):
+                    break
+                current = smaller
+            stale = 0 if search.best is not best else stale + 1
+            if progress is not None:
+                progress(len(current.subset), wanted)
+    except KeyboardInterrupt:
+        return search.found(interrupted=True)
+    if n_select is not None:
+        search.best = known[max(wanted, len(kept))]
+    return search.found()
+
+
+# ---- what the searches share ----------------------------------------------------------------
+class _Search:
+    """The best subset so far, the way to it, and how many merits were asked for."""
+
+    def __init__(
+        self, n_features: int, evaluate: Evaluate, start: Iterable[int], merit: float | None
+    ) -> None:
+        self.n_features, self.n_evaluated = n_features, 0
+        subset = _columns(start, n_features)
+        if merit is None:
+            merit = (
+                float(self.ask(evaluate, subset[:-1], np.array(subset[-1:]))[0])
+                if subset
+                else -np.inf
+            )
+        self.best = Step(subset, merit)
+        self.path = [self.best]
+
+    def others(self, subset: tuple[int, ...], but: Iterable[int] = ()) -> IntArray:
+        """Columns that are neither in the subset nor among some others."""
+        free = np.ones(self.n_features, bool)
+        free[[*subset, *but]] = False
+        return np.flatnonzero(free)
+
+    def ask(self, function: Evaluate, subset: tuple[int, ...], columns: IntArray) -> FloatArray:
+        """Merits, checked."""
+        if len(columns) == 0:
+            return np.empty(0)
+        merits = np.asarray(function(subset, columns), np.float64)
+        if merits.shape != columns.shape or np.isnan(merits).any():
+            raise ValueError(f"{len(columns)} merits are needed, NaN is none: {merits}")
+        self.n_evaluated += len(columns)
+        return merits
+
+    def add(self, evaluate: Evaluate, subset: tuple[int, ...]) -> Step:
+        """The best subset with one more column."""
+        columns = self.others(subset)
+        column, merit = next(_falling(columns, self.ask(evaluate, subset, columns)))
+        return Step((*subset, column), merit)
+
+    def remove(
+        self, without: Evaluate, subset: tuple[int, ...], kept: tuple[int, ...]
+    ) -> tuple[Step, IntArray, FloatArray]:
+        """The best subset with one column fewer; every such column, and the merit without it."""
+        columns = np.setdiff1d(subset, kept)
+        merits = self.ask(without, subset, columns)
+        keys = rounded(merits)
+        place = len(keys) - 1 - int(keys[::-1].argmax())
+        gone = int(columns[place])
+        smaller = Step(tuple(c for c in subset if c != gone), float(merits[place]))
+        return smaller, columns, merits
+
+    def improve(self, step: Step, threshold: float) -> bool:
+        """Keep a subset if it is better than the best; any is better than none."""
+        better = not self.best.subset or _exceeds(step.merit, self.best.merit, threshold)
+        if better:
+            self.best = step
+        return better
+
+    def found(self, *, interrupted: bool = False) -> Found:
+        """The outcome; Ctrl-C before there is any goes on up."""
+        if interrupted and not self.best.subset:
+            raise KeyboardInterrupt
+        return Found(
+            self.best.subset, self.best.merit, self.n_evaluated, tuple(self.path), interrupted
+        )
+
+
+@dataclass(frozen=True, order=True)
+class _Waiting:
+    """The best subset of an expansion that is not itself expanded yet; the others follow it."""
+
+    key: tuple[float, int, tuple[int, ...]]
+    step: Step = field(compare=False)
+    siblings: Iterator[tuple[int, float]] = field(compare=False)
+
+
+def _wait(
+    waiting: list[_Waiting], subset: tuple[int, ...], children: Iterator[tuple[int, float]]
+) -> None:
+    """Put the next child of a subset on the heap of those that wait for their expansion."""
+    for column, merit in children:
+        larger = (*subset, column)
+        key = (-_key(merit), len(larger), tuple(sorted(larger)))
+        heapq.heappush(waiting, _Waiting(key, Step(larger, merit), children))
+        return
+
+
+def _met(subset: tuple[int, ...], expanded: dict[int, list[frozenset[int]]]) -> list[int]:
+    """The columns with which a subset has been evaluated, as another one's child."""
+    own = frozenset(subset)
+    apart = (other - own for other in expanded.get(len(own), ()))
+    return [column for more in apart if len(more) == 1 for column in more]
+
+
+def _falling(columns: IntArray, merits: FloatArray) -> Iterator[tuple[int, float]]:
+    """Columns and merits, best first, ties by column; sorted no further than is asked for."""
+    keys, size = rounded(merits), FIRST_SORTED
+    while len(columns):
+        high = np.ones(len(keys), bool)
+        if size < len(keys):
+            high = keys >= np.partition(keys, len(keys) - size)[len(keys) - size]
+        chosen = np.flatnonzero(high)
+        chosen = chosen[np.argsort(-keys[chosen], kind="stable")]
+        yield from zip(columns[chosen].tolist(), merits[chosen].tolist(), strict=True)
+        columns, merits, keys, size = columns[~high], merits[~high], keys[~high], 8 * size
+
+
+def _key(merit: float) -> float:
+    return float(rounded(np.array([merit]))[0])
+
+
+def _exceeds(merit: float, other: float, threshold: float) -> bool:
+    return _key(merit) > _key(other) + threshold
+
+
+def _columns(columns: Iterable[int], n_features: int) -> tuple[int, ...]:
+    found = tuple(int(column) for column in columns)
+    if len(set(found)) < len(found) or not all(0 <= column < n_features for column in found):
+        raise ValueError(f"{found}: columns are different numbers from 0 to {n_features - 1}")
+    return found

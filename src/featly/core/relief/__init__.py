@@ -1,0 +1,1 @@
+"""Near rows: the Relief family."""

@@ -1,0 +1,307 @@
+"""Weights of the Relief family on the device: distances, neighbours and differences stay there.
+
+The twin of :func:`featly.core.relief.relief.relief_weights` for numbers without gaps. Distances are
+sums of float64 of the same scaled values, coefficients come from the same rules with the same
+tolerance for ties, and the weights are rounded to the same grid.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.relief.relief import GRID, Near, Nearest, NearestOfAll, Rule, Weights
+from featly.core.relief.relief_columns import Layout
+from featly.core.relief.relief_kernels_cuda import COLUMNS, PAIRS, RULES
+from featly.core.runtime import device_cuda
+from featly.core.runtime.parallel import split
+from featly.core.sources import Source
+from featly.core.sources.moments_cuda import column_layout
+from featly.core.sources.source_cuda import CudaSource, StreamedCudaSource, cuda_source
+from featly.core.stats.pair_sums_cuda import PairSums, padded
+
+__all__ = ["relief_weights"]
+
+IntArray = npt.NDArray[np.int64]
+
+TILE_BYTES = 1 << 29  # of scaled columns that are compared at a time
+TILE_COLUMNS = 1 << 14  # and no more columns than this, so that there is progress to tell
+HELD_SHARE = 3  # all scaled columns are kept where they take up to this fraction of free memory
+SQUARE_SHARE = 4  # and all distances where they take up to this one; else they come in panels
+PART_PAIRS = 2048  # pairs that are summed in one go, if there are no more than ...
+MOST_PARTS = 64  # ... so many times that
+MOST_ROWS = 65535  # of a grid
+
+
+def relief_weights(
+    source: Source,
+    y: IntArray,
+    n_classes: int,
+    rule: Rule,
+    *,
+    sample: IntArray | None = None,
+    missing: str = "conditional",
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    panel_bytes: int | None = None,
+) -> Weights:
+    """Weights of all features of a source by a rule of the family.
+
+    Parameters are those of :func:`featly.core.relief.relief.relief_weights`, and
+
+    panel_bytes : int, optional
+        Of distances that are held at a time; a quarter of what is free by default.
+
+    Raises
+    ------
+    NotOnDevice
+        For categories, and for columns with missing values.
+    """
+    table = cuda_source(source, n_jobs=n_jobs)
+    n, layout = table.n_rows, Layout.of(y, n_classes)
+    columns = _Columns(table, layout)
+    asked = n if sample is None else len(sample)
+    tell = progress or (lambda done, total: None)
+    xp = device_cuda.xp()
+    summed = xp.zeros(len(columns.features))
+    if len(columns.features) == 0:
+        return Weights(np.zeros(table.n_features), asked)
+    if panel_bytes is None:
+        panel_bytes = device_cuda.free_bytes() // SQUARE_SHARE
+    work = _Work(columns, layout, rule, progress is not None)
+    if sample is None and 8 * n * n * PairSums.slabs_of(n, columns.width) <= panel_bytes:
+        work.add(None, summed, lambda rows: tell(rows, asked))
+        return columns.weights(summed, n, n)
+    place = np.empty(n, np.int64)
+    place[layout.rows] = np.arange(n)
+    rows = place if sample is None else place[sample]
+    # every panel has rows from the whole table: what is done when Ctrl-C comes stands for all
+    n_panels = min(asked, -(-asked * n * 8 // panel_bytes))
+    done = 0
+
+    def tell_of_panel(rows: int) -> None:
+        tell(done + rows, asked)
+
+    try:
+        for k in range(n_panels):
+            panel, added = np.sort(rows[k::n_panels]), xp.zeros_like(summed)
+            work.add(panel, added, tell_of_panel)
+            summed += added
+            done += len(panel)
+    except KeyboardInterrupt:
+        if done == 0:
+            raise
+    return columns.weights(summed, done, asked)
+
+
+class _Columns:
+    """The columns that vary, scaled to 0..1, rows sorted by class, some of them at a time."""
+
+    def __init__(self, source: CudaSource | StreamedCudaSource, layout: Layout) -> None:
+        self.source, self.n_features = source, source.n_features
+        found = np.empty((3, source.n_features))
+        for places, part in source.parts():
+            found[:, places] = device_cuda.to_host(_extremes(part))
+        low, high, known = found
+        for feature in np.flatnonzero(known < source.n_rows)[:1]:
+            raise device_cuda.NotOnDevice(
+                f"column {feature} has a missing value: gaps are compared on the CPU"
+            )
+        self.features = np.flatnonzero(high > low)
+        self.low, self.high = low[self.features], high[self.features]
+        self.width = max(1, min(TILE_COLUMNS, TILE_BYTES // (8 * source.n_rows)))
+        self.rows = device_cuda.as_device(layout.rows.astype(np.int32))
+        self.varying = source.view(self.features)
+        self._held: list[tuple[Any, Any]] | None = None
+
+    @cached_property
+    def _holds(self) -> bool:
+        """Whether all tiles are kept, so that a second pass need not make them again."""
+        room = device_cuda.free_bytes() // HELD_SHARE
+        return 8 * self.source.n_rows * len(self.features) <= room
+
+    def tiles(self) -> Iterator[tuple[Any, Any]]:
+        """Where columns stand among those that vary, and a tile of them on the device."""
+        if self._held is not None:
+            yield from self._held
+            return
+        made: list[tuple[Any, Any]] = []
+        for places, part in self.varying.parts():
+            positions = np.arange(len(self.features))[places]
+            for begin, end in split(len(positions), self.width):
+                some = positions[begin:end]
+                tile = self._tile(part.view(np.arange(begin, end)), some)
+                if self._holds:
+                    made.append((some, tile))
+                yield some, tile
+        if self._holds:
+            self._held = made
+
+    def _tile(self, part: CudaSource, positions: IntArray) -> Any:
+        T, feature_major, row_step, column_step = column_layout(part.values)
+        n, width = part.n_rows, part.n_features
+        step = padded(width)
+        with device_cuda.out_of_memory(8 * n * step):
+            out = device_cuda.xp().empty((n, step))
+        low, high = (device_cuda.as_device(bound[positions]) for bound in (self.low, self.high))
+        if feature_major:
+            name, grid, threads = "scale_columns", (-(-step // 32), -(-n // 32)), (32, 8)
+        else:
+            name, grid, threads = "scale_rows", (-(-step // 128), n), (128, 1)
+        device_cuda.kernel(COLUMNS, name, VALUE=T)(
+            (grid[0], min(grid[1], MOST_ROWS)),
+            threads,
+            (part.values, row_step, column_step, part.columns, np.int32(width), self.rows,
+             np.int32(n), low, high, np.int32(step), out),
+        )  # fmt: skip
+        return out
+
+    def weights(self, summed: Any, done: int, asked: int) -> Weights:
+        """Sums over rows of the columns that vary as weights of all features, on the host."""
+        out = np.zeros(self.n_features)
+        out[self.features] = device_cuda.to_host(summed)
+        return Weights(np.round(out / done * GRID) / GRID, done, done < asked)
+
+
+def _extremes(part: CudaSource) -> Any:
+    """Smallest, largest and number of the values of every column, on the device."""
+    T, feature_major, row_step, column_step = column_layout(part.values)
+    width = part.n_features
+    out = device_cuda.xp().empty((3, width))
+    name, grid, threads = "extremes_rows", -(-width // 128), 128
+    if feature_major:
+        name, grid, threads = "extremes_columns", -(-width // 8), 256
+    if width:
+        device_cuda.kernel(COLUMNS, name, VALUE=T)(
+            (grid,),
+            (threads,),
+            (part.values, row_step, column_step, part.columns, np.int32(width),
+             np.int32(part.n_rows), out),
+        )  # fmt: skip
+    return out
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Rows that are compared and by how much each pair counts: arrays on the device."""
+
+    firsts: Any
+    others: Any
+    coefficients: Any
+
+
+@dataclass(frozen=True)
+class _Work:
+    """From rows to weights: distances, coefficients, pairs, differences."""
+
+    columns: _Columns
+    layout: Layout
+    rule: Rule
+    watched: bool
+
+    def add(self, rows: IntArray | None, out: Any, tell: Callable[[int], Any]) -> None:
+        """Add the weights of some rows; None is all of them, by the square of distances."""
+        n, p = len(self.layout.y), len(self.columns.features)
+        own = np.arange(n) if rows is None else rows
+        xp = device_cuda.xp()
+        sums = PairSums(n, self.columns.width, None if rows is None else len(rows))
+        these = None if rows is None else device_cuda.as_device(rows)
+        done = 0
+        for positions, tile in self.columns.tiles():
+            sums.add(tile, None if these is None else xp.take(tile, these, axis=0))
+            done += len(positions)
+            if self.watched:  # launches return at once: what is told is to be true
+                xp.cuda.get_current_stream().synchronize()
+                tell((len(own) - 1) * done // p)
+        total = sums.total()
+        del sums
+        taken = device_cuda.as_device(own.astype(np.int32))
+        self._weigh(total, taken)
+        pairs = _collected(total, taken, triangle=rows is None)
+        del total
+        for positions, tile in self.columns.tiles():
+            _add_weights(tile, pairs, positions, out)
+        if self.watched:
+            xp.cuda.get_current_stream().synchronize()
+            tell(len(own))
+
+    def _weigh(self, total: Any, own: Any) -> None:
+        """Turn distances into coefficients, row by row."""
+        bounds, (m, n) = self.layout.bounds, total.shape
+        share = device_cuda.as_device(np.diff(bounds) / bounds[-1])
+        classes = device_cuda.as_device(bounds.astype(np.int32))
+        start: tuple[Any, ...] = (total, np.int32(n), own, classes)
+        count = np.int32(len(bounds) - 1)
+        if isinstance(self.rule, NearestOfAll):
+            device_cuda.kernel(RULES, "nearest_of_all")((m,), (256,), start)
+        elif isinstance(self.rule, Near):
+            device_cuda.kernel(RULES, "near_rows")((m,), (256,), (*start, count, share))
+        elif isinstance(self.rule, Nearest) and not self.rule.first_come:
+            most = np.int32(min(self.rule.k, n))
+            device_cuda.kernel(RULES, "nearest")((m,), (256,), (*start, count, share, most))
+        elif isinstance(self.rule, Nearest):
+            k, xp = min(self.rule.k, n), device_cuda.xp()
+            with device_cuda.out_of_memory(12 * m * k):
+                room = (xp.empty((m, k)), xp.empty((m, k), np.int32))
+            device_cuda.kernel(RULES, "nearest_first_come")(
+                (-(-m // 32),),
+                (32,),
+                (total, np.int32(n), np.int32(m), own, classes, count, share, np.int32(k), *room),
+            )
+        else:
+            raise device_cuda.NotOnDevice(f"the rule {type(self.rule).__name__} is one of the CPU")
+
+
+def _collected(total: Any, own: Any, *, triangle: bool) -> _Pairs:
+    """The pairs of rows that count; in a square those of both directions become one."""
+    xp, (m, n) = device_cuda.xp(), total.shape
+    counts = xp.empty(m, np.int32)
+    side = (total, np.int32(n), np.int32(triangle))
+    device_cuda.kernel(PAIRS, "count_pairs")((m,), (256,), (*side, counts))
+    starts = np.concatenate([[0], np.cumsum(device_cuda.to_host(counts), dtype=np.int64)])
+    size = int(starts[-1])
+    with device_cuda.out_of_memory(16 * size):
+        pairs = _Pairs(xp.empty(size, np.int32), xp.empty(size, np.int32), xp.empty(size))
+    if size:
+        device_cuda.kernel(PAIRS, "collect_pairs")(
+            (m,),
+            (256,),
+            (
+                *side,
+                own,
+                device_cuda.as_device(starts),
+                pairs.firsts,
+                pairs.others,
+                pairs.coefficients,
+            ),
+        )
+    return pairs
+
+
+def _add_weights(tile: Any, pairs: _Pairs, positions: IntArray, out: Any) -> None:
+    """Add ``coefficient * |difference|`` of all pairs to `out`, for the columns of a tile."""
+    xp, n_pairs, step = device_cuda.xp(), len(pairs.firsts), tile.shape[1]
+    if n_pairs == 0:
+        return
+    n_parts = min(MOST_PARTS, -(-n_pairs // PART_PAIRS))
+    size = -(-n_pairs // n_parts)
+    partial, width = xp.empty((n_parts, step)), len(positions)
+    device_cuda.kernel(PAIRS, "pair_weights")(
+        (-(-step // 128), n_parts),
+        (128,),
+        (tile, np.int32(step), np.int64(n_pairs), np.int64(size), pairs.firsts, pairs.others,
+         pairs.coefficients, partial),
+    )  # fmt: skip
+    added = xp.zeros(width)
+    device_cuda.kernel(PAIRS, "add_weights")(
+        (-(-width // 128),),
+        (128,),
+        (partial, np.int32(n_parts), np.int32(step), np.int32(width), added),
+    )
+    if int(positions[-1]) - int(positions[0]) == width - 1:
+        out[int(positions[0]) : int(positions[-1]) + 1] += added
+    else:
+        out[device_cuda.as_device(positions)] += added

@@ -1,0 +1,1 @@
+"""Compiled loops, threads, SIMD instructions, a CUDA device."""

@@ -1,0 +1,280 @@
+"""The device: whether there is one, arrays to it and back, its memory, its kernels.
+
+CuPy is imported at the first use. Large arrays travel through two pinned buffers, of which one is
+filled while the other is on its way: from ordinary memory the driver moves a tenth as much.
+"""
+
+import functools
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import DeviceError
+from featly.core.runtime.parallel import run_blocks, split
+
+__all__ = [
+    "NotOnDevice",
+    "as_device",
+    "available",
+    "columns_of",
+    "free_bytes",
+    "is_device_array",
+    "kernel",
+    "on_host",
+    "out_of_memory",
+    "to_host",
+    "xp",
+]
+
+AnyArray = npt.NDArray[Any]
+
+STAGE = 1 << 25  # bytes of a pinned buffer
+PIECE = 1 << 22  # bytes that one thread copies at a time
+SMALL = 1 << 20  # bytes up to which an array goes in one piece
+REMEDY = "give memory_limit=..., or device='cpu'"
+
+
+class NotOnDevice(Exception):  # noqa: N818  not an error of the user's: the CPU does it
+    """What was asked for is not done on a device; the reason is the message.
+
+    Whoever chooses between the device and the CPU takes the CPU, or says so where a device was
+    demanded.
+
+    Examples
+    --------
+    >>> str(NotOnDevice("missing='spread' is computed on the CPU"))
+    "missing='spread' is computed on the CPU"
+    """
+
+
+def available() -> bool:
+    """Whether CuPy can be imported and sees a device. Never raises; looked up once."""
+    return _why_not() is None
+
+
+def xp() -> Any:
+    """The module CuPy, or an error that says what is missing."""
+    reason = _why_not()
+    if reason is not None:
+        raise DeviceError(reason)
+    import cupy
+
+    return cupy
+
+
+@functools.cache
+def _why_not() -> str | None:
+    """What is missing for a device to be used; None where nothing is."""
+    try:
+        import cupy
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
+            return "device='cuda' needs CuPy: pip install 'featly[gpu]', or give device='cpu'"
+        return f"CuPy cannot be imported ({_line(error)}): repair it, or give device='cpu'"
+    try:
+        count = int(cupy.cuda.runtime.getDeviceCount())
+    except Exception as error:
+        return f"no CUDA device can be used ({_line(error)}): give device='cpu'"
+    return None if count else "no CUDA device is there: give device='cpu'"
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def is_device_array(X: Any) -> bool:
+    """Whether this is a CuPy array, or a torch tensor on a CUDA device. Imports nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_device_array(np.zeros(3))
+    False
+    """
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(X, getattr(cupy, "ndarray", ())):
+        return True
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(X, getattr(torch, "Tensor", ())):
+        return False
+    tensor: Any = X
+    return bool(tensor.is_cuda)
+
+
+def on_host(y: Any) -> Any:
+    """An array on a device copied to the host; anything else as it is."""
+    return to_host(as_device(y)) if is_device_array(y) else y
+
+
+def columns_of(X: Any, columns: AnyArray) -> Any:
+    """Some columns of a CuPy array or of a torch tensor, of the same library."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(X, torch.Tensor):
+        return X[:, torch.as_tensor(columns, device=X.device)]
+    return X[:, xp().asarray(columns)]
+
+
+def as_device(X: Any) -> Any:
+    """The array on the device.
+
+    One of CuPy is returned as it is, a tensor of torch on the device is looked at without a copy,
+    anything else is copied there, in the order of memory that it has.
+    """
+    cupy = xp()
+    if isinstance(X, cupy.ndarray):
+        return _on_this_device(X)
+    if is_device_array(X):
+        return _on_this_device(_of_tensor(cupy, X.detach()))
+    array = np.asarray(X)
+    if array.dtype.kind not in "biuf":
+        raise DeviceError(f"an array of {array.dtype} cannot lie on the device: numbers can")
+    turned = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
+    with out_of_memory(array.nbytes):
+        if turned:
+            return _uploaded(cupy, array.T).T
+        return _uploaded(cupy, array)
+
+
+def _on_this_device(array: Any) -> Any:
+    current = xp().cuda.runtime.getDevice()
+    if array.device.id != current:
+        raise DeviceError(
+            f"the table lies on device {array.device.id}, and device {current} is in use: "
+            f"call fit within 'with cupy.cuda.Device({array.device.id}):'"
+        )
+    return array
+
+
+def _of_tensor(cupy: Any, tensor: Any) -> Any:
+    if str(tensor.dtype) == "torch.bool":  # which not every version hands over
+        return cupy.from_dlpack(tensor.view(sys.modules["torch"].uint8)).view(cupy.bool_)
+    return cupy.from_dlpack(tensor)
+
+
+def _uploaded(cupy: Any, array: AnyArray) -> Any:
+    out = cupy.empty(array.shape, array.dtype)
+    if array.nbytes <= SMALL or array.ndim == 0:
+        out.set(np.ascontiguousarray(array).reshape(array.shape))
+        return out
+    stream = cupy.cuda.get_current_stream()
+    rows = array if array.ndim > 1 and not array.flags.c_contiguous else array.reshape(-1)
+    flat = out.reshape(rows.shape)
+    with _staging:
+        for number, (low, high) in enumerate(_pieces(rows, STAGE)):
+            buffer, free = _buffers()[number % 2]
+            free.synchronize()
+            part = rows[low:high]
+            staged = np.ndarray(part.shape, part.dtype, buffer)
+            _copy(staged, part)
+            flat[low:high].set(staged, stream=stream)
+            free.record(stream)
+        _wait()
+    return out
+
+
+def to_host(array: Any) -> AnyArray:
+    """A NumPy array with what a CuPy array holds, quickly also where that is much."""
+    cupy = xp()
+    if array.nbytes <= SMALL or array.ndim == 0:
+        return np.asarray(cupy.asnumpy(array))
+    array = cupy.ascontiguousarray(array)
+    out = np.empty(array.shape, array.dtype)
+    flat, rows = array.reshape(-1), out.reshape(-1)
+    stream = cupy.cuda.get_current_stream()
+    waiting: list[tuple[AnyArray, AnyArray, Any]] = []
+    with _staging:
+        for number, (low, high) in enumerate(_pieces(rows, STAGE)):
+            buffer, done = _buffers()[number % 2]
+            staged = np.ndarray((high - low,), rows.dtype, buffer)
+            flat[low:high].get(stream=stream, out=staged, blocking=False)
+            done.record(stream)
+            waiting.append((rows[low:high], staged, done))
+            if len(waiting) == 2:
+                _arrived(*waiting.pop(0))
+        while waiting:
+            _arrived(*waiting.pop(0))
+    return out
+
+
+def _arrived(target: AnyArray, staged: AnyArray, done: Any) -> None:
+    done.synchronize()
+    _copy(target, staged)
+
+
+def _pieces(array: AnyArray, size: int) -> list[tuple[int, int]]:
+    """Ranges of the first axis that are of at most so many bytes, or of one entry."""
+    each = array.nbytes // max(1, len(array))
+    if each > STAGE:
+        raise DeviceError(f"a row of {each} bytes does not fit into the pinned buffer: turn X")
+    return split(len(array), max(1, size // max(1, each)))
+
+
+def _copy(target: AnyArray, values: AnyArray) -> None:
+    """Copy by several threads: one alone does not fill the bus."""
+
+    def one(piece: tuple[int, int]) -> None:
+        target[slice(*piece)] = values[slice(*piece)]
+
+    run_blocks(one, _pieces(values, PIECE))
+
+
+_staging = threading.Lock()  # the buffers are those of the process
+
+
+@functools.cache
+def _buffers() -> list[tuple[Any, Any]]:
+    """Two pinned buffers, each with the event after which it may be used again."""
+    cuda = xp().cuda
+    return [(cuda.alloc_pinned_memory(STAGE), cuda.Event(disable_timing=True)) for _ in range(2)]
+
+
+def _wait() -> None:
+    for _, event in _buffers():
+        event.synchronize()
+
+
+def free_bytes() -> int:
+    """How much may still be allocated, what CuPy's pool has in store counted."""
+    cupy = xp()
+    pool = cupy.get_default_memory_pool()
+    free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+    limit = int(pool.get_limit())
+    return min(free, limit - int(pool.used_bytes())) if limit else free
+
+
+@contextmanager
+def out_of_memory(asked: int | None = None) -> Iterator[None]:
+    """Turn CuPy's error of memory into a :class:`DeviceError`, for the length of a ``with``."""
+    cupy = xp()
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        wanted = _gigabytes(asked) if asked else _line(error)
+        raise DeviceError(
+            f"the device has too little memory: {wanted} asked for, {_gigabytes(free_bytes())} "
+            f"free: {REMEDY}"
+        ) from error
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.3g} GB"
+
+
+def kernel(source: str, name: str, **defines: int | str) -> Any:
+    """A kernel in CUDA C, compiled once for every set of defines.
+
+    The source must declare it ``extern "C" __global__``. CuPy keeps what it compiled in a folder
+    of the user's, so that the next process does not compile.
+    """
+    return _compiled(source, name, tuple(sorted(defines.items())))
+
+
+@functools.cache
+def _compiled(source: str, name: str, defines: tuple[tuple[str, int | str], ...]) -> Any:
+    options = ("--std=c++17", *(f"-D{key}={value}" for key, value in defines))
+    return xp().RawKernel(source, name, options=options)

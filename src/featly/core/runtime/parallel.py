@@ -1,0 +1,142 @@
+"""Fixed blocks of work in a thread pool.
+
+The boundaries of the blocks depend on the data alone and results come back in the order of the
+blocks, so the number of threads changes the time and nothing else. Kernels release the GIL.
+"""
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any, TypeVar
+
+import threadpoolctl
+
+from featly.basics.errors import ParameterError
+
+__all__ = ["n_threads", "run_blocks", "single_threaded_blas", "split"]
+
+POOL = "featly-blocks"  # what its threads are called
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def n_threads(n_jobs: int | None = None) -> int:
+    """How many threads `n_jobs` means here.
+
+    None and -1 are all the cores this process may use (CPU affinity and container limits
+    counted), but 1 inside a joblib worker, which has been given one core; -2 is one fewer.
+    """
+    import joblib
+
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
+        raise ParameterError(f"n_jobs={n_jobs!r}: give a whole number, or None for all cores")
+    if n_jobs == 0:
+        raise ParameterError("n_jobs=0 leaves nobody to do the work: use 1 or more, -1 or None")
+    if n_jobs is None:
+        if joblib.parallel.mp.parent_process() is not None:
+            return 1
+        if (joblib.parallel.get_active_backend()[0].nesting_level or 0) > 0:
+            return 1
+        n_jobs = -1
+    return n_jobs if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
+
+
+@functools.cache
+def _cores() -> int:
+    import joblib
+
+    return joblib.cpu_count()  # reads files of the system: too slow to ask in every round
+
+
+def split(count: int, size: int) -> list[tuple[int, int]]:
+    """Ranges of at most `size` that cover ``range(count)``.
+
+    Examples
+    --------
+    >>> split(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(low, min(low + size, count)) for low in range(0, count, size)]
+
+
+def run_blocks(
+    function: Callable[[Item], Result], blocks: Sequence[Item], n_jobs: int | None = None
+) -> list[Result]:
+    """``[function(block) for block in blocks]``, by threads.
+
+    An exception, Ctrl-C included, cancels the blocks not yet begun and is raised here. Inside a
+    block of other work, blocks are done one after the other: threads that wait for each other
+    would wait for ever.
+    """
+    # asking joblib takes longer than a small block
+    alone = (n_jobs is None and len(blocks) <= 1) or _within_pool()
+    workers = 1 if alone else min(n_threads(n_jobs), len(blocks))
+    if workers <= 1:
+        return [function(block) for block in blocks]
+    pool = _pool(workers, os.getpid())
+    tasks = [pool.submit(function, block) for block in blocks]
+    try:
+        return [task.result() for task in tasks]
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Hold BLAS to one thread for the length of a ``with``, nested and in several threads too.
+
+    BLAS threads beside the pool's spin against each other, and their number changes sums. The
+    limit belongs to the process, so the first to enter sets it and the last to leave lifts it;
+    with threadpoolctl's own context, two threads that overlap can leave it set for ever.
+    """
+    global _depth, _originals
+    with _lock:
+        if _depth == 0:
+            _originals = [(library, library.num_threads) for library in _blas_libraries()]
+            for library, _ in _originals:
+                _set_threads(library, 1)
+        _depth += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _depth -= 1
+            if _depth == 0:
+                for library, count in _originals:
+                    _set_threads(library, count)
+
+
+_lock = threading.Lock()
+_depth = 0
+_originals: list[tuple[Any, int]] = []
+
+
+@functools.cache
+def _blas_libraries() -> list[Any]:
+    import scipy.linalg  # noqa: F401  the controller sees only the BLAS libraries loaded by now
+
+    return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _set_threads(library: Any, count: int) -> None:
+    library.set_num_threads(count)
+    # the thread that sets OpenBLAS's number keeps the right to, unless it gives it back
+    release = getattr(type(library), "clear_controlling_thread", None)
+    if release is not None:
+        release()
+
+
+def _within_pool() -> bool:
+    return threading.current_thread().name.startswith(POOL)
+
+
+@functools.lru_cache(maxsize=4)
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    # one pool a process: a forked child must not wait for threads that only its parent has
+    return ThreadPoolExecutor(workers, thread_name_prefix=POOL)

@@ -1,0 +1,55 @@
+"""A table that lies on the device, for what only the CPU does."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.runtime.device_cuda import to_host, xp
+from featly.core.sources import DenseSource, Source, StreamedSource
+from featly.core.sources.source_cuda import CudaSource
+
+__all__ = ["fetched"]
+
+
+def fetched(source: CudaSource, memory: int, *, integers: bool = False) -> Source:
+    """The numbers of a source on the host: copied where they fit, else a block at a time.
+
+    Parameters
+    ----------
+    source : CudaSource
+        Neither centred nor scaled, all columns of its table.
+    memory : int
+        Bytes of the host that may be used.
+    integers : bool, default=False
+        Whether whole numbers stay such; else they become floats, as they do when they are read.
+    """
+    store = _DeviceStore(source, integers=integers)
+    return StreamedSource(store, memory, source.n_jobs).held()
+
+
+class _DeviceStore:
+    """A table on the device as :class:`featly.core.sources.ColumnStore`."""
+
+    def __init__(self, source: CudaSource, *, integers: bool) -> None:
+        assert source.place is None
+        self.values, self.kinds = source.values, source.kinds
+        self.n_rows, self.feature_major = source.n_rows, source.feature_major
+        own = np.dtype(self.values.dtype)
+        floats = own if own.kind == "f" else np.dtype(f"f{4 if own.itemsize <= 2 else 8}")
+        self.dtype = own if integers else floats
+
+    def read(self, low: int, high: int) -> DenseSource:
+        """Columns ``low:high``."""
+        return self._fetched(self.values[:, low:high])
+
+    def take(self, features: npt.NDArray[np.int64]) -> DenseSource:
+        """Some columns."""
+        return self._fetched(self.values[:, xp().asarray(features)])
+
+    def _fetched(self, block: Any) -> DenseSource:
+        found = to_host(block.T).T if self.feature_major else to_host(block)
+        return DenseSource(found.astype(self.dtype, copy=False))
+
+    def check(self) -> None:
+        """Nobody else writes to it."""

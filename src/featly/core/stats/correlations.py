@@ -1,0 +1,138 @@
+r"""Absolute correlation of every column with one of them, in one pass over the values.
+
+.. math::
+
+    |r_{fs}| = \frac{|\sum_i (x_{if} - \bar x_f)(x_{is} - \bar x_s)|}
+                    {\sqrt{\sum_i (x_{if} - \bar x_f)^2 \sum_i (x_{is} - \bar x_s)^2}}
+
+A missing value counts as the mean of its column: it adds nothing to the sums. Of mid-ranks this is
+Spearman's coefficient. Values are rounded to multiples of 2^-40, so that sums of them are exact.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.runtime.jit import kernel
+from featly.core.runtime.parallel import run_blocks
+from featly.core.sources import DenseSource, Moments, Source, StreamedSource
+
+__all__ = ["Correlations", "mid_ranks"]
+
+# mypy: disable-error-code="no-untyped-def"
+
+FloatArray = npt.NDArray[np.float64]
+
+GRID = 2.0**40
+EXACT = 1 << 22  # rows up to which halves of ranks are exact in float32
+
+
+class Correlations:
+    """Columns standardised once, and their correlations with any of them when asked for.
+
+    Parameters
+    ----------
+    source : Source
+        No column categorical.
+    moments : Moments
+        Of `source`, over all rows.
+    relevance : float array of shape (n_features,)
+        What each column is worth by itself.
+
+    Attributes
+    ----------
+    relevance : float array of shape (n_features,)
+    redundancy : float array of shape (n_features,)
+        Absolute correlation with the column that was asked for last; 0 of a constant one.
+    conditional : float array
+        Empty.
+    scale, digits : float, int
+        1 and 0.
+    varies : bool array of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = DenseSource(np.array([[1.0, 4.0], [2.0, 3.0], [3.0, 1.0]]))
+    >>> found = Correlations(source, source.moments(), np.zeros(2))
+    >>> found.beside(0)
+    >>> found.redundancy.round(3).tolist()
+    [1.0, 0.982]
+    """
+
+    def __init__(self, source: Source, moments: Moments, relevance: FloatArray) -> None:
+        self.relevance = relevance
+        self.redundancy = np.zeros(source.n_features)
+        self.conditional = np.zeros(0)
+        self.scale, self.digits = 1.0, 0
+        squares = moments.m2[0]
+        self.varies = squares > 0
+        size = np.where(self.varies, 1 / np.sqrt(np.where(self.varies, squares, 1.0)), 0.0)
+        self._source = source.scaled(moments.mean[0], size)
+        complete = moments.count[0] == source.n_rows
+        self._complete, self._gapped = np.flatnonzero(complete), np.flatnonzero(~complete)
+        self._whole = self._source if complete.all() else self._source.view(self._complete)
+        self._filled: Source | None = None
+        if len(self._gapped) and isinstance(self._source, StreamedSource):
+            self._filled = self._source.view(self._gapped).filled()
+        elif len(self._gapped):
+            view = self._source.view(self._gapped)
+            filled = np.empty((len(self._gapped), source.n_rows))
+
+            def fill(block: tuple[int, int]) -> None:
+                filled[slice(*block)] = np.nan_to_num(view.load(np.arange(*block)))
+
+            run_blocks(fill, view.blocks(), source.n_jobs)
+            self._filled = DenseSource(filled.T, n_jobs=source.n_jobs)
+
+    def beside(self, chosen: int) -> None:
+        """Fill `redundancy` with the absolute correlations with a column."""
+        v = np.nan_to_num(self._source.load(np.array([chosen]))[0])
+        found = self.redundancy
+        if self._filled is None:
+            found[:] = self._whole.forms(v)
+        else:
+            found[self._complete] = self._whole.forms(v)
+            found[self._gapped] = self._filled.forms(v)
+        np.rint(np.sqrt(found) * GRID, out=found)
+        found /= GRID
+
+
+def mid_ranks(source: Source) -> Source:
+    """The columns of a source as ranks from 1, the mean of their ranks for equal values.
+
+    A missing value stays so. A sparse source becomes dense, a streamed one is ranked when read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column = np.array([[30.0], [10.0], [np.nan], [30.0]])
+    >>> mid_ranks(DenseSource(column)).values[:, 0].tolist()
+    [2.5, 1.0, nan, 2.5]
+    """
+    dtype = np.float32 if source.n_rows < EXACT else np.float64
+    if isinstance(source, StreamedSource):
+        return source.mapped(mid_ranks, np.dtype(dtype), feature_major=True, once=True)
+    ranks = np.empty((source.n_features, source.n_rows), dtype)
+
+    def one(block: tuple[int, int]) -> None:
+        values = source.load(np.arange(*block))
+        _mid_ranks(values, np.argsort(values, axis=1), ranks[slice(*block)])
+
+    run_blocks(one, source.blocks(), source.n_jobs)
+    return DenseSource(ranks.T, n_jobs=source.n_jobs)
+
+
+@kernel
+def _mid_ranks(values, order, ranks):
+    for f in range(len(values)):
+        x = values[f]
+        rows = order[f]
+        first = 0
+        while first < len(rows):
+            value = x[rows[first]]
+            last = first
+            while last + 1 < len(rows) and x[rows[last + 1]] == value:
+                last += 1
+            for k in range(first, last + 1):
+                ranks[f, rows[k]] = 0.5 * (first + last) + 1.0 if value == value else np.nan
+            first = last + 1

@@ -1,0 +1,310 @@
+r"""Distances between all rows of mixed columns, read once: nearest rows, spanning tree, spheres.
+
+.. math::
+
+    d(x, x')^2 = \sum_f d_f(x_f, x'_f)^2
+
+Cells are float64 and feature-major, numbers already divided by their scale; NaN is missing. A
+categorical column holds codes: two different ones are `apart`, and so is a missing cell from
+everything. With ranges as scales and `apart` 1 this is the Heterogeneous Euclidean-Overlap Metric.
+
+Wilson, D. R. and Martinez, T. R. (1997), Improved heterogeneous distance functions, *JAIR* 6, 1-34.
+
+Up to `STORED` rows the distances are kept, a tile at a time, each pair once. Above that nothing of
+n x n is made: rows of distances are found again where they are asked for.
+"""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.runtime.jit import kernel
+from featly.core.runtime.parallel import run_blocks, split
+
+__all__ = ["Nearest", "SquaredDistances"]
+
+# mypy cannot see through the compiler; the types of kernels are in their docstrings
+# mypy: disable-error-code="no-untyped-def"
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+STORED = 4096  # rows whose distances are kept: 134 MB
+BLOCK = 64  # rows that are looked at together
+TILE, WIDTH = 8, 512  # distances that are summed together: 32 kB
+NEAR = 1e-10  # squared distances that differ by no more than this share are equal
+
+
+class Nearest:
+    """What the rows nearest to each row say of its class.
+
+    Attributes
+    ----------
+    intra, extra : float64 arrays
+        Squared distance to the nearest row of the same class, and of another; infinite where
+        there is none.
+    enemy : int64 array
+        The nearest row of another class, the first of several.
+    wrong : float64 array
+        Share of other classes among the rows that are nearest: 0 or 1 but for ties.
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self.intra, self.extra = np.empty(n_rows), np.empty(n_rows)
+        self.enemy, self.wrong = np.empty(n_rows, np.int64), np.empty(n_rows)
+
+
+class SquaredDistances:
+    """Squared distances between all rows, and what the measures of complexity ask of them.
+
+    Parameters
+    ----------
+    cells : float64 array of shape (n_columns, n_rows)
+    numeric : bool array of shape (n_columns,)
+    apart : float
+        Squared distance of different codes and of missing cells.
+    n_jobs : int or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.stats.row_distances import SquaredDistances
+    >>> cells = np.array([[0.0, 0.5, 1.0], [1.0, 1.0, np.nan]])
+    >>> SquaredDistances(cells, np.array([True, False])).block(0, 3)
+    array([[0.  , 0.25, 2.  ],
+           [0.25, 0.  , 1.25],
+           [2.  , 1.25, 0.  ]])
+    """
+
+    def __init__(
+        self,
+        cells: FloatArray,
+        numeric: npt.NDArray[np.bool_],
+        apart: float = 1.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.cells, self.numeric = np.ascontiguousarray(cells), np.ascontiguousarray(numeric)
+        self.apart, self.n_jobs = float(apart), n_jobs
+        self.n_rows = cells.shape[1]
+        self._kept = np.empty((0, 0))
+        if self.n_rows <= STORED:
+            self._kept = self._all()
+
+    def _all(self) -> FloatArray:
+        kept = np.empty((self.n_rows, self.n_rows))
+        tiles = list(combinations_with_replacement(split(self.n_rows, 2 * BLOCK), 2))
+
+        def fill(pair: tuple[tuple[int, int], tuple[int, int]]) -> None:
+            (low, high), (begin, end) = pair
+            tile = np.empty((high - low, end - begin))
+            squares(self.cells, low, high, self.cells, begin, end, self.numeric, self.apart, tile)
+            kept[low:high, begin:end] = tile
+            kept[begin:end, low:high] = tile.T
+
+        run_blocks(fill, tiles, self.n_jobs)
+        np.fill_diagonal(kept, 0.0)  # a row with gaps is no stranger to itself
+        return kept
+
+    def block(self, low: int, high: int) -> FloatArray:
+        """Squared distances of some rows to all, 0 to themselves; may be a view."""
+        if len(self._kept):
+            return self._kept[low:high]
+        found = self.between(self.cells, low, high)
+        found[np.arange(high - low), np.arange(low, high)] = 0.0
+        return found
+
+    def between(self, other: FloatArray, low: int, high: int) -> FloatArray:
+        """Squared distances of columns ``low:high`` of other cells to all rows."""
+        found, n = np.empty((high - low, self.n_rows)), self.n_rows
+        squares(other, low, high, self.cells, 0, n, self.numeric, self.apart, found)
+        return found
+
+    def nearest(self, y: IntArray) -> Nearest:
+        """The nearest rows of the same and of other classes."""
+        out = Nearest(self.n_rows)
+
+        def find(block: tuple[int, int]) -> None:
+            look_around(self.block(*block), block[0], y, out.intra, out.extra, out.enemy, out.wrong)
+
+        run_blocks(find, split(self.n_rows, BLOCK), self.n_jobs)
+        return out
+
+    def errors(self, other: FloatArray, labels: IntArray, y: IntArray) -> FloatArray:
+        """Share of wrong classes among the rows nearest to other cells of known class."""
+        wrong, other = np.empty(len(labels)), np.ascontiguousarray(other)
+
+        def find(block: tuple[int, int]) -> None:
+            count_wrong(self.between(other, *block), y, labels[slice(*block)], wrong[slice(*block)])
+
+        run_blocks(find, split(len(labels), BLOCK), self.n_jobs)
+        return wrong
+
+    def boundary(self, y: IntArray) -> npt.NDArray[np.bool_]:
+        """Rows joined to one of another class in a minimum spanning tree.
+
+        Of edges of one length, those within a class go first.
+        """
+        on = np.zeros(self.n_rows, np.bool_)
+        grow_tree(self._kept, self.cells, self.numeric, self.apart, y, on)
+        return on
+
+    def spheres(self, y: IntArray, nearest: Nearest) -> tuple[FloatArray, int]:
+        """Radii of the spheres around all rows, and how many of them are kept."""
+        distance = np.sqrt(nearest.extra)
+        radius = np.empty(self.n_rows)
+        for i in np.argsort(distance, kind="stable").tolist():
+            j = int(nearest.enemy[i])
+            mutual = nearest.extra[j] >= nearest.extra[i] * (1 - NEAR)
+            radius[i] = distance[i] / 2 if mutual else distance[i] - radius[j]
+        order = np.argsort(-radius, kind="stable")
+        kept = cover(self._kept, self.cells, self.numeric, self.apart, y, radius, order)
+        return radius, int(kept)
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+@kernel
+def squares(rows, lo, hi, cells, begin, end, numeric, apart, total):
+    """Squared distances of ``rows[:, lo:hi]`` to ``cells[:, begin:end]``.
+
+    `rows` and `cells` are float64[columns, ...], `total` float64[hi - lo, end - begin]. A few rows
+    by a stretch of cells are summed where they stay in the nearest cache.
+    """
+    scratch = np.empty((TILE, WIDTH))
+    for left in range(begin, end, WIDTH):
+        width = min(WIDTH, end - left)
+        for top in range(lo, hi, TILE):
+            height = min(TILE, hi - top)
+            for t in range(height):
+                for j in range(width):
+                    scratch[t, j] = 0.0
+            for f in range(len(cells)):
+                column = cells[f, left : left + width]
+                for t in range(height):
+                    _add_column(column, rows[f, top + t], numeric[f], apart, scratch[t, :width])
+            for t in range(height):
+                for j in range(width):
+                    total[top - lo + t, left - begin + j] = _rounded(scratch[t, j])
+
+
+@kernel
+def _add_column(column, value, number, apart, total):
+    if number:
+        for j in range(len(column)):
+            d = column[j] - value
+            total[j] += d * d if d == d else apart
+    else:
+        for j in range(len(column)):
+            total[j] += 0.0 if column[j] == value else apart  # a gap equals nothing
+
+
+@kernel
+def _rounded(value):
+    """Ten digits: distances that are equal stay so in other units and orders of columns."""
+    wide = value * 1048577.0  # 2^20 + 1, Veltkamp's way to drop 20 bits
+    return wide - (wide - value)
+
+
+@kernel
+def _row(kept, cells, numeric, apart, i, total):
+    """Squared distances of row `i` to all."""
+    n = cells.shape[1]
+    if len(kept):
+        for j in range(n):
+            total[j] = kept[i, j]
+        return
+    for j in range(n):
+        total[j] = 0.0
+    for f in range(len(cells)):
+        _add_column(cells[f], cells[f, i], numeric[f], apart, total)
+    for j in range(n):
+        total[j] = _rounded(total[j])
+    total[i] = 0.0
+
+
+@kernel
+def look_around(squared, first, y, intra, extra, enemy, wrong):
+    """The nearest rows of rows ``first:first + len(squared)``; see `Nearest`."""
+    for t in range(len(squared)):
+        i, row = first + t, squared[t]
+        own, other, at = np.inf, np.inf, -1
+        for j in range(len(row)):
+            if y[j] == y[i]:
+                if row[j] < own and j != i:
+                    own = row[j]
+            elif row[j] < other:
+                other, at = row[j], j
+        intra[i], extra[i], enemy[i] = own, other, at
+        wrong[i] = _share_wrong(row, min(own, other), y, y[i], i)
+
+
+@kernel
+def _share_wrong(row, least, y, label, without):
+    limit, level, n_wrong = least * (1 + NEAR), 0, 0
+    for j in range(len(row)):
+        if row[j] <= limit and j != without:
+            level += 1
+            n_wrong += y[j] != label
+    return n_wrong / level
+
+
+@kernel
+def count_wrong(squared, y, labels, wrong):
+    """Share of wrong classes among the nearest rows of other points."""
+    for t in range(len(squared)):
+        least = np.inf
+        for j in range(len(y)):
+            least = min(least, squared[t, j])
+        wrong[t] = _share_wrong(squared[t], least, y, labels[t], -1)
+
+
+@kernel
+def grow_tree(kept, cells, numeric, apart, y, on):
+    """Prim's tree from row 0; marks in `on` both ends of edges between classes."""
+    n = len(y)
+    row, best, parent = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    crosses, within = np.empty(n, np.bool_), np.zeros(n, np.bool_)
+    for j in range(n):
+        best[j], parent[j], crosses[j] = np.inf, 0, True
+    current = 0
+    for _ in range(n - 1):
+        within[current] = True
+        _row(kept, cells, numeric, apart, current, row)
+        following = -1
+        for j in range(n):
+            if within[j]:
+                continue
+            cross = y[j] != y[current]
+            if row[j] < best[j] or (row[j] == best[j] and crosses[j] and not cross):
+                best[j], parent[j], crosses[j] = row[j], current, cross
+            if (
+                following < 0
+                or best[j] < best[following]
+                or (best[j] == best[following] and crosses[following] and not crosses[j])
+            ):
+                following = j
+        current = following
+        if crosses[current]:
+            on[current] = True
+            on[parent[current]] = True
+
+
+@kernel
+def cover(kept, cells, numeric, apart, y, radius, order):
+    """How many spheres are left when each, in this order, takes in the rows of its class inside."""
+    n, count = len(y), 0
+    taken, row = np.zeros(n, np.bool_), np.empty(n)
+    for k in range(n):
+        i = order[k]
+        if taken[i]:
+            continue
+        count += 1
+        taken[i] = True
+        if radius[i] <= 0.0:
+            continue
+        _row(kept, cells, numeric, apart, i, row)
+        limit = radius[i] * radius[i]
+        for j in range(n):
+            if y[j] == y[i] and row[j] < limit * (1 - NEAR):
+                taken[j] = True
+    return count

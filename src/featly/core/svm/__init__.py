@@ -1,0 +1,1 @@
+"""Margin machines: support vector machines, l1 margins, zero norms."""

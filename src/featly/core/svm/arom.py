@@ -1,0 +1,432 @@
+r"""Zero-norm minimisation by rescaling: a margin machine, its weights as widths, and again.
+
+.. math::
+
+    w_{k+1} = w' * w_k * \beta, \qquad
+    w' = \arg\min \|w'\| \quad\text{s.t.}\quad y_i (w' \cdot (x_i * w_k * \beta) + b) \ge 1
+
+which descends on :math:`h(w) = \sum_f \ln(|w_f| + \epsilon) / \beta_f`. Weston, J. et al. (2003),
+Use of the zero-norm with linear models and kernel methods, *JMLR* 3, 1439-1461; with the prior
+:math:`\beta`: Helleputte, T. and Dupont, P. (2009), Partially supervised feature selection with
+regularized linear models, *ICML*.
+
+Weights are kept as logarithms. A weight that falls does so to its square in every iteration: from
+0.001 it takes four to leave the range of a double.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lstsq
+
+from featly.core.sources import Source, compacted
+from featly.core.svm.dual import SVMDual
+from featly.core.svm.l1_margin import NotSeparableError, l1_margin
+
+__all__ = ["Arom", "NotSeparableError", "arom"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+LOG_EPSILON = -52 * np.log(2.0)  # of h; a weight this far below the largest has vanished ...
+RESOLUTION = np.log(1e-5)  # ... or this far below the largest that is not favoured
+SUPPORT = 1e-9  # widths below this share of the largest weight, together, change no Gram matrix
+MET = 1e-12  # margins of rows between bounds that are met to this are left alone
+GOOD_GAP = 1e-7  # a machine solved to this is taken
+ROUNDING = 1e-11  # cosines between a column and the dual solution below this are zero ...
+EPSILON = 1e-15  # ... or below this, where the machine holds on to the column
+WIDEST = 1e8  # a larger prior is as good as this: its column has no price
+TINY = np.finfo(float).tiny
+ROUNDED = 1e-12  # h falls by more than this share of it, or not at all
+BLUNDER = 1e-3  # rows that miss a hard margin by this have no solution ...
+RELIABLE = 1e-6  # ... nor where rounding may move margins by this
+COLLAPSED = 1e-12  # C times the squared length of a row below this: no column is worth its price
+MOST_DENSE_ROWS, FACTOR_SHARE = 1024, 4  # with this many rows, and atoms fewer by this, no n x n
+
+
+@dataclass(frozen=True)
+class Arom:
+    """What an approximation of the zero-norm found.
+
+    Attributes
+    ----------
+    log_weights : float array of shape (n_features,)
+        :math:`\\ln |w_f|` of the last iteration in which the column took part; -inf for an exact 0.
+    survived : int array of shape (n_features,)
+        How many iterations the column survived; all of them for those that are left.
+    tightness : float array of shape (n_features,)
+        For norm 1, how near a column that has vanished was to have a weight then, from 0 to 1;
+        0 for others. Where no column ever had a weight, the differences of the class means.
+    log_tops : list of float
+        :math:`\\ln` of the largest weight in every iteration.
+    path : list of int
+        Columns left after every iteration.
+    objective : list of float
+        h after every iteration, with a finite C the price of the margin violations added.
+    gaps : list of float
+        Relative duality gap of the machine of every iteration.
+    converged, collapsed, stuck, interrupted : bool
+        Whether the weights settled; whether a finite C made all of them fall to nothing; whether
+        rounding stood in the way of another machine; whether Ctrl-C ended it.
+    """
+
+    log_weights: FloatArray
+    survived: IntArray
+    tightness: FloatArray
+    log_tops: list[float]
+    path: list[int]
+    objective: list[float]
+    gaps: list[float]
+    converged: bool = False
+    collapsed: bool = False
+    stuck: bool = False
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """One machine: ln |w_f| of the columns that it saw, their tightness, loss and gap."""
+
+    log_weights: FloatArray
+    tightness: FloatArray
+    loss: float
+    gap: float
+
+
+class _Machine(Protocol):
+    def __call__(
+        self, source: Source, alive: IntArray, log_w: FloatArray, beta: FloatArray
+    ) -> _Solved: ...
+
+
+class _CollapsedError(Exception):
+    """The price of a violation is so small beside the widths that no column is worth it."""
+
+
+def arom(
+    source: Source,
+    y: FloatArray,
+    C: float,
+    log_prior: FloatArray | None = None,
+    *,
+    variance: FloatArray | float = 1.0,
+    norm: int = 2,
+    max_iter: int = 100,
+    tol: float = 1e-8,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Arom:
+    """Weights of the columns of a centred and scaled source.
+
+    Parameters
+    ----------
+    source : Source
+    y : array of +1.0 and -1.0
+    C : float
+        Price of a margin violation; infinity is a hard margin.
+    log_prior : float array of shape (n_features,), or None
+        :math:`\\ln \\beta_f`.
+    variance : array or float
+        Total variance of every column.
+    norm : {1, 2}
+    max_iter, tol
+        Stop after so many machines, or when no weight changes by more than this share of the
+        largest; for norm 1 also when h does not fall any more.
+
+    Raises
+    ------
+    NotSeparableError
+        With an infinite C, where no hyperplane separates the classes.
+    """
+    p = source.n_features
+    prior = np.zeros(p) if log_prior is None else log_prior
+    machine: _Machine = _FirstNorm(y, C) if norm == 1 else _SquaredNorm(y, C, variance)
+    log_weights, tightness, survived = np.zeros(p), np.zeros(p), np.zeros(p, np.int64)
+    log_tops: list[float] = []
+    path: list[int] = []
+    objective: list[float] = []
+    gaps: list[float] = []
+    converged = collapsed = stuck = interrupted = False
+    part, all_bytes = source, source.nbytes
+    alive, before = np.arange(p), None
+    gone = 0.0  # what the columns that have vanished weigh in h
+    try:
+        for k in range(max_iter):
+            beta = prior[alive]
+            try:
+                solved = machine(part, alive, log_weights[alive], beta)
+            except _CollapsedError:
+                collapsed = True
+                break
+            except NotSeparableError:
+                if k == 0:
+                    raise
+                stuck = True  # the last weights do separate, but rounding is in the way
+                break
+            after = solved.log_weights
+            top = float(after.max())
+            if top == -np.inf:
+                collapsed = k > 0
+                if k == 0:
+                    log_weights, tightness = after, _apart(source, y, variance)
+                    collapsed = bool(tightness.any())  # else all columns are constant
+                break
+            h = float((np.exp(-beta) * np.logaddexp(after, LOG_EPSILON)).sum())
+            h += LOG_EPSILON * gone + solved.loss
+            if norm == 1 and objective and h >= objective[-1] - ROUNDED * abs(h):
+                converged = True  # the line search has step 0
+                break
+            log_weights[alive] = after
+            left = after > -np.inf
+            if norm == 2:
+                left &= _lasting(after, beta)
+            tightness[alive[~left]] = solved.tightness[~left]
+            survived[alive[left]] += 1
+            gone += float(np.exp(-beta[~left]).sum())
+            log_tops.append(top)
+            path.append(int(left.sum()))
+            objective.append(h)
+            gaps.append(solved.gap)
+            converged = before is not None and _change(before, after) < tol
+            alive, before = alive[left], after[left]
+            if progress is not None:
+                progress(k + 1, max_iter)
+            if converged:
+                break
+            if not left.all():
+                part = compacted(part.view(np.flatnonzero(left)), all_bytes)
+        if progress is not None and len(path) < max_iter:
+            progress(max_iter, max_iter)
+    except KeyboardInterrupt:
+        if not path:
+            raise
+        interrupted = True
+    return Arom(
+        log_weights,
+        survived,
+        tightness,
+        log_tops,
+        path,
+        objective,
+        gaps,
+        converged,
+        collapsed,
+        stuck,
+        interrupted,
+    )
+
+
+def _lasting(log_w: FloatArray, beta: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which weights have not vanished.
+
+    The square of a weight is its column's share of the next Gram matrix, and what is below 1e-10
+    of that the machine cannot see. Favoured columns may have much larger weights than all others,
+    so the largest of these is the measure for all. One that its prior can bring back is not gone.
+    """
+    reach, top = log_w + 2 * beta, float(log_w.max())
+    plain = float(log_w[beta == 0].max(initial=-np.inf))
+    measure = plain if plain > -np.inf else top
+    return (reach > measure + RESOLUTION) & (reach > top + LOG_EPSILON)
+
+
+def _apart(source: Source, y: FloatArray, variance: FloatArray | float) -> FloatArray:
+    """How far apart the means of the classes are, as a share of the largest distance."""
+    v = np.where(y > 0, 1 / (y > 0).sum(), -1 / (y < 0).sum())
+    forms = source.forms(v)
+    forms[forms <= ROUNDING**2 * float(v @ v) * source.n_rows * variance] = 0.0
+    return np.sqrt(forms / max(float(forms.max()), TINY))
+
+
+def _change(before: FloatArray, after: FloatArray) -> float:
+    """The largest change of a weight, as a share of the largest weight."""
+    return float(np.abs(np.exp(after - after.max()) - np.exp(before - before.max())).max())
+
+
+class _SquaredNorm:
+    """The linear SVM in its dual, on the Gram matrix of columns times their widths.
+
+    With widths z, :math:`K = X \\, diag(z^2) X'` and :math:`w_f = z_f^2 x_f \\cdot v`, whatever
+    the scale of z: the largest is made 1, and a finite C multiplied by its square.
+
+    A prior may make a column so wide that all others drown in the rounding of K, although it does
+    not separate the classes without them. There its penalty, which goes with the inverse of its
+    squared width, is nothing beside that of the others, and still is with a smaller prior: priors
+    are limited, as much as it takes to solve the machine.
+    """
+
+    def __init__(self, y: FloatArray, C: float, variance: FloatArray | float) -> None:
+        self.y, self.C, self.variance = y, C, np.asarray(variance, dtype=np.float64)
+
+    def __call__(
+        self, source: Source, alive: IntArray, log_w: FloatArray, beta: FloatArray
+    ) -> _Solved:
+        columns = _WideColumns(source, log_w, beta)
+        best: _Dual | None = None
+        for limit in _limits(float(beta.max(initial=0.0))):
+            found = self._solve(columns, limit)
+            if found is not None and (best is None or found.gap < best.gap):
+                best = found
+            if best is not None and best.gap < GOOD_GAP:
+                break
+        if best is None:
+            raise NotSeparableError
+        v, log_width = best.coef, columns.log_width(best.limit)
+        forms = source.forms(v)
+        noise = np.maximum(ROUNDING * np.exp(-2 * np.minimum(beta, best.limit)), EPSILON)
+        variance = self.variance[alive] if self.variance.ndim else self.variance
+        forms[forms <= noise**2 * float(v @ v) * source.n_rows * variance] = 0.0
+        with np.errstate(divide="ignore"):
+            weights = 2 * (log_width - log_width.max()) + np.log(forms) / 2
+        return _Solved(weights, np.zeros(len(weights)), best.loss, best.gap)
+
+    def _solve(self, columns: "_WideColumns", limit: float) -> "_Dual | None":
+        """The machine with priors up to the limit; None if it fails."""
+        n, top = len(self.y), float(columns.log_width(limit).max())
+        C = self.C * np.exp(2 * top) if np.isfinite(self.C) else np.inf
+        tall = columns.tall
+        matrix = columns.factor(limit) if tall else columns.gram(limit)
+        trace = float(np.vdot(matrix, matrix) if tall else np.trace(matrix))
+        if trace == 0 and not np.isfinite(C):
+            return None
+        if 0 < C * trace / n <= COLLAPSED:
+            raise _CollapsedError
+        dual = SVMDual(self.y, np.full(n, C), n_jobs=columns.source.n_jobs)
+        try:
+            if tall:
+                dual.solve_factor(matrix)
+            else:
+                dual.solve(matrix, columns.source.n_atoms, trace)
+        except FloatingPointError:
+            return None
+        coef, bias = dual.coef, dual.bias
+        values = matrix.T @ (matrix @ coef) if tall else matrix @ coef
+        if not tall:
+            coef, bias, values = _met(matrix, self.y, coef, bias, values, C)
+        slack = np.maximum(0.0, 1 - self.y * (values + bias))
+        worst = float(slack.max())
+        if not np.isfinite(C):
+            # where no hyperplane separates the classes, huge coefficients may seem to by rounding
+            reach = np.abs(matrix) @ np.abs(coef)
+            reach = np.abs(matrix).T @ reach if tall else reach
+            if not worst <= BLUNDER or not float(reach.max()) * EPSILON <= RELIABLE:
+                return None
+        price, paid = float(coef @ values), C * float(slack.sum()) if np.isfinite(C) else 0.0
+        gap = abs(price + paid - float(np.abs(coef).sum())) / max(price / 2 + paid, TINY)
+        if np.isfinite(C):
+            return _Dual(coef, gap, self.C * float(slack.sum()), limit)
+        # the gap of a hard margin knows nothing of rows that are on the wrong side of it
+        return _Dual(coef, max(gap, worst), 0.0, limit)
+
+
+def _met(
+    K: FloatArray, y: FloatArray, coef: FloatArray, bias: float, values: FloatArray, C: float
+) -> tuple[FloatArray, float, FloatArray]:
+    """A dual solution changed by little, so that the rows between bounds lie on their margin.
+
+    The weight of a narrow column is what wide ones leave over: it is known as well as margins are
+    met, which the inverse that the solver updates may miss by 1e-6 where K is near-singular.
+    """
+    for _ in range(3):
+        free = np.flatnonzero((coef * y > 0) & (coef * y < C))
+        short = y[free] - values[free] - bias
+        worst = float(np.abs(short).max(initial=0.0))
+        if worst <= MET:
+            break
+        system = np.ones((len(free) + 1, len(free) + 1))
+        system[:-1, :-1], system[-1, -1] = K[np.ix_(free, free)], 0.0
+        step = lstsq(system, np.append(short, -coef.sum()), lapack_driver="gelsy")[0]
+        other = coef.copy()
+        other[free] += step[:-1]
+        if (other * y < 0).any() or (other * y > C).any():
+            break
+        met, moved = K @ other, bias + float(step[-1])
+        if np.abs(y[free] - met[free] - moved).max() >= worst:
+            break
+        coef, bias, values = other, moved, met
+    return coef, bias, values
+
+
+@dataclass(frozen=True)
+class _Dual:
+    """A solution, and the limit on the logarithms of priors that it was found with."""
+
+    coef: FloatArray
+    gap: float
+    loss: float
+    limit: float
+
+
+def _limits(largest: float) -> list[float]:
+    """Limits on the logarithms of priors, the highest first; the last makes them all 1."""
+    start = min(largest, np.log(WIDEST))
+    return [*np.arange(start, 0.0, -np.log(10.0)).tolist(), 0.0]
+
+
+class _WideColumns:
+    """Columns times their widths, some of them favoured: for any limit on the priors."""
+
+    def __init__(self, source: Source, log_w: FloatArray, beta: FloatArray) -> None:
+        self.source, self.log_w, self.beta = source, log_w, beta
+        least = float(log_w.max()) + np.log(SUPPORT) - np.log(source.n_features) / 2
+        useful, favoured = log_w + beta > least, beta > 0
+        self.parts = [
+            np.flatnonzero(useful & chosen) for chosen in (~favoured, favoured) if chosen.any()
+        ]
+        self._plain: FloatArray | None = None
+
+    def log_width(self, limit: float) -> FloatArray:
+        """Logarithms of the widths."""
+        return self.log_w + np.minimum(self.beta, limit)
+
+    @property
+    def tall(self) -> bool:
+        """Whether there are many more rows than columns, so that nothing n x n is made."""
+        n = self.source.n_rows
+        return n > MOST_DENSE_ROWS and self.source.n_atoms * FACTOR_SHARE <= n
+
+    def factor(self, limit: float) -> FloatArray:
+        """The columns times their widths, of which the largest is 1: of shape (atoms, rows)."""
+        log_width = self.log_width(limit)
+        width = np.exp(log_width - log_width.max())
+        return self.source.weighted(width).load(np.arange(self.source.n_features))
+
+    def gram(self, limit: float) -> FloatArray:
+        """Their Gram matrix; that of the columns without a prior is made once."""
+        log_width = self.log_width(limit)
+        top, total = float(log_width.max()), np.zeros((self.source.n_rows, self.source.n_rows))
+        for part in self.parts:
+            if len(part) == 0:
+                continue
+            highest = float(log_width[part].max())
+            plain = self.beta[part[0]] == 0
+            made = self._plain if plain else None
+            if made is None:
+                width = np.exp(log_width[part] - highest)
+                made = self.source.view(part).weighted(width).gram()
+                self._plain = made if plain else self._plain
+            total += np.exp(2 * (highest - top)) * made
+        return total
+
+
+class _FirstNorm:
+    """The linear program, on columns times their widths, priors limited."""
+
+    def __init__(self, y: FloatArray, C: float) -> None:
+        self.y, self.C = y, C
+
+    def __call__(
+        self, source: Source, alive: IntArray, log_w: FloatArray, beta: FloatArray
+    ) -> _Solved:
+        log_width = log_w + np.minimum(beta, np.log(WIDEST))
+        top = float(log_width.max())
+        # |w'| is measured in units of the largest width
+        C = self.C * np.exp(top) if np.isfinite(self.C) else np.inf
+        if C * np.sqrt(source.n_rows) <= COLLAPSED:
+            raise _CollapsedError
+        found = l1_margin(source.weighted(np.exp(log_width - top)), self.y, np.full(len(self.y), C))
+        weights = np.full(source.n_features, -np.inf)
+        weights[found.features] = log_width[found.features] - top + np.log(found.norms)
+        loss = found.loss * np.exp(-top) if np.isfinite(self.C) else 0.0
+        return _Solved(weights, np.minimum(found.tightness, 1.0), loss, abs(found.gap))

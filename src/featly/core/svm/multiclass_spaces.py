@@ -1,0 +1,149 @@
+"""Rows known by their products or by their columns: what a multiclass machine asks of them.
+
+Scores of all rows by some weights, weights from coefficients of the rows, inner products of
+weights; and the linear systems of its Newton steps. Arrays of scores and coefficients are
+class-major, (n_classes, n_rows).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.svm.multiclass_kernels import combine_rows, sweep_gram, sweep_weights
+
+__all__ = ["CHUNK", "Gram", "Point", "Rows", "solve_by_blocks"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+PANEL = 1024  # columns of a matrix that one task works on
+CHUNK = 256  # rows of a system that one task works on
+
+
+@dataclass
+class Point:
+    """Weights, and the scores of all rows by them, (n_classes, n_rows).
+
+    `form` are the weights themselves, or coefficients of the rows that give them.
+    """
+
+    form: FloatArray
+    scores: FloatArray
+
+    def towards(self, other: "Point", length: float) -> "Point":
+        """This point moved towards another by a share of the way."""
+        return Point(
+            self.form + length * (other.form - self.form),
+            self.scores + length * (other.scores - self.scores),
+        )
+
+    def minus(self, other: "Point") -> "Point":
+        """The difference of two points."""
+        return Point(self.form - other.form, self.scores - other.scores)
+
+
+class Gram:
+    """The rows by their products with one another."""
+
+    n_weights = np.inf
+
+    def __init__(self, K: FloatArray, rank: int, n_jobs: int | None) -> None:
+        self.K, self.rank, self.n_jobs = K, rank, n_jobs
+        self.size = float(np.trace(K)) / len(K)
+
+    def point(self, coef: FloatArray) -> Point:
+        """The weights that coefficients of the rows give."""
+        return Point(coef, combined(coef, self.K, self.n_jobs))
+
+    def inner(self, a: Point, b: Point) -> float:
+        """The inner product of two points' weights, summed over classes."""
+        return float(np.vdot(a.form, b.scores))
+
+    def sweep(
+        self, y: IntArray, C: FloatArray, box: bool, eta: FloatArray, at: Point, count: int
+    ) -> None:
+        """Solve for every row in turn, so many times; `at` is what the sweeps keep of `eta`."""
+        for _ in range(count):
+            sweep_gram(self.K, y, C, box, eta, at.scores)
+
+    def block(self, rows: IntArray) -> tuple[FloatArray, IntArray]:
+        """Products of some rows, and where each row lies in them."""
+        return self.K, np.arange(len(self.K))
+
+
+class Rows:
+    """The rows themselves: few columns, and nothing n x n."""
+
+    def __init__(self, X: FloatArray, n_jobs: int | None) -> None:
+        self.X, self.n_jobs = X, n_jobs
+        self.n_weights = self.rank = X.shape[1]
+        self.size = float(np.vdot(X, X)) / len(X)
+
+    def point(self, coef: FloatArray) -> Point:
+        """The weights that coefficients of the rows give."""
+        return self.weights(combined(coef, self.X, self.n_jobs))
+
+    def weights(self, W: FloatArray) -> Point:
+        """The point of given weights."""
+        return Point(W, W @ self.X.T)
+
+    def inner(self, a: Point, b: Point) -> float:
+        """The inner product of two points' weights, summed over classes."""
+        return float(np.vdot(a.form, b.form))
+
+    def sweep(
+        self, y: IntArray, C: FloatArray, box: bool, eta: FloatArray, at: Point, count: int
+    ) -> None:
+        """Solve for every row in turn, so many times; `at` is what the sweeps keep of `eta`."""
+        for _ in range(count):
+            sweep_weights(self.X, y, C, box, eta, at.form)
+
+    def block(self, rows: IntArray) -> tuple[FloatArray, IntArray]:
+        """Products of some rows, and where each row lies in them."""
+        place = np.zeros(len(self.X), np.int64)
+        place[rows] = np.arange(len(rows))
+        part = self.X[rows]
+        return part @ part.T, place
+
+
+def combined(coef: FloatArray, rows: FloatArray, n_jobs: int | None) -> FloatArray:
+    """``coef @ rows``, quick where most coefficients are zero."""
+    out = np.zeros((len(coef), rows.shape[1]))
+    parts = split(rows.shape[1], PANEL)
+    run_blocks(lambda part: combine_rows(coef, rows, *part, out), parts, n_jobs)
+    return out
+
+
+def solve_by_blocks(H: FloatArray, right: FloatArray, n_jobs: int | None) -> FloatArray | None:
+    """The solution of a positive definite system given by its lower triangle, overwritten.
+
+    None where it is not positive definite by rounding errors. By blocks of columns: what is
+    below a block, and what is right of it, falls into rows that threads can share.
+    """
+    size = len(H)
+    if size == 0:
+        return right
+    for low in range(0, size, CHUNK):
+        high = min(low + CHUNK, size)
+        block, failed = linalg.lapack.dpotrf(H[low:high, low:high], lower=1)
+        if failed:
+            return None
+        H[low:high, low:high] = block
+
+        def below(part: tuple[int, int], block: FloatArray = block, low: int = low) -> None:
+            at, end = (low + len(block) + bound for bound in part)
+            panel = H[at:end, low : low + len(block)]
+            panel[:] = linalg.blas.dtrsm(1.0, block, panel, side=1, lower=1, trans_a=1)
+
+        def right_of(part: tuple[int, int], low: int = low, high: int = high) -> None:
+            at, end = high + part[0], high + part[1]
+            H[at:end, high:end] -= H[at:end, low:high] @ H[high:end, low:high].T
+
+        parts = split(size - high, CHUNK)
+        run_blocks(below, parts, n_jobs)
+        run_blocks(right_of, parts[::-1], n_jobs)  # the longest first
+    lower = H.T  # as LAPACK sees it, an upper triangle
+    return np.asarray(linalg.lapack.dpotrs(lower, right, lower=0)[0])

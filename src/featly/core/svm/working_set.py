@@ -1,0 +1,146 @@
+r"""The support vector machine's dual for so many rows that K does not fit: exact all the same.
+
+Projected gradients (:mod:`featly.core.svm.projected_gradient`) soon know which coefficients lie
+between their bounds, and those are few. With them and the rows that violate optimality most as
+the *working set* W,
+
+    minimise   1/2 b_W' K_WW b_W - (y_W - K_WN b_N)' b_W     subject to   sum b_W = - sum b_N
+
+is a small problem that the active set solves exactly; one product with K tells what is left to do.
+
+Osuna, E., Freund, R. and Girosi, F. (1997), An improved training algorithm for support vector
+machines, *NNSP*, 276-285.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.svm.active_set import CONVERGED, solve_active_set
+from featly.core.svm.projected_gradient import Solution, duality_gap, projected_gradient
+
+__all__ = ["solve_by_products"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+ROUGH = 1e-3  # the gap at which most of the bounds that hold are known
+FEW = 200  # rows that a working set takes in at least, if they violate optimality
+MOST = 4000  # rows of a working set: two matrices of 128 MB
+ROUNDS = 40
+MOST_SLOW = 10  # rounds in a row that do not halve the gap
+
+
+def solve_by_products(
+    product: Callable[[FloatArray], FloatArray],
+    block: Callable[[IntArray], FloatArray],
+    y: FloatArray,
+    C: FloatArray,
+    *,
+    start: FloatArray | None = None,
+    tolerance: float = 1e-10,
+    rough: float = 1e-8,
+    max_iter: int = 5000,
+) -> Solution:
+    """Solve with products ``K v`` and small blocks ``K[rows, rows]`` alone.
+
+    To a relative duality gap of `tolerance` where few coefficients lie between their bounds; else,
+    as for a column of many equal values, to one of `rough`, by `max_iter` gradient steps at most.
+    """
+    lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+    found = projected_gradient(product, y, C, start=start, tolerance=ROUGH, max_iter=max_iter)
+    scale, steps = found.lipschitz, found.n_iter
+    b, best = found.coef.copy(), found
+    last, slow = np.inf, 0
+    for _ in range(ROUNDS):
+        Kb = product(b)
+        gap, bias = duality_gap(Kb, b, y, C)
+        slow = slow + 1 if gap > last / 2 else 0
+        last = gap
+        if slow > MOST_SLOW:  # too many rows are free for sets of this size
+            break
+        if gap < best.gap:
+            best = Solution(b.copy(), bias, gap, steps, scale)
+        if gap <= tolerance:
+            return best
+        rows = _working_set(Kb - y + bias, b, lower, upper)
+        if not _improve(rows, block(rows), Kb, b, y, lower, upper):
+            break
+        steps += 1
+    if best.gap <= rough or steps >= max_iter:
+        return best
+    finer = projected_gradient(
+        product, y, C, start=best.coef, lipschitz=scale, tolerance=rough, max_iter=max_iter - steps
+    )
+    if finer.gap >= best.gap:
+        return best
+    return replace(finer, n_iter=steps + finer.n_iter)
+
+
+def _working_set(
+    slack: FloatArray, b: FloatArray, lower: FloatArray, upper: FloatArray
+) -> IntArray:
+    """The coefficients between their bounds, or those that want to move most, and violations."""
+    between = (b > lower) & (b < upper)
+    free = np.flatnonzero(between)
+    if len(free) > MOST - FEW:
+        free = free[np.argpartition(-np.abs(slack[free]), MOST - FEW)[: MOST - FEW]]
+    violation = np.where(b <= lower, -slack, slack)
+    violation[between] = 0.0
+    wanted = min(max(FEW, len(free)), MOST - len(free))
+    worst = np.argpartition(-violation, min(wanted, len(b) - 1))[:wanted]
+    worst = worst[violation[worst] > 0]
+    return np.sort(np.concatenate([free, worst]))
+
+
+def _improve(
+    rows: IntArray,
+    K: FloatArray,
+    Kb: FloatArray,
+    b: FloatArray,
+    y: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> bool:
+    """Solve for the rows of a working set, in place; False if that failed."""
+    m = len(rows)
+    part = b[rows]
+    # one more variable that cannot move stands for all other rows: it keeps the sum at zero
+    wide = np.zeros((m + 1, m + 1))
+    wide[:m, :m] = K
+    linear = np.append(y[rows] - (Kb[rows] - K @ part), 0.0)
+    rest = -part.sum()
+    low, high = np.append(lower[rows], rest), np.append(upper[rows], rest)
+    solution = np.append(_corner(part.sum(), low[:m], high[:m], Kb[rows] - y[rows]), rest)
+    free = np.zeros(m + 2, np.int64)
+    inside = np.flatnonzero((solution > low) & (solution < high))
+    free[: len(inside)] = inside
+    position = np.full(m + 1, -1)
+    position[inside] = np.arange(len(inside))
+    status, *_ = solve_active_set(
+        wide, np.empty((0, 0)), False, float(np.trace(K)) / m, linear, low, high, solution,
+        np.empty(m + 1), free, position, np.empty((m + 1, m + 1)), 0, len(inside),
+        20 * m + 100, np.inf, 1e-12,
+    )  # fmt: skip
+    if status != CONVERGED or np.array_equal(solution[:m], part):
+        return False
+    b[rows] = solution[:m]
+    return True
+
+
+def _corner(total: float, lower: FloatArray, upper: FloatArray, slack: FloatArray) -> FloatArray:
+    """A point of the given sum with all but one coefficient on a bound.
+
+    Those that want to rise most are raised first. The active set starts there: to hand it all the
+    coefficients that are between their bounds now, most of which are not in the end, would cost
+    the cube of their number.
+    """
+    order = np.argsort(slack, kind="stable")
+    room = (upper - lower)[order]
+    before = np.cumsum(room) - room
+    found = np.empty(len(order))
+    found[order] = lower[order] + np.clip(total - lower.sum() - before, 0.0, room)
+    # rounding of the sum goes to the one in between, or to one that is not full
+    return np.minimum(np.maximum(found, lower), upper)

@@ -1,0 +1,197 @@
+"""Columns of numbers as codes: 0 is missing, 1, 2, ... are the distinct values in their order.
+
+Few distinct values, as counts and rates have, are found by a hash table without a sort of the
+column; a column of many is sorted. A small table is sorted as a whole, which compiles nothing.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.runtime.jit import kernel
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.trees.c45_scores import merge_sort
+
+__all__ = ["code_numbers"]
+
+# mypy: disable-error-code="no-untyped-def"
+
+SMALL_TABLE = 1 << 13  # cells
+CELLS = 1 << 21  # of a block of columns
+SHORT = 512  # rows up to which a column is sorted at once
+DISTINCT = 1 << 15  # values that the table may hold
+SLOTS = 1 << 17
+SHIFT = np.uint64(64 - 17)  # leaves a number of a slot
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+# as whole numbers, negative floats are ordered backwards: their lower bits are turned
+LOWER = np.int64(0x7FFFFFFFFFFFFFFF)
+MISSING = np.int64(-(1 << 63))  # the key of no number
+
+
+def code_numbers(
+    numbers: npt.NDArray[np.float64],
+    codes: npt.NDArray[np.int32],
+    columns: npt.NDArray[np.int64],
+    n_jobs: int | None,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Fill rows `columns` of `codes` with the columns of `numbers`.
+
+    Parameters
+    ----------
+    numbers : array of shape (n_rows, n_numeric)
+        Missing as NaN.
+    codes : int32 array of shape (n_features, n_rows)
+    columns : the row of `codes` for each column of `numbers`
+    n_jobs : threads
+
+    Returns
+    -------
+    values : float64 array
+        The distinct values in their order, of one column after another.
+    counts : int64 array of shape (n_numeric,)
+        How many each column has.
+    """
+    n_rows, n_numeric = numbers.shape
+    if numbers.size <= SMALL_TABLE:
+        return _code_at_once(numbers, codes, columns)
+
+    def one(block: tuple[int, int]) -> tuple[Any, Any]:
+        low, high = block
+        # writeable or not, it is compiled for one type
+        tile = np.require(numbers[:, low:high].T, requirements=["C", "W"])
+        keys = np.empty(tile.shape, np.int64)
+        counts = np.empty(high - low, np.int64)
+        slots = SLOTS if n_rows > SHORT else 0
+        memory = (
+            np.empty(n_rows, np.int64), np.empty(n_rows, np.int64), np.empty(slots, np.int64),
+            np.empty(slots, np.int32), np.empty(min(n_rows // 8, DISTINCT), np.int64),
+        )  # fmt: skip
+        _code_tile(tile, tile.view(np.int64), columns[low:high], codes, keys, counts, memory)
+        found = keys[np.arange(n_rows) < counts[:, None]]
+        return np.where(found < 0, found ^ LOWER, found).view(np.float64), counts
+
+    found = run_blocks(one, split(n_numeric, max(1, CELLS // n_rows)), n_jobs)
+    values = [np.empty(0), *(block[0] for block in found)]
+    counts = [np.empty(0, np.int64), *(block[1] for block in found)]
+    return np.concatenate(values), np.concatenate(counts)
+
+
+def _code_at_once(
+    numbers: npt.NDArray[np.float64],
+    codes: npt.NDArray[np.int32],
+    columns: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The same as :func:`code_numbers`, by a sort of all columns."""
+    by_column = numbers.T + 0.0  # -0 is 0
+    order = by_column.argsort(axis=1)
+    ordered = np.take_along_axis(by_column, order, axis=1)  # the missing are last
+    new = ~np.isnan(ordered)
+    known = new.copy()
+    new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    ranks = new.cumsum(axis=1, dtype=np.int32)
+    found = np.empty(by_column.shape, np.int32)
+    np.put_along_axis(found, order, np.where(known, ranks, 0), axis=1)
+    codes[columns] = found
+    return ordered[new], new.sum(axis=1, dtype=np.int64)
+
+
+@kernel
+def _search(keys, size, key):
+    """The place of a key among sorted ones, from 0."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _slot(key, slots, places):
+    """Where a key is in the table, or the free slot where it belongs."""
+    slot = (np.uint64(key) * GAMMA) >> SHIFT
+    while places[slot] >= 0 and slots[slot] != key:
+        slot = (slot + np.uint64(1)) & np.uint64(SLOTS - 1)
+    return slot
+
+
+@kernel
+def _gather(keys, slots, places, distinct):
+    """Distinct keys by a hash table; returns how many, or -1 where they are too many.
+
+    `places` tells where in `distinct` the key of a slot is.
+    """
+    for slot in range(len(places)):
+        places[slot] = -1
+    n_found = np.int64(0)
+    last = MISSING
+    for i in range(len(keys)):
+        key = keys[i]
+        if key in (last, MISSING):
+            continue
+        last = key
+        slot = _slot(key, slots, places)
+        if places[slot] < 0:
+            if n_found == len(distinct):
+                return np.int64(-1)
+            places[slot], slots[slot] = n_found, key
+            distinct[n_found] = key
+            n_found += 1
+    return n_found
+
+
+@kernel
+def _code_tile(tile, bits, columns, codes, keys, counts, memory):
+    """Code each row of `tile`; in `keys` its distinct values come first."""
+    ordered, other, slots, places, distinct = memory
+    n_rows = tile.shape[1]
+    for k in range(len(tile)):
+        row, out = keys[k], codes[columns[k]]
+        for i in range(n_rows):
+            if tile[k, i] != tile[k, i]:
+                row[i] = MISSING
+            elif tile[k, i] == 0.0:
+                row[i] = 0  # -0 is 0
+            else:
+                row[i] = bits[k, i] if bits[k, i] >= 0 else bits[k, i] ^ LOWER
+        n_found = np.int64(-1)
+        if len(slots):
+            n_found = _gather(row, slots, places, distinct)
+        hashed = n_found >= 0
+        if hashed:
+            for i in range(n_found):
+                ordered[i] = distinct[i]
+            merge_sort(ordered, other, n_found)
+            # from the order of discovery to the order of values
+            for slot in range(len(slots)):
+                if places[slot] >= 0:
+                    places[slot] = _search(ordered, n_found, slots[slot]) + 1
+        else:
+            size = np.int64(0)
+            for i in range(n_rows):
+                if row[i] != MISSING:
+                    ordered[size] = row[i]
+                    size += 1
+            merge_sort(ordered, other, size)
+            n_found = np.int64(0)
+            for i in range(size):
+                if i == 0 or ordered[i] != ordered[i - 1]:
+                    ordered[n_found] = ordered[i]
+                    n_found += 1
+        last, code = MISSING, 0
+        for i in range(n_rows):
+            if row[i] != last:
+                last = row[i]
+                if last == MISSING:
+                    code = 0
+                elif hashed:
+                    code = places[_slot(last, slots, places)]
+                else:
+                    code = _search(ordered, n_found, last) + 1
+            out[i] = code
+        for i in range(n_found):
+            row[i] = ordered[i]
+        counts[k] = n_found

@@ -1,0 +1,118 @@
+"""Columns as small whole numbers, in a form that does not depend on how they are presented.
+
+Trees and rank tests see nothing of a column but the order of its values, or which of them are
+equal. Written as codes, with the columns themselves in an order that follows from their content,
+a table is the same in other units, with other names of levels and with its columns permuted; so
+is what a random method draws for it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.kinds import CATEGORICAL
+from featly.core.runtime.parallel import run_blocks, split
+from featly.core.sources import Source
+
+__all__ = ["CodedTable", "code_table"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SMALL_CODES = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """A table as codes that do not depend on units, names of levels or the order of columns.
+
+    Columns are in the order of a hash of their codes, so that random draws go with the content
+    of a column and not with its place. Columns of equal codes form a group.
+
+    Attributes
+    ----------
+    codes : uint16 or uint32 array of shape (n_features, n_rows)
+        0 is missing. Numbers have their dense ranks, from the end that makes the earlier rows
+        low; levels are numbered as they first appear.
+    n_levels : int64 array of shape (n_features,)
+        The largest code.
+    categorical : bool array of shape (n_features,)
+        Whether the codes have no order. A category of two levels is as good as ordered.
+    columns : int64 array of shape (n_features,)
+        Where each column stands in the user's table.
+    group : int64 array of shape (n_features,)
+        The number of each column's group, from 0.
+    """
+
+    codes: npt.NDArray[Any]
+    n_levels: IntArray
+    categorical: npt.NDArray[np.bool_]
+    columns: IntArray
+    group: IntArray
+
+
+def code_table(source: Source, n_jobs: int | None = None) -> CodedTable:
+    """The columns of a source as codes; a sparse one becomes dense, at two bytes a cell."""
+    numeric = np.flatnonzero(source.kinds != CATEGORICAL)
+    nominal = np.flatnonzero(source.kinds == CATEGORICAL)
+    dtype = np.uint16 if source.n_rows < SMALL_CODES else np.uint32
+    codes = np.empty((source.n_features, source.n_rows), dtype)
+    view = source.view(numeric)
+
+    def rank(block: tuple[int, int]) -> None:
+        codes[numeric[slice(*block)]] = _oriented(_ranks(view.load(np.arange(*block))))
+
+    run_blocks(rank, view.blocks() if len(numeric) else [], n_jobs)
+    for f in nominal:
+        codes[f] = _by_appearance(source.codes[source.place[f]])  # type: ignore[attr-defined]
+    n_levels = codes.max(axis=1).astype(np.int64)
+    categorical = (source.kinds == CATEGORICAL) & (n_levels > 2)
+    key = _hashes(codes, categorical)
+    columns = np.argsort(key, kind="stable")  # equal ones by their place
+    codes, key = codes[columns], key[columns]
+    new = np.ones(len(columns), bool)
+    alike = np.flatnonzero(key[1:] == key[:-1])
+    new[alike + 1] = (codes[alike + 1] != codes[alike]).any(axis=1)
+    return CodedTable(codes, n_levels[columns], categorical[columns], columns, np.cumsum(new) - 1)
+
+
+def _ranks(values: FloatArray) -> IntArray:
+    """Dense ranks from 1 within every row of a matrix; 0 for NaN."""
+    order = np.argsort(values, axis=1)
+    rising = np.take_along_axis(values, order, axis=1)
+    new = np.ones(values.shape, bool)
+    new[:, 1:] = rising[:, 1:] != rising[:, :-1]
+    rank = np.cumsum(new, axis=1)
+    rank[np.isnan(rising)] = 0
+    codes = np.empty_like(rank)
+    np.put_along_axis(codes, order, rank, axis=1)
+    return codes
+
+
+def _oriented(codes: IntArray) -> IntArray:
+    """Ranks from the top or the bottom, whichever makes the first row that differs low."""
+    mirrored = np.where(codes > 0, codes.max(axis=1, keepdims=True) + 1 - codes, 0)
+    first = (codes != mirrored).argmax(axis=1)
+    row = np.arange(len(codes))
+    turned = codes[row, first] > mirrored[row, first]
+    return np.where(turned[:, None], mirrored, codes)
+
+
+def _by_appearance(codes: npt.NDArray[Any]) -> IntArray:
+    """Levels numbered from 1 as they first appear; missing stays 0."""
+    levels, first = np.unique(codes, return_index=True)
+    first = np.where(levels == 0, -1, first)
+    number = np.zeros(int(levels[-1]) + 1, np.int64)
+    number[levels[np.argsort(first)]] = np.arange(len(levels)) + (levels[0] > 0)
+    return number[codes]
+
+
+def _hashes(codes: npt.NDArray[Any], categorical: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """A number that sums up each column: its codes times fixed random factors, modulo 2^64."""
+    factors = np.random.SeedSequence(codes.shape[1]).generate_state(codes.shape[1] + 1, np.uint64)
+    found = categorical * factors[-1]
+    for low, high in split(len(codes), 1024):
+        found[low:high] += (codes[low:high] * factors[:-1]).sum(axis=1)
+    return found

@@ -1,0 +1,189 @@
+"""What a comparison of all pairs of columns found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+
+from featly.basics.errors import ParameterError
+from featly.table.frames import frame_of
+
+__all__ = ["Redundancy"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+PAIR = np.dtype([("first", np.int64), ("second", np.int64), ("value", np.float64)])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Redundancy:
+    """What :func:`redundancy` found.
+
+    Attributes
+    ----------
+    measure : str
+    threshold : float or None
+    neighbours : int array of shape (n_features, k), or None
+        The most redundant other columns of each, ties by position; -1 where no more have a value
+        above 0.
+    values : float array of shape (n_features, k), or None
+        Theirs; 0 where there is no neighbour.
+    names : sequence of str
+    library : str or None
+        The frame library of the table.
+    """
+
+    measure: str
+    threshold: float | None
+    found: tuple[IntArray, IntArray, FloatArray] | None
+    neighbours: IntArray | None
+    values: FloatArray | None
+    names: Sequence[str]
+    library: str | None
+
+    @cached_property
+    def pairs(self) -> npt.NDArray[Any]:
+        """A structured array with the fields first, second, value, where ``first < second``.
+
+        By falling value, then by first and second. Of a threshold, every pair that reaches it; of
+        neighbours, every pair of a column and a neighbour of it.
+        """
+        if self.found is not None:
+            first, second, value = self.found
+        else:
+            assert self.neighbours is not None
+            assert self.values is not None
+            feature, place = np.nonzero(self.neighbours >= 0)
+            other = self.neighbours[feature, place]
+            first, second = np.minimum(feature, other), np.maximum(feature, other)
+            _, once = np.unique(first * len(self.names) + second, return_index=True)
+            value = self.values[feature[once], place[once]]
+            first, second = first[once], second[once]
+        order = np.lexsort((second, first, -value))
+        pairs = np.empty(len(value), PAIR)
+        pairs["first"], pairs["second"], pairs["value"] = first[order], second[order], value[order]
+        return pairs
+
+    @cached_property
+    def groups(self) -> IntArray:
+        """A number for every column: columns are of one group that pairs lead to from each other.
+
+        Groups are numbered by their first column; a column without a pair is one by itself.
+        """
+        if self.threshold is None:
+            raise ParameterError("groups are those above a threshold: give redundancy a threshold")
+        p = len(self.names)
+        links = np.ones(len(self.pairs), np.int8), (self.pairs["first"], self.pairs["second"])
+        graph = scipy.sparse.coo_array(links, shape=(p, p)).tocsr()
+        labels = connected_components(graph, directed=False)[1].astype(np.int64)
+        _, first, place = np.unique(labels, return_index=True, return_inverse=True)
+        number = np.empty(len(first), np.int64)
+        number[np.argsort(first)] = np.arange(len(first))
+        return np.asarray(number[place.reshape(-1)])
+
+    @cached_property
+    def representatives(self) -> IntArray:
+        """One column of every group: that in most pairs, the first of equal ones."""
+        groups = self.groups
+        partners = np.bincount(
+            np.concatenate([self.pairs["first"], self.pairs["second"]]), minlength=len(groups)
+        )
+        order = np.lexsort((np.arange(len(groups)), -partners, groups))
+        starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+        return np.asarray(order[starts])
+
+    def table(self) -> Any:
+        """The outcome as a frame with the names of the columns.
+
+        Returns
+        -------
+        frame
+            Of a threshold: first, second, value, a row a pair. Of neighbours: feature, neighbour,
+            rank, value. Of the library of the table; polars for arrays.
+        """
+        if self.neighbours is None or self.values is None:
+            return frame_of(
+                {
+                    "first": self._named(self.pairs["first"]),
+                    "second": self._named(self.pairs["second"]),
+                    "value": self.pairs["value"].copy(),
+                },
+                self.library,
+            )
+        feature, place = np.nonzero(self.neighbours >= 0)
+        return frame_of(
+            {
+                "feature": self._named(feature),
+                "neighbour": self._named(self.neighbours[feature, place]),
+                "rank": place + 1,
+                "value": self.values[feature, place],
+            },
+            self.library,
+        )
+
+    def group_table(self) -> Any:
+        """Groups of two columns or more as a frame, a row a column, the largest group first.
+
+        Returns
+        -------
+        frame
+            group, from 1 on; feature; representative, the column in most pairs of its group;
+            n_columns of the group. The representative is the first row of its group.
+        """
+        groups, chosen = self.groups, self.representatives
+        sizes = np.bincount(groups)
+        order = np.lexsort((np.arange(len(sizes)), -sizes))
+        order = order[sizes[order] > 1]
+        number = np.zeros(len(sizes), np.int64)
+        number[order] = np.arange(1, len(order) + 1)
+        inside = np.flatnonzero(number[groups] > 0)
+        first = chosen[groups[inside]]
+        inside = inside[np.lexsort((inside, inside != first, number[groups[inside]]))]
+        return frame_of(
+            {
+                "group": number[groups[inside]],
+                "feature": self._named(inside),
+                "representative": self._named(chosen[groups[inside]]),
+                "n_columns": sizes[groups[inside]],
+            },
+            self.library,
+        )
+
+    def _named(self, columns: IntArray) -> list[str]:
+        return [self.names[column] for column in columns.tolist()]
+
+    def text(self) -> str:
+        """In a line or two."""
+        p = len(self.names)
+        if self.threshold is None:
+            assert self.neighbours is not None
+            count = self.neighbours.shape[1]
+            return f"the {count} nearest of each of {_counted(p, 'column')}, by {self.measure}"
+        n_pairs, n_groups = len(self.pairs), len(self.representatives)
+        if not n_pairs:
+            return (
+                f"no pair of {_counted(p, 'column')} reaches {self.threshold:g}, by {self.measure}"
+            )
+        n_inside = int((np.bincount(self.groups)[self.groups] > 1).sum())
+        n_redundant = n_inside - (n_groups - (p - n_inside))
+        return (
+            f"{_counted(n_pairs, 'pair')} of {_counted(p, 'column')} "
+            f"{'reaches' if n_pairs == 1 else 'reach'} {self.threshold:g}, by {self.measure}\n"
+            f"{_counted(n_inside, 'column')} in {_counted(n_inside - n_redundant, 'group')}: "
+            f"{n_redundant:,} could be left out, one of each group kept"
+        )
+
+    __str__ = text
+
+    def __repr__(self) -> str:
+        return f"<Redundancy: {self.text().splitlines()[0]}>"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"

@@ -1,0 +1,124 @@
+"""A support vector machine with the clinical kernel on a shrinking set of columns."""
+
+import numpy as np
+
+from featly.core.kernels.clinical import ClinicalColumns
+from featly.core.svm.dual import SVMDual
+from featly.core.svm.projected_gradient import projected_gradient
+from featly.core.svm.working_set import solve_by_products
+
+__all__ = ["ClinicalMachine"]
+
+MOST_DENSE_ROWS = 4096  # above this nothing n x n is made, nor ...
+FEW_ROWS, FEW_COLUMNS = 1024, 200  # ... above so many rows with at most so many columns
+REBUILD_SHARE = 8  # rebuild the Gram matrix when this fraction of the columns is left
+ROUNDING = 1e-22  # forms below this share of those of a useful column are zero; a prior adds to it
+
+
+class ClinicalMachine:
+    """An SVM with the mean of the columns' kernels, weighted where there is a prior.
+
+    Parameters
+    ----------
+    columns : ClinicalColumns
+    y : array of +1.0 and -1.0
+    C : array, one price a row
+    renormalised : bool
+        Whether the importance of a column is how much ||w||^2 changes when its kernel is taken
+        out of the *mean* (eq. 4-5 of Paul et al.), instead of out of the sum.
+    widths : array or None
+        Weights of the kernels in the mean: the squares of a prior; None is 1 for all.
+    most_dense_rows : int
+        With more rows than this, a product with the kernel is a pass over the columns; by
+        default 4,096, or 1,024 where there are few columns.
+
+    Attributes
+    ----------
+    gaps : list of float
+        Relative duality gap of every round.
+    """
+
+    def __init__(
+        self,
+        columns: ClinicalColumns,
+        y: np.ndarray,
+        C: np.ndarray,
+        *,
+        renormalised: bool = False,
+        widths: np.ndarray | None = None,
+        most_dense_rows: int | None = None,
+    ) -> None:
+        self.columns = columns
+        self.y, self.C = y, C
+        self.renormalised = renormalised
+        self.widths = np.ones(columns.n_features) if widths is None else widths
+        self._rounding = ROUNDING * float(self.widths.max(initial=1.0)) ** 2
+        self.gaps: list[float] = []
+        if most_dense_rows is None:
+            few = columns.n_features <= FEW_COLUMNS
+            most_dense_rows = min(FEW_ROWS, MOST_DENSE_ROWS) if few else MOST_DENSE_ROWS
+        self._dense = columns.n_rows <= most_dense_rows
+        self._lonely = columns.lonely
+        self._gram: np.ndarray | None = None
+        self._built, self._built_width = 0, 0.0
+        self._dual = SVMDual(y, C, n_jobs=columns.n_jobs) if self._dense else None
+        self._coef: np.ndarray | None = None
+
+    def criterion(self) -> np.ndarray:
+        """The importance of the columns that are left, in units that no prior has widened."""
+        coef = self._solve_dense() if self._dense else self._solve_free()
+        # a gap is like itself, which makes ||w|| larger and no column better
+        forms = self.columns.forms(coef, gaps=self.renormalised)
+        if not self.renormalised:
+            forms[self._lonely] = 0.0
+        forms *= self.widths**2
+        forms[forms <= self._rounding * float(coef @ coef) * self.columns.n_rows] = 0.0
+        p = len(forms)
+        # of two columns both are as far from their mean, and of one nothing is left: there the
+        # forms themselves decide
+        if self.renormalised and p > 2:
+            return np.abs(forms - forms.mean()) / (p - 1)
+        return forms
+
+    def drop(self, positions: np.ndarray) -> None:
+        """Leave out some columns."""
+        stays = np.ones(self.columns.n_features, bool)
+        stays[positions] = False
+        rest, widths = self.columns.view(np.flatnonzero(stays)), self.widths[stays]
+        if self._gram is not None:
+            # what is left may be cheaper to add up than what goes is to take away, and where
+            # little is left of the weight, rounding errors of what was there are large beside it
+            cheap = rest.n_features <= max(len(positions), self._built // REBUILD_SHARE)
+            if cheap or float(widths.sum()) * REBUILD_SHARE < self._built_width:
+                self._gram = None
+            else:
+                self.columns.gram(-self.widths[positions], positions, out=self._gram)
+        self.columns, self._lonely, self.widths = rest, self._lonely[stays], widths
+
+    def _solve_dense(self) -> np.ndarray:
+        assert self._dual is not None
+        total = float(self.widths.sum())
+        if self._gram is None:
+            self._gram = self.columns.gram(self.widths)
+            self._built, self._built_width = self.columns.n_features, total
+        self._dual.forget_inverse()
+        self._dual.solve(self._gram / total, self.columns.rank)
+        self.gaps.append(self._dual.gap)
+        return self._dual.coef
+
+    def _solve_free(self) -> np.ndarray:
+        columns, p = self.columns, self.columns.n_features
+        mean = self.widths / float(self.widths.sum())
+
+        def product(v: np.ndarray) -> np.ndarray:
+            return columns.product(v, mean)
+
+        if p == 1:  # compared with no other, and of one column many rows lie between the bounds
+            found = projected_gradient(product, self.y, self.C, start=self._coef, tolerance=1e-4)
+        else:
+            found = solve_by_products(
+                product, lambda rows: columns.block(rows, mean), self.y, self.C, start=self._coef
+            )
+        self._coef = found.coef
+        self.gaps.append(found.gap)
+        return found.coef

@@ -1,0 +1,132 @@
+"""A linear support vector machine on a shrinking set of columns."""
+
+import numpy as np
+
+from featly.core.sources import Source, compacted
+from featly.core.sources.linear import downdate_gram
+from featly.core.svm.dual import SVMDual
+
+__all__ = ["ROUNDING", "LinearMachine"]
+
+REBUILD_TRACE = 8  # rebuild the Gram matrix when its trace has fallen by this factor
+ROUNDING = 1e-11  # cosines between a column and the dual solution below this are zero
+MOST_DENSE_ROWS = 1024  # above this, and ...
+FACTOR_SHARE = 4  # ... this many times more rows than atoms, nothing n x n is made
+
+
+class LinearMachine:
+    """A linear SVM on a shrinking set of columns.
+
+    Parameters
+    ----------
+    source : Source
+        Centred and scaled.
+    y : array of +1.0 and -1.0
+    C : array, one price a row
+    variance : array or float
+        Total variance of every column, before a prior widened it.
+    widths : array or None
+        The squares of how many times as wide as the others a prior has made every column of
+        `source`.
+
+    Attributes
+    ----------
+    gaps : list of float
+        Relative duality gap of every round.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        y: np.ndarray,
+        C: np.ndarray,
+        variance: np.ndarray | float,
+        widths: np.ndarray | None = None,
+    ) -> None:
+        self.source = source
+        self.variance = variance
+        self.widths = widths
+        self._rounding = ROUNDING if widths is None else ROUNDING * float(widths.max())
+        self.dual = SVMDual(y, C, n_jobs=source.n_jobs)
+        self.gaps: list[float] = []
+        self._all_bytes = source.nbytes
+        self._factor: np.ndarray | None = None
+        self._gram: np.ndarray | None = None
+        self._trace = self._built_trace = 0.0
+        self._built = 0
+        self.source = compacted(self.source, self._all_bytes)
+
+    def criterion(self) -> np.ndarray:
+        """Squared weights of the columns that are left, in units that no prior has widened."""
+        n, rank = self.source.n_rows, self.source.n_atoms
+        if n > MOST_DENSE_ROWS and rank * FACTOR_SHARE <= n:
+            self._gram = None
+            if self._factor is None:
+                self._factor = np.empty((rank, n))
+                atoms = self.source.atoms
+                for low, high in self.source.blocks():
+                    part = slice(atoms[low], atoms[high])
+                    self._factor[part] = self.source.load(np.arange(low, high))
+            self.dual.solve_factor(self._factor)
+        else:
+            if self._gram is None:
+                self._build()
+            assert self._gram is not None
+            self.dual.solve(self._gram, rank, self._trace)
+        self.gaps.append(self.dual.gap)
+        self.source = compacted(self.source, self._all_bytes)
+        weights = self.source.forms(self.dual.coef)
+        if self.widths is not None:
+            weights *= self.widths
+        weights[weights <= self._noise()] = 0.0
+        return weights
+
+    def _noise(self) -> np.ndarray | float:
+        """Squared weights up to this may be rounding errors of zero.
+
+        Where w = 0 is the optimum, its computed entries are sums of n terms that cancel; without
+        this they would be ordered by how they were rounded. The rounding errors of
+        the widest column are felt by all, so the limit on weights grows with its width.
+        """
+        v = self.dual.coef
+        return self._rounding**2 * float(v @ v) * self.source.n_rows * self.variance
+
+    def drop(self, positions: np.ndarray) -> None:
+        """Leave out some columns."""
+        stays = np.ones(self.source.n_features, bool)
+        stays[positions] = False
+        if self._factor is not None:
+            self._factor = self._factor[np.repeat(stays, np.diff(self.source.atoms))]
+        if self._gram is not None:
+            self._downdate(positions)
+        self.source = self.source.view(np.flatnonzero(stays))
+        if not isinstance(self.variance, float):
+            self.variance = self.variance[stays]
+        few = False
+        if self.widths is not None:
+            # wide columns hide in the trace how little is left of the others
+            self.widths = self.widths[stays]
+            few = self.source.n_features * REBUILD_TRACE < self._built
+        if self._gram is not None and (few or self._trace * REBUILD_TRACE < self._built_trace):
+            self._build()
+
+    def _build(self) -> None:
+        self._gram = self.source.gram()
+        self._trace = self._built_trace = float(np.trace(self._gram))
+        self._built = self.source.n_features
+        self.dual.forget_inverse()
+
+    def _downdate(self, positions: np.ndarray) -> None:
+        assert self._gram is not None
+        if len(positions) > 1:
+            self._gram -= self.source.gram(positions)
+            self._trace = float(np.trace(self._gram))
+            self.dual.forget_inverse()
+            return
+        atoms = self.source.load(positions)
+        for atom in atoms:
+            self._trace = downdate_gram(self._gram, atom)
+        if len(atoms) == 1:
+            self.dual.downdated(atoms[0])
+        else:
+            self.dual.forget_inverse()

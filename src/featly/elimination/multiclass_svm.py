@@ -1,0 +1,230 @@
+"""Support vector machines for many classes on a shrinking set of columns."""
+
+from abc import ABC, abstractmethod
+from itertools import combinations
+
+import numpy as np
+
+from featly.core.runtime.parallel import run_blocks
+from featly.core.sources import Source, compacted
+from featly.core.sources.linear import downdate_gram
+from featly.core.svm.dual import SVMDual
+from featly.core.svm.multiclass_svm import MulticlassDual
+from featly.elimination.linear_svm import REBUILD_TRACE, ROUNDING
+
+__all__ = ["JointMachine", "ManyMachine", "PairsMachine"]
+
+MOST_GRAM_ROWS = 4096  # above this, and ...
+FACTOR_SHARE = 4  # ... this many times more rows than atoms, nothing n x n is made
+SMALL_PAIR = 1024  # pairs of classes with up to this many rows have a Gram matrix of their own
+
+
+class ManyMachine(ABC):
+    """Several weights a column, of classes or of pairs of classes, on a shrinking set of columns.
+
+    Parameters
+    ----------
+    source : Source
+        Centred and scaled.
+    variance : array or float
+        Total variance of every column, before a prior widened it.
+    widths : array or None
+        The squares of how many times as wide as the others a prior has made every column of
+        `source`.
+    squared : bool
+        Whether squared weights are summed, or absolute ones averaged.
+
+    Attributes
+    ----------
+    gaps : list of float
+        Relative duality gap of every round; of several machines the largest.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        variance: np.ndarray | float,
+        widths: np.ndarray | None,
+        squared: bool,
+    ) -> None:
+        self.variance, self.widths, self.squared = variance, widths, squared
+        self.gaps: list[float] = []
+        self._rounding = ROUNDING if widths is None else ROUNDING * float(widths.max())
+        self._all_bytes = source.nbytes
+        self._gram: np.ndarray | None = None
+        self._factor: np.ndarray | None = None
+        self._built_trace, self._built = 0.0, 0
+        self.source = compacted(source, self._all_bytes)
+
+    @abstractmethod
+    def _tall(self) -> bool:
+        """Whether the rows are so many that they are better not multiplied with one another."""
+
+    @abstractmethod
+    def _solve(self) -> tuple[list[np.ndarray], float]:
+        """Coefficients of all rows, of one machine after the other, and the largest gap."""
+
+    def criterion(self) -> np.ndarray:
+        """The importance of the columns that are left, in units that no prior has widened."""
+        if self._tall():
+            self._gram = None
+            if self._factor is None:
+                self._factor = self._loaded()
+        elif self._gram is None:
+            self._build()
+        coefficients, gap = self._solve()
+        self.gaps.append(gap)
+        self.source = compacted(self.source, self._all_bytes)
+        total = np.zeros(self.source.n_features)
+        for v in coefficients:
+            weights = self.source.forms(v)
+            if self.widths is not None:
+                weights *= self.widths
+            # sums of n terms that cancel: see LinearMachine
+            noise = self._rounding**2 * float(v @ v) * self.source.n_rows * self.variance
+            weights[weights <= noise] = 0.0
+            total += weights if self.squared else np.sqrt(weights)
+        return total if self.squared else total / len(coefficients)
+
+    def drop(self, positions: np.ndarray) -> None:
+        """Leave out some columns."""
+        stays = np.ones(self.source.n_features, bool)
+        stays[positions] = False
+        if self._factor is not None:
+            self._factor = self._factor[np.repeat(stays, np.diff(self.source.atoms))]
+        gone = self._downdate(positions) if self._gram is not None else None
+        self.source = self.source.view(np.flatnonzero(stays))
+        if not isinstance(self.variance, float):
+            self.variance = self.variance[stays]
+        if self.widths is not None:
+            self.widths = self.widths[stays]
+        if self._gram is not None:
+            # wide columns hide in the trace how little is left of the others
+            few = self.widths is not None and self.source.n_features * REBUILD_TRACE < self._built
+            if few or float(np.trace(self._gram)) * REBUILD_TRACE < self._built_trace:
+                self._build()
+                gone = None
+        self._changed(gone)
+
+    @abstractmethod
+    def _changed(self, gone: np.ndarray | None) -> None:
+        """The table has lost the atom `gone`, or more than one."""
+
+    def _loaded(self) -> np.ndarray:
+        factor = np.empty((self.source.n_atoms, self.source.n_rows))
+        atoms = self.source.atoms
+        for low, high in self.source.blocks():
+            factor[atoms[low] : atoms[high]] = self.source.load(np.arange(low, high))
+        return factor
+
+    def _build(self) -> None:
+        self._gram = self.source.gram()
+        self._built_trace = float(np.trace(self._gram))
+        self._built = self.source.n_features
+
+    def _downdate(self, positions: np.ndarray) -> np.ndarray | None:
+        """Take columns out of the Gram matrix; the atom where it was one."""
+        assert self._gram is not None
+        if len(positions) > 1:
+            self._gram -= self.source.gram(positions)
+            return None
+        atoms = self.source.load(positions)
+        for atom in atoms:
+            downdate_gram(self._gram, atom)
+        return atoms[0] if len(atoms) == 1 else None
+
+
+class JointMachine(ManyMachine):
+    """One machine for all classes: Crammer and Singer's, or Weston and Watkins' (`box`)."""
+
+    def __init__(
+        self,
+        source: Source,
+        y: np.ndarray,
+        n_classes: int,
+        C: np.ndarray,
+        box: bool,
+        variance: np.ndarray | float,
+        widths: np.ndarray | None,
+        squared: bool,
+    ) -> None:
+        super().__init__(source, variance, widths, squared)
+        self.n_classes = n_classes
+        self.dual = MulticlassDual(y, n_classes, C, box, source.n_jobs)
+
+    def _tall(self) -> bool:
+        n, width = self.source.n_rows, self.source.n_atoms + 1
+        few = n > 2 * self.n_classes * width
+        return few or (n > MOST_GRAM_ROWS and n >= FACTOR_SHARE * width)
+
+    def _solve(self) -> tuple[list[np.ndarray], float]:
+        if self._gram is not None:
+            # the bias is the weight of a column of ones
+            self.dual.solve(self._gram + 1.0, self.source.n_atoms + 1)
+        else:
+            assert self._factor is not None
+            rows = np.empty((self.source.n_rows, len(self._factor) + 1))
+            rows[:, :-1] = self._factor.T
+            rows[:, -1] = 1.0
+            self.dual.solve_rows(rows)
+        return list(self.dual.coef), self.dual.gap
+
+    def _changed(self, gone: np.ndarray | None) -> None:
+        """The dual keeps nothing but its solution, which is feasible for any table."""
+
+
+class PairsMachine(ManyMachine):
+    """A binary machine for every pair of classes, on the columns of all."""
+
+    def __init__(
+        self,
+        source: Source,
+        y: np.ndarray,
+        n_classes: int,
+        C: np.ndarray,
+        variance: np.ndarray | float,
+        widths: np.ndarray | None,
+        squared: bool,
+    ) -> None:
+        super().__init__(source, variance, widths, squared)
+        self.members, self.duals = [], []
+        for pair in combinations(range(n_classes), 2):
+            rows = np.flatnonzero(np.isin(y, pair))
+            self.members.append(rows)
+            # pairs are shared out to threads: none has some of its own
+            self.duals.append(SVMDual(np.where(y[rows] == pair[1], 1.0, -1.0), C[rows], n_jobs=1))
+
+    def _tall(self) -> bool:
+        n = self.source.n_rows
+        return n > MOST_GRAM_ROWS and n >= FACTOR_SHARE * self.source.n_atoms
+
+    def _solve(self) -> tuple[list[np.ndarray], float]:
+        rank = self.source.n_atoms
+
+        def one(number: int) -> np.ndarray:
+            rows, dual = self.members[number], self.duals[number]
+            if self._gram is not None:
+                whole = len(rows) == len(self._gram)
+                K = self._gram if whole else self._gram[np.ix_(rows, rows)]
+                dual.solve(K, rank)
+            else:
+                assert self._factor is not None
+                part = self._factor[:, rows]
+                if len(rows) <= SMALL_PAIR or len(rows) < FACTOR_SHARE * rank:
+                    dual.forget_inverse()
+                    dual.solve(part.T @ part, rank)
+                else:
+                    dual.solve_factor(part)
+            coef = np.zeros(self.source.n_rows)
+            coef[rows] = dual.coef
+            return coef
+
+        found = run_blocks(one, range(len(self.duals)), self.source.n_jobs)
+        return found, max(dual.gap for dual in self.duals)
+
+    def _changed(self, gone: np.ndarray | None) -> None:
+        for rows, dual in zip(self.members, self.duals, strict=True):
+            if gone is None:
+                dual.forget_inverse()
+            else:
+                dual.downdated(gone[rows])

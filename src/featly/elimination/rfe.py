@@ -1,0 +1,245 @@
+"""Recursive elimination: drop the worst columns of a model, refit, repeat.
+
+Guyon, I. et al. (2002), Gene selection for cancer classification using support vector machines,
+*Machine Learning* 46, 389-422.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from featly.basics.errors import ParameterError
+from featly.core.ranking.ordering import worst
+from featly.problem.outcome import Ranking, interrupted
+
+__all__ = [
+    "Elimination",
+    "Machine",
+    "check_schedule",
+    "drops",
+    "eliminate",
+    "ranking_of",
+    "schedule",
+]
+
+POOR_GAP = 1e-6  # relative; above it, the order of columns of similar weight is not certain
+
+Step = int | float | Sequence[int] | Callable[[int], int]
+
+
+class Machine(Protocol):
+    """A model whose columns can be dropped."""
+
+    def criterion(self) -> np.ndarray:
+        """The importance of every column still in the model, in ascending order of column."""
+
+    def drop(self, positions: np.ndarray) -> None:
+        """Leave out some of the columns in the model, given by ascending position in it."""
+
+
+@dataclass
+class Elimination:
+    """What an elimination found.
+
+    Attributes
+    ----------
+    order : int array
+        Columns, best first.
+    round : int array
+        The round in which each column was dropped, from 0; the last round is the highest.
+    criterion : float array
+        Its importance in that round.
+    totals : list of float
+        The sum of the importances of all columns in every round, negative ones left out.
+    interrupted : bool
+        Whether Ctrl-C ended it early; the columns left are then ordered by their last importance.
+    """
+
+    order: np.ndarray
+    round: np.ndarray
+    criterion: np.ndarray
+    totals: list[float]
+    interrupted: bool = False
+
+    @property
+    def share(self) -> np.ndarray:
+        """`criterion` as a share of its sum over the columns of that round; 0 where negative."""
+        totals = np.array(self.totals)[self.round]
+        gains = np.maximum(self.criterion, 0.0)
+        return np.divide(gains, totals, out=np.zeros(len(totals)), where=totals > 0)
+
+    @property
+    def keys(self) -> tuple[np.ndarray, np.ndarray]:
+        """What is equal for columns that tie: round and criterion; no round where that is 0."""
+        return np.where(self.criterion == 0, -1, self.round), self.criterion
+
+
+def ranking_of(found: Elimination, gaps: np.ndarray, remedy: str) -> Ranking:
+    """What a support vector machine's elimination comes to, with a caution where it was not exact.
+
+    `gaps` are those of the rounds, `remedy` what may help where one is large.
+    """
+    alone = len(found.round) and np.bincount(found.round)[-1] == 1
+    told = gaps[: len(gaps) - 1] if alone else gaps  # the last column is compared with none
+    caution = None
+    if told.max(initial=0.0) > POOR_GAP:
+        caution = (
+            f"the SVM of round {int(told.argmax())} was solved to a relative gap of "
+            f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}"
+        )
+    ranking = Ranking(
+        order=found.order,
+        scores=found.round + found.share,
+        extra={"round": found.round, "criterion": found.criterion},
+        attributes={"duality_gap": gaps, "interrupted": found.interrupted},
+        caution=caution,
+        keys=found.keys,
+    )
+    if found.interrupted:
+        raise interrupted(ranking)
+    return ranking
+
+
+def check_schedule(step: Step, fine_below: int | None) -> None:
+    """Refuse a schedule that cannot be followed."""
+    whole = isinstance(fine_below, int | np.integer) and not isinstance(fine_below, bool)
+    if fine_below is not None and (not whole or fine_below < 1):
+        raise ParameterError(f"fine_below={fine_below!r}: give a number of columns, or None")
+    if callable(step):
+        return
+    if isinstance(step, Sequence | np.ndarray) and not isinstance(step, str):
+        sizes = list(step)
+        if not sizes or sizes != sorted(set(sizes), reverse=True) or sizes[-1] < 1:
+            raise ParameterError(f"step={step!r}: sizes to pass through must fall and stay above 0")
+        return
+    number = isinstance(step, int | float | np.integer | np.floating)
+    if isinstance(step, bool) or not number or not 0 < step < np.inf:
+        raise ParameterError(
+            f"step={step!r}: give a fraction of the remaining columns in (0, 1), a count, a list "
+            "of sizes, or a function of the number that remain"
+        )
+    if step >= 1 and step != int(step):
+        raise ParameterError(f"step={step!r}: a fraction lies in (0, 1), a count is a whole number")
+
+
+def schedule(n_remaining: int, step: Step, fine_below: int | None = None) -> int:
+    """How many of the remaining columns the next round drops.
+
+    Examples
+    --------
+    A fraction is one of the *remaining* columns, rounded, at least one column:
+
+    >>> left, sizes = 30, []
+    >>> while left:
+    ...     sizes.append(left)
+    ...     left -= schedule(left, 0.2)
+    >>> sizes
+    [30, 24, 19, 15, 12, 10, 8, 6, 5, 4, 3, 2, 1]
+
+    Ten per cent until fewer than 20 are left, then one by one:
+
+    >>> schedule(40, 0.1, fine_below=20), schedule(19, 0.1, fine_below=20)
+    (4, 1)
+    """
+    if callable(step):
+        count = int(step(n_remaining))
+    elif isinstance(step, Sequence | np.ndarray):
+        count = n_remaining - max((size for size in step if size < n_remaining), default=0)
+    elif fine_below is not None and n_remaining < fine_below:
+        count = 1
+    elif step < 1:
+        count = int(np.floor(step * n_remaining + 0.5))
+    else:
+        count = int(step)
+    return min(max(1, count), n_remaining)
+
+
+def drops(n_features: int, n_kept: int, step: Step, fine_below: int | None = None) -> np.ndarray:
+    """How many columns every round drops, those to keep last.
+
+    Examples
+    --------
+    >>> drops(10, 2, 0.5).tolist()
+    [5, 3, 1, 1]
+    """
+    counts, left = [], n_features
+    while left:
+        count = schedule(left, step, fine_below)
+        counts.append(min(count, left - n_kept) if left > n_kept else count)
+        left -= counts[-1]
+    return np.array(counts, np.int64)
+
+
+def eliminate(
+    machine: Machine,
+    n_features: int,
+    *,
+    step: Step,
+    fine_below: int | None = None,
+    keep: np.ndarray | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Elimination:
+    """Drop columns until none is left; the last to go is the best.
+
+    Columns in `keep` go only when nothing else is left. `progress` is called with the number of
+    columns ranked and the total after every round.
+    """
+    kept = np.zeros(n_features, bool)
+    if keep is not None:
+        kept[keep] = True
+    any_kept = bool(kept.any())
+    found = Elimination(
+        order=np.empty(n_features, np.int64),
+        round=np.zeros(n_features, np.int32),
+        criterion=np.zeros(n_features),
+        totals=[],
+    )
+    remaining = np.arange(n_features)
+    current = np.zeros(n_features)
+    number = 0
+    try:
+        while len(remaining):
+            current = machine.criterion()
+            count = schedule(len(remaining), step, fine_below)
+            free = np.flatnonzero(~kept[remaining]) if any_kept else ()
+            if len(free) == 0:
+                positions = worst(current, count)
+            else:
+                positions = free[worst(current[free], min(count, len(free)))]
+            _record(found, remaining, positions, current, number)
+            number += 1
+            if len(positions) == len(remaining):
+                remaining = remaining[:0]
+            else:
+                positions = np.sort(positions)
+                machine.drop(positions)
+                remaining = np.delete(remaining, positions)
+            if progress is not None:
+                progress(n_features - len(remaining), n_features)
+    except KeyboardInterrupt:
+        if len(current) != len(remaining):  # the model had already lost its worst columns
+            stays = np.delete(np.arange(len(current)), positions)
+            current = current[stays]
+        found.interrupted = True
+        last = worst(current, len(remaining))
+        last = np.concatenate([last[kept[remaining[last]]], last[~kept[remaining[last]]]])
+        _record(found, remaining, last, current, number)
+    return found
+
+
+def _record(
+    found: Elimination,
+    remaining: np.ndarray,
+    positions: np.ndarray,
+    current: np.ndarray,
+    number: int,
+) -> None:
+    """Columns at `positions`, best first, take the places above those dropped before."""
+    end = len(remaining)
+    columns = remaining[positions]
+    found.order[end - len(columns) : end] = columns
+    found.round[columns] = number
+    found.criterion[columns] = current[positions]
+    found.totals.append(float(np.maximum(current, 0.0).sum()))

@@ -1,0 +1,79 @@
+"""Support vector machines for every pair of classes, with what they need to be trusted."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.svm.dual import SVMDual, middle_bias
+
+__all__ = ["PairMachine", "pair_machines"]
+
+FloatArray = npt.NDArray[np.float64]
+
+NEAR = 1e-6  # a margin of this share of the largest one is none ...
+ROUNDING = 1e-12  # ... nor is one of this share of what was summed up to it
+
+
+def pair_machines(
+    codes: npt.NDArray[Any], n_classes: int, prices: FloatArray
+) -> list["PairMachine"]:
+    """A machine for every pair of classes."""
+    return [PairMachine(codes, pair, prices) for pair in combinations(range(n_classes), 2)]
+
+
+class PairMachine:
+    """The machine of one pair of classes, warm from one solution to the next.
+
+    Attributes
+    ----------
+    rows : int array
+        The training rows of the two classes.
+    coef : float array
+        alpha_i y_i of those rows.
+    bias, gap, least : float
+        Bias, relative duality gap, and the margin below which a row is on neither side.
+    """
+
+    def __init__(self, codes: npt.NDArray[Any], pair: tuple[int, int], prices: FloatArray) -> None:
+        self.rows = np.flatnonzero(np.isin(codes, pair))
+        self.y = np.where(codes[self.rows] == pair[1], 1.0, -1.0)
+        self.C = prices[self.rows]
+        self.dual = SVMDual(self.y, self.C)
+        self.bias = self.gap = self.least = 0.0
+
+    @property
+    def coef(self) -> FloatArray:
+        """alpha_i y_i, so that w = Z' coef."""
+        return self.dual.coef
+
+    def solve(self, K: FloatArray, cross: FloatArray, rank: int) -> FloatArray:
+        """Solve for the Gram matrix of all training rows; margins of other rows.
+
+        `cross` are the products of the other rows with all training rows.
+        """
+        if len(self.rows) < len(K):
+            K, cross = np.ascontiguousarray(K[np.ix_(self.rows, self.rows)]), cross[:, self.rows]
+        self.dual.forget_inverse()
+        self.dual.solve(K, rank)
+        self.certify(K @ self.coef, float(np.trace(K)))
+        return cross @ self.coef + self.bias
+
+    def solve_factor(self, A: FloatArray, other: FloatArray) -> FloatArray:
+        """The same for K = A'A over these machine's rows, and `other` rows x columns."""
+        self.dual.solve_factor(A)
+        w = A @ self.coef
+        self.certify(w @ A, float(np.vdot(A, A)))
+        return other @ w + self.bias
+
+    def certify(self, values: FloatArray, trace: float) -> None:
+        """Bias, duality gap and least margin of the solution, from w . z of the training rows."""
+        self.bias = middle_bias(values, self.y, self.C)
+        quadratic = float(self.coef @ values) / 2
+        loss = float(self.C @ np.maximum(0.0, 1 - self.y * (values + self.bias)))
+        dual = float(np.abs(self.coef).sum()) - quadratic
+        self.gap = (quadratic + loss - dual) / (quadratic + loss)
+        # smaller margins are rounding errors: which side they fall on would be chance
+        summed = 0.01 + float(np.abs(self.coef).sum()) * trace / len(self.rows)
+        self.least = NEAR * float(np.abs(values).max()) + ROUNDING * summed

@@ -1,0 +1,329 @@
+"""One column against the class: boxes for numbers, a mosaic for levels."""
+
+from typing import Any
+
+import numpy as np
+
+from featly.basics.privacy import OUTER_ROWS, QUARTILE_ROWS, SMALL_CELL
+from featly.plots.canvas import (
+    FAINT,
+    HATCHES,
+    INK,
+    ON_DARK,
+    ON_LIGHT,
+    POINTS,
+    SMALL,
+    Floats,
+    colour,
+    dress,
+    inches,
+    label_rows,
+    legend,
+    marker,
+    need_matplotlib,
+    new_axes,
+    note,
+    note_room,
+    print_size,
+    shown_names,
+    spread,
+    text_width,
+    yes_or_no,
+)
+from featly.plots.columns import (
+    Column,
+    Integers,
+    jitter,
+    open_columns,
+    quantiles,
+    read_classes,
+)
+
+__all__ = ["plot_column"]
+
+WIDTH = 3.4
+ROW = 0.42  # height of a class; inches, as all lengths here
+FEWEST_FOR_LINES = 10  # rows: fewer points are seen one by one
+MOST_POINTS = 800  # of a class: more are neither seen nor told apart
+TWO_LINES = 6  # classes up to which a name and its numbers have a line each
+SEEN_ROW = 0.16  # of a class in a mosaic at least
+
+
+def plot_column(
+    X: Any,
+    y: Any,
+    feature: str | int,
+    *,
+    schema: Any = None,
+    individuals: bool = True,
+    ax: Any = None,
+) -> Any:
+    """Draw one column against the class.
+
+    Numbers: a box a class, with the median, the quartiles, lines to the 5% and 95% quantiles, and
+    the values themselves as points. Levels: a mosaic with a bar a class, as thick as the class is
+    large, cut into the shares of the levels; the numbers are counts of rows.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix
+    y : sequence
+        The class of every row.
+    feature : str or int
+        The column, by name or position.
+    schema : Schema, dict or None, default=None
+        The kinds of the columns, where dtypes do not tell.
+    individuals : bool, default=True
+        False draws no row: boxes without points and without extremes, their figures rounded;
+        lines to the 5% and 95% quantiles for classes of 100 rows or more only; classes with fewer
+        than 20 values are left out, and said to be. Counts are told to the next multiple of 5,
+        those under 5 as "<5"; shares of a mosaic to 5%.
+    ax : matplotlib Axes or None, default=None
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    Examples
+    --------
+    >>> from featly.datasets import make_cohort
+    >>> from featly.plots import plot_column
+    >>> cohort = make_cohort(n_patients=60, n_genes=40)
+    >>> ax = plot_column(cohort.X, cohort.y, "crp")  # doctest: +SKIP
+    >>> ax.get_xlabel()  # doctest: +SKIP
+    'crp'
+    """
+    need_matplotlib("plot_column")
+    column = open_columns(X, [feature], schema, "plot_column")[0]
+    codes, classes = read_classes(y, len(column.values), "plot_column")
+    individuals = yes_or_no("individuals", individuals)
+    if column.levels is None:
+        return _boxes(column, codes, classes, individuals, ax)
+    return _mosaic(column, codes, classes, individuals, ax)
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+def _boxes(column: Column, codes: Integers, classes: list[str], individuals: bool, ax: Any) -> Any:
+    labels = _class_labels(column, codes, classes, individuals)
+    groups = [column.values[(codes == k) & column.present] for k in range(len(classes))]
+    hidden = [
+        k for k, values in enumerate(groups) if not individuals and len(values) < QUARTILE_ROWS
+    ]
+    told = _words(individuals, len(hidden), "values", column)
+    if individuals and max(map(len, groups)) > MOST_POINTS:
+        told = "; ".join([*filter(None, [told]), f"points: {MOST_POINTS} of a class at most"])
+    height = ROW if len(classes) <= TWO_LINES else 0.26
+    if ax is None:
+        left = text_width(labels, print_size(height / 2 if len(classes) <= TWO_LINES else height))
+        top = note_room(told, WIDTH)
+        tall = max(height * len(classes), 0.5)
+        ax = new_axes(WIDTH, tall, left=left + 0.15, right=0.2, top=top, bottom=0.45)
+    else:
+        height = inches(ax)[1] / len(classes)
+    for k, values in enumerate(groups):
+        if len(values) and k not in hidden:
+            _box(ax, k, values, individuals)
+    dress(ax, x=shown_names([column.name])[0], grid="x")
+    label_rows(ax, labels, height)
+    if len(classes) <= TWO_LINES:
+        for text in ax.get_yticklabels():
+            text.set_fontsize(print_size(height / 2))
+    ax.spines["left"].set_visible(False)
+    _value_limits(ax, column, individuals)
+    if told:
+        note(ax, told)
+    return ax
+
+
+def _words(individuals: bool, n_hidden: int, unit: str, column: Column) -> str:
+    told = [] if individuals else ["no single rows: figures rounded, counts to 5"]
+    if n_hidden:
+        many = "1 class" if n_hidden == 1 else f"{n_hidden} classes"
+        told.append(f"left out: {many} with fewer than {QUARTILE_ROWS} {unit}")
+    if not column.present.any():
+        told.append("no row has a value")
+    return "; ".join(told)
+
+
+def _class_labels(
+    column: Column, codes: Integers, classes: list[str], individuals: bool
+) -> list[str]:
+    """Class, rows with a value, and how many have none; in a line where classes are many."""
+    found = []
+    for k, name in enumerate(classes):
+        here = codes == k
+        there, gone = int((here & column.present).sum()), int((here & ~column.present).sum())
+        text = f"{name}\n" if len(classes) <= TWO_LINES else f"{name}, "
+        few = not individuals and there < QUARTILE_ROWS
+        text += f"n < {QUARTILE_ROWS}" if few else f"n = {_count(there, individuals)}"
+        found.append(text + (f", {_count(gone, individuals)} missing" if gone else ""))
+    return found
+
+
+def _count(number: int, individuals: bool) -> str:
+    """A number of rows; where nobody may be told, to the next multiple of 5."""
+    if individuals or not number:
+        return f"{number:,}"
+    return (
+        f"<{SMALL_CELL}" if number < SMALL_CELL else f"{SMALL_CELL * round(number / SMALL_CELL):,}"
+    )
+
+
+def _box(ax: Any, row: int, values: Floats, individuals: bool) -> None:
+    tint = colour(row)
+    cuts = quantiles(values, [0.05, 0.25, 0.5, 0.75, 0.95], rounded=not individuals)
+    low, first, middle, third, high = cuts.tolist()
+    half = 0.26
+    if individuals:
+        drawn = values
+        if len(values) > MOST_POINTS:  # evenly among the sorted, so that the shape stays
+            drawn = np.sort(values)[np.linspace(0, len(values) - 1, MOST_POINTS).astype(int)]
+        look = {"color": tint, "markersize": 2.8, "alpha": 0.55, "zorder": 2}
+        ax.plot(drawn, row + 0.66 * jitter(drawn), marker(row), markeredgewidth=0, **look)
+    if len(values) >= (FEWEST_FOR_LINES if individuals else OUTER_ROWS):
+        for edge, quartile in ((low, first), (high, third)):
+            ax.plot([quartile, edge], [row, row], color=INK, linewidth=0.9, zorder=3)
+    if len(values) >= 4:
+        box = [first, third, third, first, first]
+        sides = [row - half, row - half, row + half, row + half, row - half]
+        if not individuals:
+            ax.fill(box, sides, color=tint, alpha=0.35, linewidth=0, zorder=2)
+        ax.plot(box, sides, color=INK, linewidth=0.9, zorder=3)
+    line = {"color": INK, "linewidth": 2.0, "zorder": 4, "solid_capstyle": "butt"}
+    ax.plot([middle, middle], [row - half, row + half], **line)
+
+
+def _value_limits(ax: Any, column: Column, individuals: bool) -> None:
+    """The range of what is drawn: extremes are shown where points are, and only there."""
+    seen = [np.nanmin(column.values), np.nanmax(column.values)] if column.present.any() else [0, 1]
+    if not individuals:
+        drawn = np.concatenate([line.get_xdata() for line in ax.lines]) if ax.lines else seen
+        seen = [np.min(drawn), np.max(drawn)] if ax.lines else [0.0, 1.0]
+    room = 0.04 * (seen[1] - seen[0]) or max(abs(seen[0]) * 0.05, 0.5)
+    ax.set_xlim(seen[0] - room, seen[1] + room)
+
+
+# ---- levels --------------------------------------------------------------------------------------
+def _mosaic(column: Column, codes: Integers, classes: list[str], individuals: bool, ax: Any) -> Any:
+    levels = list(column.levels or [])
+    counts = np.zeros((len(classes), len(levels)), np.int64)
+    there = column.present
+    np.add.at(counts, (codes[there], column.values[there].astype(int)), 1)
+    labels = _class_labels(column, codes, classes, individuals)
+    few = counts.sum(axis=1) < QUARTILE_ROWS
+    hidden = int(few.sum()) if not individuals else 0
+    told = _words(individuals, hidden, "values", column)
+    sizes = np.bincount(codes, minlength=len(classes))
+    lows, highs = _rows(
+        sizes if individuals else SMALL_CELL * np.maximum(np.round(sizes / SMALL_CELL), 1)
+    )
+    total = highs[-1]
+    line = (2.7 if len(classes) <= TWO_LINES else 1.4) * SMALL / POINTS
+    if ax is None:
+        tall = max(len(classes) * max(line, 0.3), 0.9, 0.165 * len(levels))
+        left, right = text_width(labels) + 0.25, text_width(levels) + 0.5
+        top = note_room(told, WIDTH)
+        ax = new_axes(WIDTH, tall, left=left, right=right, top=top, bottom=0.45)
+    tints = _tints(column.kind, len(levels))
+    width, height = inches(ax)
+    for k in np.flatnonzero(counts.sum(axis=1) > 0).tolist():
+        if not individuals and few[k]:
+            continue
+        shares = counts[k] / counts[k].sum()
+        shares = shares if individuals else _rounded(shares)
+        start = 0.0
+        for level, share in enumerate(shares.tolist()):
+            if share > 0:
+                room = share * width, (highs[k] - lows[k]) / total * height
+                text = _count(int(counts[k, level]), individuals)
+                _cell(ax, (start, share), (lows[k], highs[k]), tints[level], level, text, room)
+            start += share
+    dress(ax, x=f"share of the rows by {shown_names([column.name])[0]}")
+    ax.set_xlim(0.0, 1.0)
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
+    ax.set_ylim(total, 0.0)
+    ax.spines["left"].set_visible(False)
+    _name_rows(ax, labels, (lows + highs) / 2 / total, total, line / height)
+    _level_legend(ax, levels, tints)
+    if told:
+        note(ax, told)
+    return ax
+
+
+def _rows(sizes: Any) -> tuple[Floats, Floats]:
+    """Where the bars begin and end: as thick as classes are large, but none too thin to see."""
+    thick = np.maximum(sizes / sizes.max(), SEEN_ROW)
+    ends = np.cumsum(thick + 0.08)
+    return ends - thick - 0.08, ends - 0.08
+
+
+def _rounded(shares: Floats) -> Floats:
+    """Shares to 5%, still one in all: what is left over goes where it is missed most."""
+    if not shares.any():
+        return shares
+    grains = np.floor(shares * 20)
+    for level in np.argsort(grains - shares * 20, kind="stable")[: int(20 - grains.sum())]:
+        grains[level] += 1
+    return np.asarray(grains / 20)
+
+
+def _tints(kind: str, count: int) -> list[Any]:
+    """Colours of levels: of an order from light to dark, else those of the palette."""
+    import matplotlib
+
+    if kind == "ordinal":
+        ramp = matplotlib.colormaps["cividis_r"]
+        return [ramp(0.08 + 0.84 * k / max(count - 1, 1)) for k in range(count)]
+    return [colour(k) for k in range(count)]
+
+
+def _cell(
+    ax: Any, x: tuple[float, float], y: tuple[float, float], tint: Any, level: int, text: str,
+    room: tuple[float, float],
+) -> None:  # fmt: skip
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Rectangle
+
+    place = (x[0], y[0]), x[1], y[1] - y[0]
+    ax.add_patch(Rectangle(*place, facecolor=tint, edgecolor="white", linewidth=0.8, zorder=2))
+    hatch = HATCHES[level % len(HATCHES)]
+    if hatch:
+        look = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.45), "linewidth": 0.0, "zorder": 3}
+        ax.add_patch(Rectangle(*place, hatch=hatch, **look))
+    if text_width([text]) + 0.06 < room[0] and room[1] > 1.25 * SMALL / POINTS:
+        red, green, blue = to_rgb(tint)
+        light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
+        ax.text(
+            x[0] + x[1] / 2, (y[0] + y[1]) / 2, text, ha="center", va="center", fontsize=SMALL,
+            color=ON_LIGHT if light else ON_DARK, zorder=5,
+            bbox={"facecolor": tint, "edgecolor": "none", "pad": 1.0},
+        )  # fmt: skip
+
+
+def _name_rows(ax: Any, labels: list[str], middles: Floats, total: float, gap: float) -> None:
+    """Classes beside their bars, moved apart where bars are thin."""
+    ax.set_yticks([])
+    width, _ = inches(ax)
+    at = spread(1.0 - middles, gap, 0.0, 1.0)
+    for label, middle, level in zip(labels, middles, at, strict=True):
+        moved = abs(1.0 - middle - level) > 0.25 * gap
+        line = {"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 0}
+        ax.annotate(
+            label, (0.0, middle * total), (-0.14 / width, level), xycoords="data",
+            textcoords="axes fraction", ha="right", va="center", fontsize=SMALL, color=INK,
+            parse_math=False, annotation_clip=False, multialignment="right",
+            arrowprops=line | {"relpos": (1, 0.5)} if moved else None,
+        )  # fmt: skip
+
+
+def _level_legend(ax: Any, levels: list[str], tints: list[Any]) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(facecolor=tint, hatch=HATCHES[k % len(HATCHES)], edgecolor="white", linewidth=0,
+              label=level)
+        for k, (level, tint) in enumerate(zip(levels, tints, strict=True))
+    ]  # fmt: skip
+    if handles:
+        where = {"loc": "upper left", "bbox_to_anchor": (1.03, 1.0)}
+        legend(ax, handles, **where, handlelength=1.3, handleheight=1.0, labelspacing=0.35)

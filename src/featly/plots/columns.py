@@ -1,0 +1,124 @@
+"""Single columns of any table, as numbers or as levels, and the classes of its rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import DataError, ParameterError
+from featly.plots import table_columns
+from featly.plots.canvas import Floats, shown_names
+from featly.plots.table_columns import open_any, read_column
+from featly.problem.problem import read_target
+from featly.table.schema import Schema, _nearest
+
+__all__ = ["Column", "jitter", "open_columns", "quantiles", "read_classes"]
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as it is drawn.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+    values : float array
+        Numbers, or positions in `levels`; NaN where missing.
+    levels : list of str or None
+        As they are drawn; None for numbers.
+    """
+
+    name: str
+    kind: str
+    values: Floats
+    levels: list[str] | None
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Which rows have a value."""
+        return ~np.isnan(self.values)
+
+
+def open_columns(X: Any, features: list[Any], schema: Any, function: str) -> list[Column]:
+    """Some columns of a table, by name or position."""
+    table = open_any(X)
+    if not table.n_rows:
+        raise DataError(f"X has no rows: {function} has nothing to draw")
+    known = Schema.of(schema).resolve(table.names, table.kinds())
+    found = []
+    for feature in features:
+        j = _find(feature, table.names)
+        found.append(_drawn(read_column(table, known, j, str(known.names[j]))))
+    return found
+
+
+def read_classes(y: Any, n_rows: int, function: str) -> tuple[Integers, list[str]]:
+    """The class of every row as a position, and the classes as they are drawn."""
+    codes, classes = read_target(y, n_rows, function, many_classes=True)
+    return codes, shown_names(classes.tolist(), 24)
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+def _find(feature: Any, names: Any) -> int:
+    if isinstance(feature, str):
+        known = list(names)
+        if feature not in known:
+            raise DataError(f"{feature!r} is not a column{_nearest(feature, known)}")
+        return known.index(feature)
+    if isinstance(feature, bool) or not isinstance(feature, int | np.integer):
+        raise ParameterError(f"feature {feature!r}: give the name of a column, or its position")
+    if not 0 <= feature < len(names):
+        raise DataError(f"there is no column {feature}: positions run from 0 to {len(names) - 1}")
+    return int(feature)
+
+
+def _drawn(column: table_columns.Column) -> Column:
+    """A column with levels that can be drawn: those that occur, the rarest of many as one."""
+    if column.codes is None or column.numbers is not None:
+        assert column.numbers is not None
+        return Column(column.name, column.kind, column.numbers, None)
+    codes, levels, n_merged = table_columns.few_levels(column, ordered=column.kind == "ordinal")
+    shown = shown_names(levels, 24)
+    if n_merged:
+        shown.append(f"{n_merged} other levels")
+    values = np.where(codes > 0, codes - 1.0, np.nan)
+    return Column(column.name, column.kind, values, shown)
+
+
+# ---- figures -------------------------------------------------------------------------------------
+def quantiles(values: Floats, shares: list[float], *, rounded: bool) -> Floats:
+    """Quantiles; rounded so coarsely, where asked, that they tell nobody's value.
+
+    The grain is a power of ten, from a fiftieth to a fifth of the distance between the quartiles;
+    where these are the same, of that between the 5% and the 95% quantile.
+    """
+    found = np.quantile(values, shares)
+    outer, low, high, end = np.quantile(values, [0.05, 0.25, 0.75, 0.95])
+    width = float(high - low or end - outer)
+    if not rounded or width == 0:
+        return found
+    grain = 10.0 ** np.floor(np.log10(width / 5.0))
+    return np.round(found / grain) * grain
+
+
+def jitter(values: Floats, stride: float = 0.6180339887498949) -> Floats:
+    """Offsets from -0.5 to 0.5 for points at these values, the wider the denser they lie.
+
+    The same values have the same offsets, whatever the order of the rows. Another irrational
+    `stride` gives offsets that do not go along with the first.
+    """
+    order = np.argsort(values, kind="stable")
+    numbers = np.arange(1, len(values) + 1)
+    spots = (numbers * stride) % 1.0 - 0.5  # the golden ratio leaves no clumps
+    low, high = values[order[[0, -1]]] if len(values) else (0.0, 0.0)
+    if high > low:
+        bins = np.minimum(((values[order] - low) / (high - low) * 24).astype(int), 23)
+        dense = np.bincount(bins, minlength=24)
+        spots = spots * np.sqrt(dense[bins] / dense.max())
+    found = np.empty(len(values))
+    found[order] = spots
+    return found

@@ -1,0 +1,218 @@
+"""What a selection costs against how well it does, and which of them no other beats."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import DataError, ParameterError
+from featly.measures.multi_criteria import pareto_front
+from featly.plots.canvas import (
+    FAINT,
+    INK,
+    POINTS,
+    Floats,
+    colour,
+    dress,
+    inches,
+    legend,
+    marker,
+    need_matplotlib,
+    new_axes,
+    shown_names,
+    text_width,
+)
+from featly.plots.curves import LABEL_GAP, end_labels
+from featly.plots.frequencies import column_names
+from featly.study.results import GREATER, Results
+from featly.study.split_values import own_sizes
+from featly.table.schema import Schema
+
+__all__ = ["plot_cost_front"]
+
+WIDTH, HEIGHT = 4.4, 3.2
+MOST_LABELS = 25
+ABREAST = 4  # entries of the legend
+WIDE_SPREAD = 50.0  # costs that differ by more than this stand on a logarithmic axis
+
+
+def plot_cost_front(
+    results: Results,
+    costs: Mapping[str | int, float] | npt.ArrayLike,
+    *,
+    metric: str = "error",
+    dataset: str | None = None,
+    learner: str | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draw the cost of selections against a metric, and join those that no other beats.
+
+    A point is a method at a size: the mean over splits of what its columns cost together, and of
+    the metric. Filled points are on the front: no other is as cheap and as good, and better in
+    one of the two. The front was chosen by looking at all points, so its ends flatter; a point
+    near it may be as good.
+
+    Parameters
+    ----------
+    results : Results
+    costs : mapping of column to number, or array of shape (n_columns,)
+        What it costs to measure a column, at least 0. As in :class:`featly.Schema`, columns that
+        a mapping does not name cost 0.
+    metric : str, default="error"
+    dataset, learner : str
+        May be left out where there is one only.
+    ax : matplotlib Axes or None, default=None
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    See Also
+    --------
+    featly.measures.multi_criteria.pareto_front : Which points are on the front.
+
+    Examples
+    --------
+    >>> from featly import Study
+    >>> from featly.datasets import make_cohort
+    >>> from featly.plots import plot_cost_front
+    >>> cohort = make_cohort(n_patients=60, n_genes=40)
+    >>> results = Study(["mim", "mrmr"], (cohort.X, cohort.y), 5).run()  # doctest: +SKIP
+    >>> costs = {f"G{gene:04d}": 20.0 for gene in range(1, 41)}
+    >>> ax = plot_cost_front(results, costs)  # doctest: +SKIP
+    >>> ax.get_xlabel()  # doctest: +SKIP
+    'mean cost of the selected columns'
+    """
+    need_matplotlib("plot_cost_front")
+    if not isinstance(results, Results):
+        raise ParameterError(
+            f"plot_cost_front draws the Results of a study, not a {type(results).__name__}"
+        )
+    if metric not in GREATER:
+        raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(GREATER)}")
+    dataset, learner = results._one("datasets", dataset), results._one("learners", learner)
+    price = _costs(costs, results, dataset)
+    methods, sizes, points = _points(results, price, metric, dataset, learner)
+    front = np.flatnonzero(pareto_front(points, [False, GREATER[metric]]))
+    front = front[np.argsort(points[front, 0], kind="stable")]
+    known = list(results.about["methods"])
+    shown = dict(zip(known, shown_names(known, 22), strict=True))
+    labelled = _thinned(front)
+    labels = [f"{shown[methods[k]]}, {sizes[k]:,}" for k in labelled]
+    if ax is None:
+        tall = max(HEIGHT, len(labels) * LABEL_GAP / POINTS)
+        right, top = text_width(labels) + 0.4, 0.2 + 0.14 * np.ceil(len(set(methods)) / ABREAST)
+        ax = new_axes(WIDTH, tall, left=0.6, right=right, top=top, bottom=0.5)
+    _draw(ax, methods, known, points, front)
+    biased = " (BIASED: columns were selected on all rows)" if results.biased else ""
+    dress(ax, x=f"mean cost of the selected columns{biased}", y=metric, grid="y")
+    _limits(ax, points)
+    end_labels(ax, [tuple(points[k]) for k in labelled], labels, [FAINT] * len(labels))
+    _legend(ax, methods, known, shown)
+    return ax
+
+
+# ---- what is drawn -------------------------------------------------------------------------------
+def _costs(costs: Any, results: Results, dataset: str) -> Floats:
+    names = column_names(results, dataset)
+    if isinstance(costs, Mapping):
+        found = Schema(costs=costs).resolve(names, np.zeros(len(names))).costs
+        return np.zeros(len(names)) if found is None else np.asarray(found, np.float64)
+    try:
+        price = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"costs={costs!r}: give a mapping of column to number, or an array"
+        ) from None
+    if price.shape != (len(names),) or not (price >= 0).all() or np.isinf(price).any():
+        raise ParameterError(
+            f"costs: give {len(names)} finite numbers of at least 0, one a column of {dataset!r}"
+        )
+    return price
+
+
+def _points(
+    results: Results, price: Floats, metric: str, dataset: str, learner: str
+) -> tuple[list[str], list[int], Floats]:
+    """Method, size, and mean cost with the mean of the metric, of all that was evaluated."""
+    own = {m for d, m in own_sizes(results).select("dataset", "method").rows() if d == dataset}
+    curves = results.curves(metric)
+    methods, sizes, points = [], [], []
+    spent: dict[str, list[Floats]] = {}
+    for d, method, lrn, size, mean in curves.select(
+        "dataset", "method", "learner", "size", "mean"
+    ).rows():
+        if d != dataset or lrn != learner or mean is None:
+            continue
+        if method not in spent:
+            spent[method] = [np.cumsum(price[order]) for order in results.orders(dataset, method)]
+        sums = spent[method]
+        if sums:
+            last = [len(one) if method in own else min(size, len(one)) for one in sums]
+            cost = float(np.mean([one[k - 1] for one, k in zip(sums, last, strict=True) if k]))
+        else:  # no selection takes all
+            cost = float(price.sum())
+        methods.append(method)
+        sizes.append(int(size))
+        points.append((cost, mean))
+    if not points:
+        failed = results.failures["failure"].to_list()[:1]
+        raise DataError(f"no method has a {metric} to draw{f': {failed[0]}' if failed else ''}")
+    return methods, sizes, np.array(points, dtype=np.float64)
+
+
+def _thinned(front: Any) -> list[int]:
+    """As many of the front as have room for a label, its ends among them."""
+    if len(front) <= MOST_LABELS:
+        return front.tolist()
+    at = np.linspace(0, len(front) - 1, MOST_LABELS).round().astype(int)
+    return front[at].tolist()
+
+
+# ---- drawing -------------------------------------------------------------------------------------
+def _draw(ax: Any, methods: list[str], known: list[str], points: Floats, front: Any) -> None:
+    on = np.zeros(len(points), bool)
+    on[front] = True
+    for method in dict.fromkeys(methods):
+        here = np.array([name == method for name in methods])
+        place = known.index(method)
+        look = {"color": colour(place), "linestyle": "none", "marker": marker(place)}
+        off = points[here & ~on].T
+        ax.plot(*off, markerfacecolor="none", markersize=4.5, alpha=0.75, zorder=2, **look)
+        ax.plot(*points[here & on].T, markersize=6.0, zorder=4, **look)
+    steps = points[front]
+    ax.step(steps[:, 0], steps[:, 1], where="post", color=INK, linewidth=0.9, zorder=3)
+
+
+def _limits(ax: Any, points: Floats) -> None:
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    cost, value = points.T
+    if cost.min() > 0 and cost.max() > WIDE_SPREAD * cost.min():
+        ax.set_xscale("log")
+        ax.set_xlim(cost.min() / 1.3, cost.max() * 1.3)
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        room = 0.05 * (cost.max() - cost.min()) or 0.5
+        ax.set_xlim(cost.min() - room, cost.max() + room)
+    room = 0.06 * (value.max() - value.min()) or 0.02
+    ax.set_ylim(value.min() - room, value.max() + room)
+
+
+def _legend(ax: Any, methods: list[str], known: list[str], shown: dict[str, str]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for method in dict.fromkeys(methods):
+        place = known.index(method)
+        look = {"color": colour(place), "marker": marker(place), "linestyle": "none"}
+        handles.append(Line2D([], [], markersize=4.5, label=shown[method], **look))
+    above = 1.0 + 0.06 / inches(ax)[1]
+    where = {
+        "loc": "lower left",
+        "bbox_to_anchor": (0.0, above),
+        "ncols": min(ABREAST, len(handles)),
+    }
+    legend(ax, handles, **where, handletextpad=0.1, columnspacing=1.0, labelspacing=0.25)

@@ -1,0 +1,328 @@
+"""A metric, or the stability, against the number of columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from featly.basics.errors import DataError, ParameterError
+from featly.measures.classification import METRICS
+from featly.plots.canvas import (
+    INK,
+    LINES,
+    POINTS,
+    SMALL,
+    colour,
+    dress,
+    inches,
+    marker,
+    need_matplotlib,
+    new_axes,
+    note,
+    note_room,
+    shown_names,
+    spread,
+    text_width,
+)
+from featly.study.results import GREATER, Results
+from featly.study.split_values import own_sizes
+
+__all__ = ["end_labels", "plot_curves", "whole_number_axis"]
+
+WIDTH, HEIGHT = 4.6, 3.1
+MOST_METHODS = 20
+LABEL_GAP = 9.5  # points from one label to the next
+NEAR = 0.8  # share of the width from which on a label's line does not get in the way
+BANDS = ((3, 0.16), (6, 0.09), (MOST_METHODS, 0.05))  # how strong, for up to so many methods
+TITLES = {"bcr": "balanced classification rate", "stability": "stability (Nogueira's index)"}
+
+
+def plot_curves(
+    results: Results,
+    *,
+    metric: str = "bcr",
+    dataset: str | None = None,
+    learner: str | None = None,
+    methods: Sequence[str] | None = None,
+    rule: str | int | None = "within-interval",
+    chance: float | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draw a metric, or the stability, against the number of columns.
+
+    A line a method with the band of its 95% interval, and a ring where a rule chooses the size.
+    No selection is a horizontal line. A method that chooses its own number is a point with the
+    ends of its interval. Chance is a dotted line.
+
+    Bands that overlap do not say that two methods are equal, nor do bands apart say how sure the
+    difference is: the splits are shared. :meth:`featly.study.Results.compare` tests differences.
+
+    Parameters
+    ----------
+    results : Results
+    metric : str, default="bcr"
+        Any that :meth:`featly.study.Results.curves` takes, or "stability" for Nogueira's index.
+    dataset, learner : str
+        May be left out where there is one only.
+    methods : sequence of str or None, default=None
+        Which to draw, up to 20; None draws all.
+    rule : str, int or None, default="within-interval"
+        How the size is chosen that is marked, see :data:`featly.measures.sizes.SIZE_RULES`; None
+        marks none. For the stability, the size is the one that suits the balanced rate.
+    chance : float or None, default=None
+        Where to draw the line of chance. None is 1 / number of classes for "bcr", 0 for
+        "stability", and no line for others.
+    ax : matplotlib Axes or None, default=None
+        Where to draw; None makes a figure in which the labels have room.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    See Also
+    --------
+    featly.study.Results.curves : The numbers.
+
+    Examples
+    --------
+    >>> from featly import Study
+    >>> from featly.datasets import make_cohort
+    >>> from featly.plots import plot_curves
+    >>> cohort = make_cohort(n_patients=60, n_genes=40)
+    >>> study = Study(["mim", "mrmr"], (cohort.X, cohort.y), 5, fill=True)  # doctest: +SKIP
+    >>> ax = plot_curves(study.run())  # doctest: +SKIP
+    >>> ax.get_xlabel()  # doctest: +SKIP
+    'columns'
+    """
+    need_matplotlib("plot_curves")
+    if not isinstance(results, Results):
+        raise ParameterError(
+            f"plot_curves draws the Results of a study, not a {type(results).__name__}"
+        )
+    dataset = results._one("datasets", dataset)
+    learner = results._one("learners", learner)
+    names = _checked_methods(results, methods)
+    curves, absent = _curves(results, metric, dataset, learner, names, rule)
+    about = results.about["datasets"][dataset]
+    level = _chance(chance, metric, len(about["classes"]))
+    shown = dict(zip(names, shown_names(names, 22), strict=True))
+    labels = [_label(curve, shown[curve.name], about["columns"]) for curve in curves]
+    told = _words(results, rule, absent)
+    if ax is None:
+        right = text_width(labels) + 0.35
+        tall = max(HEIGHT, len(labels) * LABEL_GAP / POINTS)
+        top = note_room(told, WIDTH)
+        ax = new_axes(WIDTH, tall, left=0.6, right=right, top=top, bottom=0.5)
+    strength = next(alpha for most, alpha in BANDS if len(curves) <= most)
+    for curve in curves:
+        _draw(ax, curve, strength)
+    _sizes_axis(ax, curves)
+    if level is not None:
+        ax.axhline(level, color=INK, linewidth=0.8, linestyle=":", zorder=1)
+    dress(ax, x="columns", y=TITLES.get(metric, metric), grid="y")
+    _limits(ax, curves, level, metric)
+    ends, tints = [curve.end for curve in curves], [_look(curve) for curve in curves]
+    if level is not None:
+        ends.append((ax.get_xlim()[1], level))
+        labels.append("chance")
+        tints.append(INK)
+    end_labels(ax, ends, labels, tints)
+    note(ax, told)
+    return ax
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """One method's line, point or level."""
+
+    name: str
+    kind: str  # "line", "point" for its own number, "level" for no selection
+    place: int  # among the methods of the study: colour and marker
+    sizes: Any
+    mean: Any
+    lower: Any
+    upper: Any
+    chosen: int | None
+
+    @property
+    def end(self) -> tuple[float, float]:
+        return float(self.sizes[-1]), float(self.mean[-1])
+
+
+# ---- what is drawn -------------------------------------------------------------------------------
+def _checked_methods(results: Results, methods: Any) -> list[str]:
+    known = list(results.about["methods"])
+    if isinstance(methods, str):
+        methods = [methods]
+    names = known if methods is None else list(dict.fromkeys(methods))
+    for name in names:
+        if name not in known:
+            raise ParameterError(f"{name!r} is none of the methods: {', '.join(known)}")
+    if not 0 < len(names) <= MOST_METHODS:
+        raise ParameterError(f"{len(names)} methods: give 1 to {MOST_METHODS} in methods=[...]")
+    return names
+
+
+def _chance(chance: Any, metric: str, n_classes: int) -> float | None:
+    if chance is None:
+        return {"bcr": 1.0 / n_classes, "stability": 0.0}.get(metric)
+    number = isinstance(chance, int | float | np.number) and not isinstance(chance, bool)
+    if not number or not np.isfinite(chance):
+        raise ParameterError(f"chance={chance!r}: give a finite number, or None")
+    return float(chance)
+
+
+def _curves(
+    results: Results, metric: str, dataset: str, learner: str, names: list[str], rule: Any
+) -> tuple[list[_Curve], list[str]]:
+    """Curves of the methods that have one, and the names of those that have none."""
+    stable = metric == "stability"
+    if not stable and metric not in GREATER:
+        raise ParameterError(
+            f"there is no metric {metric!r}: there are stability, {', '.join(GREATER)}"
+        )
+    judged = "bcr" if stable else metric
+    frame = results.curves(judged)
+    value = (
+        ["nogueira", "nogueira_lower", "nogueira_upper"] if stable else ["mean", "lower", "upper"]
+    )
+    own = {m for d, m in own_sizes(results).select("dataset", "method").rows() if d == dataset}
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for d, method, lrn, *row in frame.select("dataset", "method", "learner", "size", *value).rows():
+        if d == dataset and lrn == learner and row[1] is not None:
+            found.setdefault(method, []).append(tuple(row))
+    known = list(results.about["methods"])
+    curves, absent = [], []
+    for name in names:
+        whole = results.about["methods"][name] == "none"
+        if name not in found:
+            if not (whole and stable):  # taking all columns is neither stable nor unstable
+                absent.append(name)
+            continue
+        sizes, *rows = (np.array(part, dtype=np.float64) for part in zip(*found[name], strict=True))
+        kind = "level" if whole else "point" if name in own else "line"
+        chosen = None
+        if kind == "line" and rule is not None:
+            which = {"dataset": dataset, "method": name, "learner": learner}
+            chosen = results.choose_size(rule, metric=judged, **which)
+            if chosen not in sizes:
+                tried = ", ".join(f"{size:g}" for size in sizes)
+                raise ParameterError(f"size {chosen} of {name!r} was not evaluated: {tried} were")
+        curves.append(_Curve(name, kind, known.index(name), sizes, *rows, chosen))
+    if not curves:
+        failed = results.failures["failure"].to_list()[:1]
+        raise DataError(f"no method has a {metric} to draw{f': {failed[0]}' if failed else ''}")
+    return curves, absent
+
+
+def _label(curve: _Curve, name: str, n_columns: int) -> str:
+    if curve.kind == "level":
+        return f"{name} (all {n_columns:,})"
+    if curve.kind == "point":
+        return f"{name} (≈{curve.sizes[0]:,.0f})"
+    return name if curve.chosen is None else f"{name} ({curve.chosen:,})"
+
+
+def _words(results: Results, rule: Any, absent: list[str]) -> str:
+    told = (
+        "95% intervals" if rule is None else f"95% intervals; ring and (number): chosen by {rule}"
+    )
+    if isinstance(rule, int | np.integer):
+        told = "95% intervals; ring: the size that was asked for"
+    if absent:
+        told += f"\nwithout a result: {', '.join(shown_names(absent, 20)[:4])}"
+        told += f" and {len(absent) - 4} more" if len(absent) > 4 else ""
+    return f"BIASED: columns were selected on all rows\n{told}" if results.biased else told
+
+
+# ---- drawing -------------------------------------------------------------------------------------
+def _look(curve: _Curve) -> str:
+    return INK if curve.kind == "level" else colour(curve.place)
+
+
+def _draw(ax: Any, curve: _Curve, strength: float) -> None:
+    tint, shape = _look(curve), marker(curve.place)
+    lower = np.where(np.isfinite(curve.lower), curve.lower, curve.mean)
+    upper = np.where(np.isfinite(curve.upper), curve.upper, curve.mean)
+    if curve.kind == "line":
+        ax.fill_between(curve.sizes, lower, upper, color=tint, alpha=strength, linewidth=0)
+        style = LINES[curve.place // 7 % len(LINES)]
+        look = {"color": tint, "linewidth": 1.3, "linestyle": style, "zorder": 3}
+        ax.plot(curve.sizes, curve.mean, marker=shape, markersize=3.6, **look)
+        if curve.chosen is not None:
+            at = curve.mean[curve.sizes == curve.chosen]
+            ring = {"markerfacecolor": "none", "markeredgecolor": INK, "zorder": 4}
+            ax.plot([curve.chosen], at, "o", markersize=9.5, markeredgewidth=1.1, **ring)
+        return
+    if curve.kind == "level":
+        ax.axhline(curve.mean[0], color=tint, linewidth=0.9, linestyle=(0, (7, 2)), zorder=2)
+        shape = "|"
+    bar = np.array([curve.mean - lower, upper - curve.mean])
+    look = {"color": tint, "linewidth": 1.1, "capsize": 2.5, "zorder": 3}
+    ax.errorbar(curve.sizes, curve.mean, yerr=bar, marker=shape, markersize=6, **look)
+
+
+def whole_number_axis(axis: Any, low: float, high: float) -> None:
+    """Ticks of a logarithmic axis at 1, 2, 5, 10, ... in plain figures."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    steps = np.outer(10.0 ** np.arange(-1, 9), [1, 2, 5]).ravel()
+    ticks = [tick for tick in steps if low <= tick <= high and tick >= 1]
+    if len(ticks) > 8:
+        ticks = [t for t in ticks if str(int(t))[0] == "1"]
+    axis.set_major_locator(FixedLocator(ticks or [max(1.0, round(low))]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def _sizes_axis(ax: Any, curves: list[_Curve]) -> None:
+    sizes = np.concatenate([curve.sizes for curve in curves])
+    low, high = max(sizes.min(), 0.7) / 1.15, max(sizes.max(), 1.0) * 1.15
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    whole_number_axis(ax.xaxis, low, high)
+
+
+def _limits(ax: Any, curves: list[_Curve], level: float | None, metric: str) -> None:
+    """All means and bands; of a rate, no more than from 0 to 1, of the stability, up to 1."""
+    ends = np.concatenate([np.r_[c.lower, c.upper] for c in curves])
+    means = np.concatenate([c.mean for c in curves])
+    seen = np.r_[means, ends[np.isfinite(ends)], [] if level is None else [level]]
+    low, high = float(seen.min()), float(seen.max())
+    if metric in METRICS or metric == "stability":
+        high = min(high, max(1.0, means.max()))
+    if metric in METRICS:
+        low = max(low, min(0.0, means.min()))
+    room = 0.04 * (high - low) or 0.05
+    ax.set_ylim(low - room, high + room)
+
+
+def end_labels(
+    ax: Any, ends: Sequence[tuple[float, float]], labels: Sequence[str], tints: Sequence[str]
+) -> list[Any]:
+    """Labels to the right of the axes, one a line, joined to the places that they name."""
+    width, height = inches(ax)
+    places = [ax.transAxes.inverted().transform(ax.transData.transform(end)) for end in ends]
+    at = spread([place[1] for place in places], LABEL_GAP / POINTS / height, 0.0, 1.0)
+    found = []
+    for end, level, label, tint in zip(ends, at, labels, tints, strict=True):
+        far = places[len(found)][0] < NEAR
+        line = {"arrowstyle": "-", "color": tint, "linewidth": 0.5 if far else 0.8}
+        line |= {"linestyle": (0, (1, 2)) if far else "-", "shrinkA": 0, "shrinkB": 3}
+        found.append(
+            ax.annotate(
+                label,
+                end,
+                (1.0 + 0.16 / width, level),
+                textcoords="axes fraction",
+                ha="left",
+                va="center",
+                fontsize=SMALL,
+                color=INK,
+                arrowprops=line | {"relpos": (0, 0.5)},
+                annotation_clip=False,
+                parse_math=False,
+            )
+        )
+    return found

@@ -1,0 +1,185 @@
+r"""How often a column is chosen when rows change.
+
+.. math::
+
+    \frac{\hat p + z^2 / 2K}{1 + z^2 / K} \pm
+    \frac{z}{1 + z^2 / K} \sqrt{\frac{\hat p (1 - \hat p)}{K} + \frac{z^2}{4 K^2}}
+
+Wilson, E. B. (1927), Probable inference, the law of succession, and statistical inference,
+*Journal of the American Statistical Association* 22, 209-212.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from featly.basics.errors import DataError, ParameterError
+from featly.measures.stability import selection_frequency
+from featly.plots.canvas import (
+    INK,
+    Floats,
+    colour,
+    dress,
+    inches,
+    label_rows,
+    need_matplotlib,
+    new_axes,
+    note,
+    note_room,
+    print_size,
+    row_height,
+    shown_names,
+    text_width,
+    within,
+)
+from featly.study.results import Results
+from featly.study.split_values import own_sizes
+
+__all__ = ["column_names", "plot_frequencies", "wilson_interval"]
+
+WIDTH = 3.6
+BAR = 0.68
+
+
+def plot_frequencies(
+    results: Results,
+    *,
+    size: int | None = None,
+    dataset: str | None = None,
+    method: str | None = None,
+    learner: str | None = None,
+    n_features: int = 30,
+    ax: Any = None,
+) -> Any:
+    """Draw in how many splits a column is among the best, most frequent first.
+
+    The dotted line is what columns drawn at random would reach. A column that is chosen in nearly
+    every split does not hang on a few rows; one that comes and goes has rivals that say the same,
+    or nothing to say.
+
+    The bars have Wilson's 95% interval, which takes the splits for independent draws. They share
+    rows, so it tells how far more splits of this table would move a frequency, and nothing about
+    another table.
+
+    Parameters
+    ----------
+    results : Results
+    size : int or None, default=None
+        How many columns of every ranking count as chosen; None is what
+        :meth:`featly.study.Results.choose_size` says. A method that chooses its own number takes
+        none.
+    dataset, method, learner : str
+        May be left out where there is one only.
+    n_features : int, default=30
+        How many columns to show.
+    ax : matplotlib Axes or None, default=None
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    See Also
+    --------
+    featly.measures.stability.selection_frequency : The numbers.
+
+    Examples
+    --------
+    >>> from featly import Study
+    >>> from featly.datasets import make_cohort
+    >>> from featly.plots import plot_frequencies
+    >>> cohort = make_cohort(n_patients=60, n_genes=40)
+    >>> results = Study("mim", (cohort.X, cohort.y), 5).run()  # doctest: +SKIP
+    >>> ax = plot_frequencies(results, size=8)  # doctest: +SKIP
+    >>> ax.get_xlabel()  # doctest: +SKIP
+    'share of 5 splits'
+    """
+    need_matplotlib("plot_frequencies")
+    if not isinstance(results, Results):
+        raise ParameterError(
+            f"plot_frequencies draws the Results of a study, not a {type(results).__name__}"
+        )
+    count = within("n_features", n_features)
+    dataset, method = results._one("datasets", dataset), results._one("methods", method)
+    sets, words = _sets(results, size, dataset, method, learner)
+    total = results.about["datasets"][dataset]["columns"]
+    share = selection_frequency(sets, total)
+    best = np.argsort(-share, kind="stable")[:count]
+    best = best[share[best] > 0]
+    names = shown_names([column_names(results, dataset)[f] for f in best.tolist()])
+    chance = float(np.mean([len(chosen) for chosen in sets])) / total
+    told = "BIASED: columns were selected on all rows; " if results.biased else ""
+    told += f"{shown_names([method])[0]}: {words}, in at least one split; lines: 95% intervals; "
+    told += f"dotted: chance, {chance:.2g}"
+    height = row_height(len(names))
+    if ax is None:
+        left = max(text_width(names, print_size(height)) + 0.12, 0.4)
+        tall = max(len(names) * height, 0.8)
+        top = note_room(told, WIDTH)
+        ax = new_axes(WIDTH, tall, left=left, right=0.2, top=top, bottom=0.45)
+    else:
+        height = inches(ax)[1] / len(names)
+    _draw(ax, share[best], len(sets))
+    ax.axvline(chance, color=INK, linewidth=1.0, linestyle=":", zorder=4)
+    dress(ax, x=f"share of {len(sets)} splits", grid="x")
+    label_rows(ax, names, height)
+    ax.spines["left"].set_visible(False)
+    note(ax, told)
+    return ax
+
+
+# ---- what is drawn -------------------------------------------------------------------------------
+def _sets(
+    results: Results, size: int | None, dataset: str, method: str, learner: str | None
+) -> tuple[list[Any], str]:
+    """The columns chosen in every split, and how many in words."""
+    if results.about["methods"][method] == "none":
+        raise ParameterError(f"method {method!r} selects nothing: it takes all columns every time")
+    orders = results.orders(dataset, method)
+    if not orders:
+        raise DataError(f"method {method!r} has no ranking of {dataset!r}: see failures")
+    if (dataset, method) in own_sizes(results).select("dataset", "method").rows():
+        if size is not None:
+            raise ParameterError(f"size={size!r}: {method!r} says itself how many, leave it out")
+        return orders, f"{np.mean([len(order) for order in orders]):.0f} columns on average"
+    total = results.about["datasets"][dataset]["columns"]
+    if size is None:
+        size = results.choose_size(dataset=dataset, method=method, learner=learner)
+    elif within("size", size) > total:
+        raise ParameterError(f"size={size}: {dataset!r} has {total} columns")
+    return [order[:size] for order in orders], f"the best {size}"
+
+
+def column_names(results: Results, dataset: str) -> list[str]:
+    """What the columns of a dataset are called; numbered where there are too many to keep."""
+    about = results.about["datasets"][dataset]
+    return about.get("names") or [f"x{column}" for column in range(about["columns"])]
+
+
+def wilson_interval(
+    share: npt.ArrayLike, n_draws: int, level: float = 0.95
+) -> tuple[Floats, Floats]:
+    """Ends of Wilson's interval of a share of so many draws.
+
+    Examples
+    --------
+    >>> from featly.plots.frequencies import wilson_interval
+    >>> lower, upper = wilson_interval([0.0, 0.5, 1.0], 10)
+    >>> lower.round(3).tolist(), upper.round(3).tolist()
+    ([0.0, 0.237, 0.722], [0.278, 0.763, 1.0])
+    """
+    p, square = np.asarray(share, np.float64), float(ndtri(0.5 + level / 2)) ** 2
+    middle = (p + square / (2 * n_draws)) / (1 + square / n_draws)
+    half = np.sqrt(square * (p * (1 - p) / n_draws + square / (4 * n_draws**2)))
+    half = half / (1 + square / n_draws)
+    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+
+
+# ---- drawing -------------------------------------------------------------------------------------
+def _draw(ax: Any, share: Floats, n_splits: int) -> None:
+    rows = np.arange(len(share))
+    ax.barh(rows, share, height=BAR, color=colour(5), zorder=2)
+    lower, upper = wilson_interval(share, n_splits)
+    ax.hlines(rows, lower, upper, color=INK, linewidth=0.9, zorder=3)
+    ax.set_xlim(0.0, 1.02)

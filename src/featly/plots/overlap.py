@@ -1,0 +1,203 @@
+"""Which columns several methods have in common: an UpSet diagram.
+
+Lex, A., Gehlenborg, N., Strobelt, H., Vuillemot, R. and Pfister, H. (2014), UpSet: visualization
+of intersecting sets, *IEEE Transactions on Visualization and Computer Graphics* 20, 1983-1992.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from featly.basics.errors import ParameterError
+from featly.plots.canvas import (
+    FAINT,
+    INK,
+    SMALL,
+    colour,
+    inches,
+    need_matplotlib,
+    new_axes,
+    note,
+    print_size,
+    shown_names,
+    text_width,
+    within,
+)
+
+__all__ = ["plot_overlap"]
+
+FEWEST_SETS, MOST_SETS = 2, 12
+FEWEST_COLUMNS = 5  # for which there is room, so that one bar alone is not a wall
+COLUMN, ROW = 0.27, 0.22  # of an intersection, of a set; inches, as all lengths here
+BARS, SIZES = 1.25, 0.8  # heights of the bars above, lengths of those beside
+
+
+def plot_overlap(
+    selections: Mapping[str, Iterable[Any]], *, n_intersections: int = 20, ax: Any = None
+) -> Any:
+    """Draw which columns several methods chose in common.
+
+    Each column of dots is a group of columns that exactly the methods with a filled dot chose, as
+    many as the bar above it shows; the largest group first. Bars on the left tell how many columns
+    each method chose. What all methods chose does not depend on the method; what one alone chose
+    may.
+
+    Parameters
+    ----------
+    selections : mapping of method to columns
+        2 to 12 methods, with the names or positions of the columns that each chose.
+    n_intersections : int, default=20
+        How many groups to show; how many are left out is told.
+    ax : matplotlib Axes or None, default=None
+        Where to draw; the parts of the diagram are axes within it.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        ``ax.child_axes`` are the bars above, the dots, and the bars beside them.
+
+    Examples
+    --------
+    >>> from featly.plots import plot_overlap
+    >>> chosen = {"mRMR": ["age", "crp", "bmi"], "JMI": ["age", "crp"], "CFS": ["age"]}
+    >>> ax = plot_overlap(chosen)  # doctest: +SKIP
+    >>> [bar.get_height() for bar in ax.child_axes[0].patches]  # doctest: +SKIP
+    [1, 1, 1]
+    """
+    need_matplotlib("plot_overlap")
+    sets = _sets(selections)
+    groups = _groups(sets)
+    shown = groups[: within("n_intersections", n_intersections)]
+    names = shown_names(list(sets), 26)
+    words = _words(groups, len(shown))
+    wide = COLUMN * max(len(shown), FEWEST_COLUMNS)
+    tall = ROW * len(sets)
+    beside = text_width(names, print_size(ROW)) + 0.15
+    if ax is None:
+        left = SIZES + 0.25
+        ax = new_axes(left + beside + wide, BARS + 0.1 + tall, left=0.25, right=0.15, top=0.35,
+                      bottom=0.4)  # fmt: skip
+    width, height = inches(ax)
+    beside = min(beside, 0.5 * width)
+    sizes_wide = min(SIZES, 0.2 * width)
+    start = sizes_wide + beside + 0.1
+    low = tall / (tall + BARS + 0.1)
+    ax.set_axis_off()
+    ax.set_facecolor("none")
+    above = ax.inset_axes((start / width, low + 0.03, 1.0 - start / width, 0.97 - low))
+    dots = ax.inset_axes((start / width, 0.0, 1.0 - start / width, low))
+    sizes = ax.inset_axes((0.0, 0.0, sizes_wide / width, low))
+    _draw_groups(above, shown)
+    _draw_dots(dots, shown, names, low * height / len(sets))
+    _draw_sizes(sizes, [len(columns) for columns in sets.values()])
+    note(ax, words)
+    return ax
+
+
+# ---- what is drawn -------------------------------------------------------------------------------
+def _sets(selections: Any) -> dict[str, set[Any]]:
+    if not isinstance(selections, Mapping):
+        raise ParameterError(
+            f"selections is a {type(selections).__name__}: give a mapping of method to columns"
+        )
+    if not FEWEST_SETS <= len(selections) <= MOST_SETS:
+        raise ParameterError(
+            f"{len(selections)} selections: give {FEWEST_SETS} to {MOST_SETS} of them"
+        )
+    found = {}
+    for name, columns in selections.items():
+        if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
+            raise ParameterError(f"selection of {name!r} is {columns!r}: give a list of columns")
+        if getattr(columns, "dtype", None) == np.bool_:
+            columns = np.flatnonzero(columns)  # a mask, as get_support() returns
+        found[str(name)] = {c.item() if isinstance(c, np.generic) else c for c in columns}
+    if len(found) < len(selections):
+        raise ParameterError("two selections have the same name: rename one")
+    return found
+
+
+def _groups(sets: Mapping[str, set[Any]]) -> list[tuple[tuple[bool, ...], int]]:
+    """Which sets share a group, and how many columns it has; the largest first."""
+    every = sorted(set().union(*sets.values()), key=str)
+    counts = Counter(tuple(column in one for one in sets.values()) for column in every)
+    return sorted(counts.items(), key=lambda item: (-item[1], -sum(item[0]), item[0]))
+
+
+def _words(groups: list[Any], n_shown: int) -> str:
+    total = sum(count for _, count in groups)
+    if not total:
+        return "no column was chosen"
+    told = f"{total:,} columns in all" if total > 1 else "1 column in all"
+    rest = groups[n_shown:]
+    if rest:
+        left = sum(count for _, count in rest)
+        told += f"; {len(rest):,} smaller groups, {left:,} columns, are left out"
+    return told
+
+
+# ---- drawing -------------------------------------------------------------------------------------
+def _bare(ax: Any) -> None:
+    ax.set_facecolor("none")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0, labelcolor=INK, color=INK, labelsize=SMALL)
+
+
+def _draw_groups(ax: Any, shown: list[tuple[tuple[bool, ...], int]]) -> None:
+    _bare(ax)
+    counts = [count for _, count in shown]
+    ax.bar(range(len(shown)), counts, width=0.62, color=[_tint(who) for who, _ in shown], zorder=2)
+    ax.set_xlim(-0.6, max(len(shown), FEWEST_COLUMNS) - 0.4)
+    ax.set_ylim(0, 1.18 * max([1, *counts]))
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for place, count in enumerate(counts):
+        ax.annotate(
+            f"{count:,}", (place, count), (0, 2), textcoords="offset points", ha="center",
+            va="bottom", fontsize=SMALL, color=INK,
+        )  # fmt: skip
+    ax.axhline(0, color=INK, linewidth=0.7, zorder=3)
+
+
+def _tint(who: tuple[bool, ...]) -> str:
+    """What all chose stands out."""
+    return colour(1) if all(who) else colour(0)
+
+
+def _draw_dots(
+    ax: Any, shown: list[tuple[tuple[bool, ...], int]], names: list[str], height: float
+) -> None:
+    _bare(ax)
+    n_sets, n_groups = len(names), max(len(shown), FEWEST_COLUMNS)
+    for row in range(0, n_sets, 2):
+        ax.axhspan(row - 0.5, row + 0.5, color=FAINT, alpha=0.22, linewidth=0, zorder=0)
+    size = min(6.5, 0.5 * height * 72)
+    for place, (who, _) in enumerate(shown):
+        inside = [row for row, yes in enumerate(who) if yes]
+        outside = [row for row, yes in enumerate(who) if not yes]
+        ax.plot([place] * len(outside), outside, "o", color=FAINT, markersize=size * 0.55, zorder=2)
+        ends = [inside[0], inside[-1]]
+        ax.plot([place, place], ends, color=_tint(who), linewidth=1.6, zorder=3)
+        ax.plot([place] * len(inside), inside, "o", color=_tint(who), markersize=size, zorder=4)
+    ax.set_xlim(-0.6, n_groups - 0.4)
+    ax.set_ylim(n_sets - 0.5, -0.5)
+    ax.set_xticks([])
+    ax.set_yticks(range(n_sets), names, fontsize=print_size(height))
+    for text in ax.get_yticklabels():
+        text.set(parse_math=False, color=INK)
+
+
+def _draw_sizes(ax: Any, sizes: list[int]) -> None:
+    _bare(ax)
+    ax.barh(range(len(sizes)), sizes, height=0.6, color=colour(6), zorder=2)
+    ax.set_xlim(1.6 * max([1, *sizes]), 0)  # to the left, with room for the numbers
+    ax.set_ylim(len(sizes) - 0.5, -0.5)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for row, size in enumerate(sizes):
+        ax.annotate(
+            f"{size:,}", (size, row), (-2, 0), textcoords="offset points", ha="right",
+            va="center", fontsize=SMALL, color=INK,
+        )  # fmt: skip
+    ax.set_xlabel("columns chosen", fontsize=SMALL, color=INK)

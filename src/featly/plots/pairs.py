@@ -1,0 +1,238 @@
+"""A heat map of features by pairs of classes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from featly.basics.errors import ParameterError
+from featly.plots.canvas import (
+    INK,
+    LARGEST,
+    ON_DARK,
+    ON_LIGHT,
+    need_matplotlib,
+    print_size,
+    readable,
+    shortened,
+    shown_names,
+    within,
+)
+
+__all__ = ["plot_pairs"]
+
+FloatArray = npt.NDArray[np.float64]
+
+BEST_PLACES = 10  # these are written into their cells, where there is room
+LONGEST_CLASS = 18
+ROW_HEIGHT = 0.21  # of a new figure; inches, as all lengths here
+COLUMN_WIDTHS = ((15, 0.34), (40, 0.24), (10**9, 0.155))  # up to so many problems
+WIDEST = 40.0  # of all columns together
+LETTER = 0.0085  # the width of one, for each point of its size
+ROOM_FOR_NUMBERS = 0.185  # what "10" needs in small print
+
+
+def plot_pairs(
+    ranker: Any,
+    *,
+    n_features: int = 30,
+    ax: Any = None,
+    cmap: Any = "Blues_r",
+    names: Sequence[str] | None = None,
+) -> Any:
+    """Draw where the best features stand in the list of every pair of classes.
+
+    A row for each feature, best first, a column for each problem of two classes; the darker, the
+    nearer to the top of that problem's list. Colours go by the logarithm of the position, so that
+    the first places stand out. A feature that tells one class from the others shows as a few dark
+    cells in a pale row; one that helps everywhere as a row of medium shade. Lines separate the
+    problems of one class from those of the next.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Fitted, with lists: :class:`featly.PairwiseRanker`, or a ranker with ``multiclass="ovo"``
+        or "ova".
+    n_features : int, default=30
+        How many features to show; all, where there are fewer.
+    ax : matplotlib Axes or None, default=None
+        Where to draw; None makes a figure whose size fits the numbers of rows and columns.
+    cmap : str or matplotlib Colormap, default="Blues_r"
+        From the colour of position 1 to that of the last one.
+    names : sequence of str or None, default=None
+        What to call the features, in the order of the table's columns; None takes the table's
+        own names. Long ones are shortened in the middle.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        ``ax.figure.savefig("pairs.png", bbox_inches="tight")`` saves the picture.
+
+    See Also
+    --------
+    featly.PairwiseRanker : A list for every pair of classes, and one list of them all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly import FTest, PairwiseRanker
+    >>> from featly.plots import plot_pairs
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["cat", "dog", "fox"], 20)
+    >>> X = rng.normal(size=(60, 12))
+    >>> X[:, 5] += 3 * (y == "fox")
+    >>> ranker = PairwiseRanker(FTest()).fit(X, y)
+    >>> ax = plot_pairs(ranker, n_features=5)  # doctest: +SKIP
+    >>> [label.get_text() for label in ax.get_xticklabels()]  # doctest: +SKIP
+    ['cat vs dog', 'cat vs fox', 'dog vs fox']
+    """
+    colors = need_matplotlib("plot_pairs").colors
+    positions, problems, order = _lists(ranker)
+    order = order[: within("n_features", n_features)]
+    features = _names_of(ranker, names, len(positions))
+    rows = shown_names([features[f] for f in order.tolist()])
+    firsts = _first_classes(ranker, problems)
+    columns = _shortened_problems(problems, firsts)
+    drawn = positions[order]
+    new = ax is None
+    if new:
+        ax = _new_axes(rows, columns)
+    image = ax.imshow(
+        np.ma.masked_invalid(drawn),
+        cmap=cmap,
+        norm=colors.LogNorm(vmin=1, vmax=max(2, len(positions))),
+        aspect="auto",
+        interpolation="nearest",
+    )
+    _colour_bar(ax, image, len(positions))
+    height, width = (ROW_HEIGHT, _column_width(len(columns))) if new else _cell(ax, drawn.shape)
+    ax.set_facecolor("0.85")  # of cells without a position
+    _label(ax, rows, columns, height, width)
+    _separate(ax, drawn.shape, firsts)
+    if min(width, height) >= ROOM_FOR_NUMBERS:
+        _write_places(ax, image, drawn, height)
+    return ax
+
+
+# ---- what is drawn -------------------------------------------------------------------------------
+def _lists(ranker: Any) -> tuple[FloatArray, list[str], npt.NDArray[np.int64]]:
+    """Positions in every list, the problems in words, and the order of the features."""
+    if hasattr(ranker, "fit"):
+        check_is_fitted(ranker)
+    if not all(hasattr(ranker, name) for name in ("positions_", "problems_", "order_")):
+        kind = type(ranker).__name__
+        if getattr(ranker, "multiclass", None) is not None:
+            raise ParameterError(
+                f"{kind} was fitted to two classes, so it has no lists of pairs to draw: "
+                f"PairwiseRanker({kind}()) keeps a list of these, too"
+            )
+        own = f"{kind}(multiclass='ovo') or " if hasattr(ranker, "multiclass") else ""
+        raise ParameterError(
+            f"{kind} has no lists of pairs of classes to draw: fit {own}PairwiseRanker({kind}())"
+        )
+    positions = np.asarray(ranker.positions_, dtype=np.float64)
+    return positions, list(ranker.problems_), np.asarray(ranker.order_)
+
+
+def _names_of(ranker: Any, names: Sequence[str] | None, n_features: int) -> Sequence[str]:
+    if names is None:
+        return list(ranker._names())
+    if isinstance(names, str) or len(names) != n_features:
+        raise ParameterError(f"names: give {n_features} of them, one for each column of the table")
+    return list(names)
+
+
+def _first_classes(ranker: Any, problems: list[str]) -> list[str]:
+    """The class that comes first in every problem."""
+    keys = list(getattr(ranker, "rankings_", ()))
+    if len(keys) != len(problems):
+        return [problem.partition(" vs ")[0] for problem in problems]
+    firsts = [key[0] if isinstance(key, tuple) else key for key in keys]
+    return [
+        repr(first) if problem.startswith(f"{first!r} vs ") else str(first)
+        for first, problem in zip(firsts, problems, strict=True)
+    ]
+
+
+def _shortened_problems(problems: list[str], firsts: list[str]) -> list[str]:
+    """The problems with the middle of long classes left out."""
+    pairs = zip(problems, firsts, strict=True)
+    seconds = [problem.removeprefix(first).removeprefix(" vs ") for problem, first in pairs]
+    short = shortened(readable([*firsts, *seconds]), LONGEST_CLASS)
+    half = len(problems)
+    return [f"{a} vs {b}" for a, b in zip(short[:half], short[half:], strict=True)]
+
+
+# ---- drawing -------------------------------------------------------------------------------------
+def _new_axes(rows: list[str], columns: list[str]) -> Any:
+    """Axes of a new figure in which every cell and every name has room."""
+    import matplotlib.pyplot as plt
+
+    cell = _column_width(len(columns))
+    beside = max(map(len, rows)) * LETTER * print_size(ROW_HEIGHT) + 1.1  # and the colour bar
+    below = max(map(len, columns)) * LETTER * print_size(cell) + 0.3
+    size = max(len(columns) * cell, 1.2) + beside, max(len(rows) * ROW_HEIGHT, 1.4) + below
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def _column_width(n_problems: int) -> float:
+    width = next(width for most, width in COLUMN_WIDTHS if n_problems <= most)
+    return min(width, WIDEST / n_problems)
+
+
+def _cell(ax: Any, shape: tuple[int, ...]) -> tuple[float, float]:
+    """Height and width of a cell, with the layout as it is by now."""
+    box = ax.get_window_extent()
+    dpi = ax.figure.get_dpi()
+    return box.height / dpi / shape[0], box.width / dpi / shape[1]
+
+
+def _label(ax: Any, rows: list[str], columns: list[str], height: float, width: float) -> None:
+    ax.set_yticks(range(len(rows)), rows, fontsize=print_size(height))
+    turned = {"rotation": 90, "ha": "center", "va": "top"}
+    ax.set_xticks(range(len(columns)), columns, fontsize=print_size(width), **turned)
+    for text in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        text.set(parse_math=False, color=INK)  # a dollar in a name is a dollar
+    ax.tick_params(length=0, pad=3)
+    ax.spines[:].set_visible(False)
+
+
+def _separate(ax: Any, shape: tuple[int, ...], firsts: list[Any]) -> None:
+    """White lines around cells, grey ones where the problems of another class begin."""
+    n_rows, n_columns = shape
+    thin = {"color": "white", "linewidth": 0.5}
+    ax.hlines(np.arange(1, n_rows) - 0.5, -0.5, n_columns - 0.5, **thin)
+    ax.vlines(np.arange(1, n_columns) - 0.5, -0.5, n_rows - 0.5, **thin)
+    new = [k for k in range(1, n_columns) if firsts[k] != firsts[k - 1]]
+    if len(new) < n_columns - 1:  # with one problem a class every line would be such
+        ax.vlines(np.array(new) - 0.5, -0.5, n_rows - 0.5, color="0.35", linewidth=0.9)
+
+
+def _write_places(ax: Any, image: Any, drawn: FloatArray, height: float) -> None:
+    """The best places as numbers in their cells, light on dark and dark on light."""
+    size = min(print_size(height), 6.5)
+    for row, column in np.argwhere(drawn <= BEST_PLACES):
+        red, green, blue, _ = image.cmap(image.norm(drawn[row, column]))
+        light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
+        ax.text(
+            column,
+            row,
+            f"{drawn[row, column]:g}",
+            ha="center",
+            va="center",
+            fontsize=size,
+            color=ON_LIGHT if light else ON_DARK,
+        )
+
+
+def _colour_bar(ax: Any, image: Any, n_features: int) -> None:
+    bar = ax.figure.colorbar(image, ax=ax, aspect=30, pad=0.015, shrink=0.6, anchor=(0, 1))
+    ticks = [t for t in 10 ** np.arange(10) if t < 0.7 * n_features] + [max(2, n_features)]
+    bar.set_ticks(ticks, labels=[f"{tick:,}" for tick in ticks], fontsize=LARGEST - 1)
+    bar.set_label("position", fontsize=LARGEST, color=INK)
+    bar.ax.tick_params(color=INK, labelcolor=INK)
+    bar.ax.minorticks_off()
+    bar.ax.invert_yaxis()  # the best place on top, as in the lists
+    bar.outline.set_visible(False)

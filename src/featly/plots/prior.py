@@ -1,0 +1,203 @@
+"""What a prior changed: ranks with it and without, and how well and how stably one selects."""
+
+from typing import Any
+
+import numpy as np
+
+from featly.basics.errors import ParameterError
+from featly.plots.canvas import (
+    FAINT,
+    INK,
+    LARGEST,
+    SMALL,
+    colour,
+    dress,
+    inches,
+    need_matplotlib,
+    new_axes,
+    print_size,
+    row_height,
+    shown_names,
+    text_width,
+    within,
+    wrapped,
+)
+from featly.study.prior_words import FIGURES, PriorReport
+
+__all__ = ["plot_prior"]
+
+SLOPES, DIFFERENCES = 1.5, 2.4  # widths; inches, as all lengths here
+LOOKS = {  # colour, line, and sign of what became of a column
+    "came in": (colour(1), "-", "▲"),
+    "went out": (colour(0), (0, (4, 1.5)), "▼"),
+    "stayed": (FAINT, "-", ""),
+}
+
+
+def plot_prior(report: PriorReport, *, n_features: int = 30, ax: Any = None) -> Any:
+    """Draw what a prior changed: the ranks on the left, the figures on the right.
+
+    Each line is a column, from its rank without the prior to its rank with it. ▲ came into the
+    signature because of the prior, ▼ went out, * is favoured by it. The line across each side ends
+    the signature: above it are the columns that are chosen.
+
+    The figures on the right are differences, with minus without, at the size of the report, on
+    rows that the selection never saw. An interval across the line of 0 says that no difference can
+    be told.
+
+    Parameters
+    ----------
+    report : PriorReport
+        From :func:`featly.study.prior_report`.
+    n_features : int, default=30
+        How many columns to show, those with the best rank in either list.
+    ax : matplotlib Axes or None, default=None
+        Where to draw; the two parts are axes within it.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        ``ax.child_axes`` are the ranks and the differences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly import SignalToNoise
+    >>> from featly.plots import plot_prior
+    >>> from featly.study import prior_report
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["ill", "well"], 30)
+    >>> believing = SignalToNoise(schema={"prior": {"x6": 10, "x7": 10}})
+    >>> report = prior_report(believing, X, y, size=5, splits=20)  # doctest: +SKIP
+    >>> ax = plot_prior(report, n_features=10)  # doctest: +SKIP
+    """
+    need_matplotlib("plot_prior")
+    if not isinstance(report, PriorReport):
+        raise ParameterError(f"plot_prior draws a PriorReport, not a {type(report).__name__}")
+    rows = _chosen(report, within("n_features", n_features))
+    names = dict(zip(rows, shown_names([report.names[j] for j in rows], 24), strict=True))
+    height = row_height(len(rows))
+    labels = _labels(report, rows, names)
+    heads = _heads(report)
+    widths = [
+        max(text_width(side, print_size(height)), text_width([head], LARGEST)) + 0.12
+        for side, head in zip(labels, heads, strict=True)
+    ]
+    figures = text_width(FIGURES) + 0.15
+    gap = 0.3
+    if ax is None:
+        wide = sum(widths) + SLOPES + gap + figures + DIFFERENCES
+        tall = max(len(rows) * height, 1.7)
+        ax = new_axes(wide, tall, left=0.1, right=0.2, top=0.55, bottom=0.5)
+    width, tall = inches(ax)
+    scale = min(1.0, width / (sum(widths) + SLOPES + gap + figures + DIFFERENCES))
+    widths, figures = [scale * one for one in widths], scale * figures
+    slopes = scale * SLOPES
+    ax.set_axis_off()
+    ax.set_facecolor("none")
+    left = ax.inset_axes((widths[0] / width, 0.0, slopes / width, 1.0))
+    _slopes(left, report, rows, labels, tall / len(rows))
+    start = sum(widths) + slopes + scale * gap + figures
+    high = min(1.0, 1.5 / tall)
+    right = ax.inset_axes((start / width, 1.0 - high, 1.0 - start / width, high))
+    _differences(right, report)
+    return ax
+
+
+# ---- what is drawn -------------------------------------------------------------------------------
+def _chosen(report: PriorReport, count: int) -> list[int]:
+    best = np.minimum(report.rank_with, report.rank_without)
+    order = np.lexsort([report.rank_with, best])
+    return [int(j) for j in order[:count]]
+
+
+def _fate(report: PriorReport, j: int) -> str:
+    now, before = report.rank_with[j] <= report.size, report.rank_without[j] <= report.size
+    return "came in" if now and not before else "went out" if before and not now else "stayed"
+
+
+def _heads(report: PriorReport) -> tuple[str, str]:
+    return "other prior" if report.other else "without prior", "with prior"
+
+
+def _labels(report: PriorReport, rows: list[int], names: dict[int, str]) -> list[list[str]]:
+    """Texts of both sides, each from the best rank on."""
+    favoured = report.prior > report.prior.min()
+    before = sorted(rows, key=lambda j: report.rank_without[j])
+    now = sorted(rows, key=lambda j: report.rank_with[j])
+    left = [f"{names[j]}  {report.rank_without[j]:,}" for j in before]
+    right = []
+    for j in now:
+        sign = LOOKS[_fate(report, j)][2]
+        star = " *" if favoured[j] else ""
+        right.append(f"{report.rank_with[j]:,}  {names[j]}{star}{' ' if sign else ''}{sign}")
+    return [left, right]
+
+
+# ---- drawing -------------------------------------------------------------------------------------
+def _slopes(
+    ax: Any, report: PriorReport, rows: list[int], labels: list[list[str]], height: float
+) -> None:
+    sides = [report.rank_without, report.rank_with]
+    orders = [sorted(rows, key=lambda j, ranks=ranks: ranks[j]) for ranks in sides]
+    places = [{j: place for place, j in enumerate(order)} for order in orders]
+    for j in rows:
+        fate = _fate(report, j)
+        tint, style, _ = LOOKS[fate]
+        ends = [places[0][j], places[1][j]]
+        strong = 1.0 if fate == "stayed" else 1.6
+        ax.plot([0, 1], ends, color=tint, linestyle=style, linewidth=strong, label=fate,
+                zorder=2 if fate == "stayed" else 3)  # fmt: skip
+        ax.plot([0, 1], ends, "o", color=INK if fate == "stayed" else tint, markersize=2.6,
+                clip_on=False, zorder=4)  # fmt: skip
+    size = print_size(height)
+    step = max(1, int(np.ceil(1.15 * size / 72.0 / height)))
+    for side, (x, texts) in enumerate(zip((0.0, 1.0), labels, strict=True)):
+        for place in range(0, len(texts), step):
+            offset, ha = ((-5, 0), "right") if side == 0 else ((5, 0), "left")
+            ax.annotate(
+                texts[place], (x, place), offset, textcoords="offset points", ha=ha, va="center",
+                fontsize=size, color=INK, parse_math=False, annotation_clip=False,
+            )  # fmt: skip
+        inside = sum(1 for j in rows if sides[side][j] <= report.size)
+        if 0 < inside < len(rows):
+            around = (-0.06, 0.22) if side == 0 else (0.78, 1.06)
+            line = {"color": INK, "linewidth": 0.9, "clip_on": False, "zorder": 4}
+            ax.plot(around, [inside - 0.5] * 2, **line)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_axis_off()
+    ax.set_facecolor("none")
+    head = {"fontsize": LARGEST, "color": INK, "va": "bottom", "xycoords": "axes fraction"}
+    head |= {"textcoords": "offset points", "annotation_clip": False}
+    left, right = _heads(report)
+    ax.annotate(left, (0.0, 1.0), (-5, 5), ha="right", **head)
+    ax.annotate(right, (1.0, 1.0), (5, 5), ha="left", **head)
+
+
+def _differences(ax: Any, report: PriorReport) -> None:
+    found = report.figures[report.size]
+    for row, name in enumerate(FIGURES):
+        value, lower, upper = found[name].difference
+        if np.isnan([value, lower, upper]).any():
+            words = {"fontsize": SMALL, "color": INK, "va": "center", "ha": "center"}
+            ax.text(0.0, row, "cannot be told", **words)
+            continue
+        sure = lower > 0 or upper < 0
+        tint = colour(1 if value > 0 else 0) if sure else INK
+        ax.plot([lower, upper], [row, row], color=tint, linewidth=1.5, zorder=3)
+        face = tint if sure else "none"
+        ax.plot([value], [row], "o", color=tint, markerfacecolor=face, markersize=6, zorder=4)
+    ax.axvline(0, color=INK, linewidth=0.8, zorder=2)
+    dress(ax, x=f"difference with {report.level:.0%} interval", grid="x")
+    ax.set_ylim(2.6, -0.6)
+    ax.set_yticks(range(3), FIGURES, fontsize=SMALL)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    edge = max(np.abs(ax.get_xlim()).max(), 0.01)
+    ax.set_xlim(-edge, edge)
+    ax.locator_params(axis="x", nbins=5)
+    words = f"{report.size} columns, {report.n_splits} splits; filled: the interval leaves out 0"
+    ax.annotate(
+        wrapped(words, inches(ax)[0]), (0.0, 1.0), (0, 5), xycoords="axes fraction",
+        textcoords="offset points", va="bottom", fontsize=SMALL, color=INK, annotation_clip=False,
+    )  # fmt: skip

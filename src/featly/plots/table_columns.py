@@ -1,0 +1,116 @@
+"""Single columns of any table as people see them: numbers, or levels by name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import DataError
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS, ORDINAL
+from featly.problem.ingest import _ranks
+from featly.problem.ingest_rows import _levels
+from featly.table.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
+from featly.table.schema import Columns, Schema
+
+__all__ = ["MOST_LEVELS", "Column", "few_levels", "open_any", "read_column", "read_columns"]
+
+MOST_LEVELS = 12  # that are shown one by one; the rarest others are one
+NUMBERED_LEVELS = 20  # different values up to which an ordinal column of numbers has levels
+
+
+@dataclass(frozen=True)
+class Column:
+    """The cells of one column.
+
+    Attributes
+    ----------
+    position : int
+    name, kind : str
+    numbers : float array or None
+        Of continuous columns, and of ordinal ones with many steps; missing as NaN.
+    codes : int array or None
+        Of columns with levels, 0 where missing.
+    levels : list of str
+        What the codes 1, 2, ... stand for.
+    """
+
+    position: int
+    name: str
+    kind: str
+    numbers: npt.NDArray[np.float64] | None
+    codes: npt.NDArray[np.int64] | None
+    levels: list[str]
+
+
+def open_any(X: Any) -> Table:
+    """Read access to a frame, an array or a sparse matrix."""
+    refuse_shapes(X)
+    if is_frame(X):
+        return open_table(X)
+    if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
+        X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
+    X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
+    if X.ndim != 2:
+        raise DataError(f"X has {X.ndim} dimensions, where a table has 2")
+    return ArrayTable(X) if X.dtype.kind not in "OUST" else open_table(X)
+
+
+def read_columns(
+    X: Any, positions: Sequence[int], schema: Schema, names: Sequence[str]
+) -> list[Column]:
+    """Some columns of a table, under the given names."""
+    table = open_any(X)
+    columns = schema.resolve(table.names, table.kinds())
+    return [read_column(table, columns, j, str(names[j])) for j in positions]
+
+
+def read_column(table: Table, columns: Columns, j: int, name: str) -> Column:
+    """One column; DataError where a number is infinite."""
+    kind = columns.kinds[j]
+    if kind == CATEGORICAL:
+        codes, levels = _levels(table, columns, j)
+        return Column(j, name, KINDS[kind], None, np.asarray(codes, np.int64), levels)
+    plain = columns.inferred[j] == CONTINUOUS and j not in columns.levels
+    values = table.numbers([j])[:, 0] if plain else _ranks(table, j, columns)
+    values = np.asarray(values, np.float64)
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise DataError(
+            f"column {name!r} has an infinite value (inf) in row {row}: correct it, or make it "
+            "missing"
+        )
+    present = ~np.isnan(values)
+    if kind == ORDINAL:
+        steps = np.unique(values[present])
+        if not plain:
+            levels = [str(level) for level in columns.levels.get(j) or table.texts(j)[1]]
+            steps = np.arange(len(levels), dtype=np.float64)
+        else:
+            levels = [f"{step:g}" for step in steps]
+        if not plain or len(steps) <= NUMBERED_LEVELS:
+            codes = np.zeros(len(values), np.int64)
+            codes[present] = np.searchsorted(steps, values[present]) + 1
+            return Column(j, name, KINDS[kind], None, codes, levels)
+    return Column(j, name, KINDS[kind], values, None, [])
+
+
+def few_levels(
+    column: Column, *, ordered: bool = False
+) -> tuple[npt.NDArray[np.int64], list[str], int]:
+    """Codes, names of the levels that occur, and how many rare ones became the last of these.
+
+    Those of an ordered column are all kept.
+    """
+    assert column.codes is not None
+    counts = np.bincount(column.codes, minlength=len(column.levels) + 1)[1:]
+    kept = np.flatnonzero(counts)
+    merged = kept[:0]
+    if len(kept) > MOST_LEVELS and not ordered:
+        by_count = kept[np.argsort(-counts[kept], kind="stable")]
+        kept, merged = np.sort(by_count[: MOST_LEVELS - 1]), by_count[MOST_LEVELS - 1 :]
+    place = np.zeros(len(column.levels) + 1, np.int64)
+    place[kept + 1] = np.arange(1, len(kept) + 1)
+    place[merged + 1] = len(kept) + 1
+    return place[column.codes], [column.levels[k] for k in kept.tolist()], len(merged)

@@ -1,0 +1,310 @@
+"""From a user's table and schema to a source of columns."""
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+
+from featly.basics.errors import DataError, SchemaError
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.core.sources import CSCSource, DenseSource, Source, StreamedSource
+from featly.table.frames import ArrayTable, DefaultNames, Table, as_floats, open_table
+from featly.table.schema import Columns, Schema
+
+if TYPE_CHECKING:
+    from featly.io.stores import StoredTable
+
+LEAST_SHARE = 4  # of the memory that blocks get, whatever a table holds itself
+COLUMN_BYTES = 96  # that a method keeps of every column, a dozen numbers
+
+__all__ = ["Reading", "columns_from", "read", "read_numbers", "read_stored", "stored_of"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A table as a source, with what the schema says about its columns.
+
+    `stored` is the table on disk that was read, if it was one, in memory or not.
+    """
+
+    source: Source
+    columns: Columns
+    stored: "StoredTable | None" = None
+
+
+def read(X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False) -> Reading:
+    """Read an opened table, a numeric array or a SciPy sparse matrix.
+
+    Float32 and float64 arrays are not copied; with `integers`, neither are whole numbers, which
+    would take four times their memory as floats.
+    """
+    if scipy.sparse.issparse(X):
+        return _read_sparse(X, schema, n_jobs)
+    if isinstance(X, Table):
+        return _read_table(X, schema, n_jobs)
+    names = DefaultNames(X.shape[1])
+    columns = schema.resolve(names, np.full(len(names), CONTINUOUS))
+    if (columns.kinds == CONTINUOUS).all():
+        if integers and X.dtype.kind in "biu":
+            values = X.view(np.uint8) if X.dtype.kind == "b" else X
+        else:
+            values = as_floats(X)
+        return Reading(DenseSource(values, n_jobs=n_jobs), columns)
+    return _read_table(ArrayTable(X), schema, n_jobs)
+
+
+def stored_of(X: Any, *, mapped: bool) -> "StoredTable | None":
+    """X as a table on disk, if it is one; with `mapped`, so is an array that maps a file."""
+    stores = sys.modules.get("featly.io.stores")  # which made X, if it is such a table
+    if stores is not None and isinstance(X, stores.StoredTable):
+        return X  # type: ignore[no-any-return]
+    if mapped and isinstance(X, np.memmap):
+        from featly.io.stores import store_of
+
+        return store_of(X)
+    return None
+
+
+def read_stored(
+    table: "StoredTable",
+    schema: Schema,
+    memory: int,
+    n_jobs: int | None = None,
+    *,
+    integers: bool = False,
+) -> Reading:
+    """Read a table on disk: into memory where half of `memory` holds it, else by blocks.
+
+    What the table holds itself, such as the footer of a parquet file, is taken off the memory, and
+    so is what a method keeps of every column, such as its score, rank and place.
+    """
+    taken = table.held_bytes + COLUMN_BYTES * table.n_features
+    memory = max(memory - taken, memory // LEAST_SHARE)
+    if table.dtype is None:
+        like = open_table(table.schema_frame())
+        columns = schema.resolve(like.names, like.kinds())
+    else:
+        columns = schema.resolve(table.names, np.full(table.n_features, CONTINUOUS))
+    source = StreamedSource(_Store(table, columns, integers=integers), memory, n_jobs)
+    return Reading(source.held(), columns, table)
+
+
+def columns_from(table: "StoredTable", features: np.ndarray) -> Any:
+    """Some columns of a table on disk: an array, or a polars frame where kinds differ."""
+    if table.dtype is None:
+        return table.take_frame(features)
+    values = table.take(features)
+    return values if table.missing is None else _with_gaps(values, table.missing)
+
+
+class _Store:
+    """A stored table as :class:`featly.core.sources.ColumnStore`."""
+
+    def __init__(self, table: "StoredTable", columns: Columns, *, integers: bool) -> None:
+        self.table, self.columns = table, columns
+        self.n_rows, self.kinds = table.n_rows, columns.kinds
+        self.plain = table.dtype is not None and bool((columns.kinds == CONTINUOUS).all())
+        self.feature_major = table.feature_major if self.plain else True
+        self.dtype = np.dtype(self._dtype(integers))
+
+    def _dtype(self, integers: bool) -> Any:
+        """Of the numbers: what a reading of the whole table in memory would give."""
+        own = self.table.dtype
+        if self.plain:
+            if self.table.missing is not None:
+                return np.float32
+            if integers and own.kind in "biu":
+                return np.uint8 if own.kind == "b" else own
+            return as_floats(np.empty(0, own)).dtype
+        like = ArrayTable(np.empty((0, len(self.kinds)), np.float32 if own is None else own))
+        empty = open_table(self.table.schema_frame()) if own is None else like
+        found = read_numbers(empty, self.columns)
+        return np.float64 if found is None else found.dtype
+
+    def read(self, low: int, high: int) -> DenseSource:
+        """Columns ``low:high``."""
+        if self.table.dtype is None:
+            return self._mixed(open_table(self.table.frame(low, high)), np.arange(low, high))
+        return self._numbers(self.table.read(low, high), np.arange(low, high))
+
+    def take(self, features: np.ndarray) -> DenseSource:
+        """Some columns."""
+        if self.table.dtype is None:
+            order = np.sort(features)
+            low, high = int(order[0]), int(order[-1]) + 1
+            return self.read(low, high).view(features - low)
+        return self._numbers(self.table.take(features), features)
+
+    def check(self) -> None:
+        """DataError where the file is not what it was."""
+        self.table.check()
+
+    def levels(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Genotypes as codes, without a detour by floats."""
+        missing = self.table.missing
+        if missing is None or not self.plain or self.table.dtype != np.uint8:
+            return None
+        raw = self.table.read(low, high).T
+        # the value that stands for missing is the largest: one more than the levels
+        codes = np.where(raw == missing, 0, raw + np.uint8(1)).astype(np.uint8, copy=False)
+        return np.ascontiguousarray(codes), np.full(high - low, missing, np.int64)
+
+    def _numbers(self, values: np.ndarray, features: np.ndarray) -> DenseSource:
+        if not self.plain:
+            if self.table.missing is not None:
+                values = _with_gaps(values, self.table.missing)
+            return self._mixed(ArrayTable(values), features)
+        if self.table.missing is not None:
+            return DenseSource(_with_gaps(values, self.table.missing))
+        if values.dtype == bool:
+            values = values.view(np.uint8)
+        return DenseSource(values.astype(self.dtype, copy=False))
+
+    def _mixed(self, table: Table, features: np.ndarray) -> DenseSource:
+        columns = _some(self.columns, features)
+        nominal = np.flatnonzero(columns.kinds == CATEGORICAL).tolist()
+        codes, n_levels = table.codes(nominal) if nominal else (None, None)
+        values = read_numbers(table, columns)
+        if values is not None:
+            values = np.asfortranarray(values, self.dtype)
+        return DenseSource(values, codes, columns.kinds, n_levels)
+
+
+def _with_gaps(values: np.ndarray, missing: int) -> np.ndarray:
+    found = values.astype(np.float32)
+    found[values == missing] = np.nan
+    return found
+
+
+def _some(columns: Columns, features: np.ndarray) -> Columns:
+    """What is known about some of the columns, numbered anew; only what reading needs."""
+    place = {int(f): k for k, f in enumerate(features)}
+    return dataclasses.replace(
+        columns,
+        names=_SomeNames(columns.names, features),
+        kinds=columns.kinds[features],
+        inferred=columns.inferred[features],
+        levels={place[f]: order for f, order in columns.levels.items() if f in place},
+    )
+
+
+class _SomeNames(Sequence[str]):
+    """Names of some columns, looked up when an error wants one: they may lie in a file."""
+
+    def __init__(self, names: Sequence[str], features: np.ndarray) -> None:
+        self.names, self.features = names, features
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, position: Any) -> Any:
+        return self.names[int(self.features[position])]
+
+
+def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:
+    columns = schema.resolve(table.names, table.kinds())
+    categorical = np.flatnonzero(columns.kinds == CATEGORICAL).tolist()
+    codes, n_levels = table.codes(categorical) if categorical else (None, None)
+    source = DenseSource(
+        read_numbers(table, columns), codes, columns.kinds, n_levels, n_jobs=n_jobs
+    )
+    return Reading(source, columns)
+
+
+def read_numbers(table: Table, columns: Columns) -> np.ndarray | None:
+    """The continuous and ordinal columns of a table, rows x columns; None if there are none."""
+    numeric = np.flatnonzero(columns.kinds != CATEGORICAL).tolist()
+    plain = [j for j in numeric if columns.inferred[j] == CONTINUOUS and j not in columns.levels]
+    values = None
+    if plain:
+        values = table.numbers(plain)
+    if len(plain) < len(numeric):
+        ranks = all(columns.kinds[j] == ORDINAL for j in set(numeric) - set(plain))
+        small = values is not None and values.dtype == np.float32 and ranks
+        merged = np.empty((len(numeric), table.n_rows), np.float32 if small else np.float64)
+        place = {column: k for k, column in enumerate(numeric)}
+        if values is not None:
+            merged[[place[j] for j in plain]] = values.T
+        for j in sorted(set(numeric) - set(plain)):
+            merged[place[j]] = _ranks(table, j, columns)
+        values = merged.T
+    return values
+
+
+def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
+    """A column of levels as numbers: ranks of ordinal ones, text read as numbers."""
+    name = columns.names[column]
+    if columns.inferred[column] == CONTINUOUS:
+        return _ranks_of_numbers(table, column, columns)
+    codes, found = table.texts(column)
+    if column in columns.levels:
+        order = columns.levels[column]
+        place = {level: float(k) for k, level in enumerate(order)}
+        place.update({str(level): float(k) for k, level in enumerate(order)})
+        unknown = [level for level in found if level not in place and str(level) not in place]
+        if unknown:
+            raise SchemaError(
+                f"column {name!r} holds {unknown[0]!r}, which is not among its ordinal levels "
+                f"{order!r}"
+            )
+        numbers = [place[level] if level in place else place[str(level)] for level in found]
+    elif columns.kinds[column] == ORDINAL:
+        if not table.ordered(column):
+            raise SchemaError(
+                f"column {name!r} is text without an order: give its levels, lowest first, as "
+                f"ordinal={{{name!r}: [...]}}"
+            )
+        numbers = [float(k) for k in range(len(found))]
+    else:
+        numbers = []
+        for code, level in enumerate(found, 1):
+            try:
+                numbers.append(float(level))
+            except ValueError:
+                row = int(np.flatnonzero(codes == code)[0])
+                raise DataError(
+                    f"column {name!r} is declared continuous, but row {row} holds {level!r}: "
+                    "correct that value, make it missing, or declare the column categorical"
+                ) from None
+    return np.array([np.nan, *numbers])[codes]
+
+
+def _ranks_of_numbers(table: Table, column: int, columns: Columns) -> np.ndarray:
+    """Numbers whose order the schema gives: the position of each in that order."""
+    values = table.numbers([column])[:, 0].astype(np.float64)
+    order = columns.levels[column]
+    ranks = np.full(len(values), np.nan)
+    for rank, level in enumerate(order):
+        try:
+            ranks[values == float(level)] = rank
+        except (TypeError, ValueError):
+            continue
+    unknown = np.flatnonzero(np.isnan(ranks) & ~np.isnan(values))
+    if len(unknown):
+        raise SchemaError(
+            f"column {columns.names[column]!r} holds {values[unknown[0]]:g}, which is not among "
+            f"its ordinal levels {order!r}"
+        )
+    return ranks
+
+
+def _read_sparse(X: Any, schema: Schema, n_jobs: int | None) -> Reading:
+    names = DefaultNames(X.shape[1])
+    columns = schema.resolve(names, np.full(len(names), CONTINUOUS))
+    categorical = np.flatnonzero(columns.kinds == CATEGORICAL)
+    if len(categorical):
+        raise SchemaError(
+            f"column {names[categorical[0]]!r} of a sparse table cannot be categorical: pass the "
+            "table dense, or leave the column continuous"
+        )
+    matrix = scipy.sparse.csc_array(X)
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return Reading(CSCSource(matrix, n_jobs=n_jobs), columns)

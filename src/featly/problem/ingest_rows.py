@@ -1,0 +1,258 @@
+"""Rows read twice the same way: what the training rows taught decides how others are read.
+
+A learner and a kernel see a table in ``fit`` and others later. Kinds of columns and levels of
+categories are those of the first; a column of whole numbers that is real in another table, a
+level that the first did not have, a column that was empty there: none of them may change how the
+rest is read.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, validate_data
+
+from featly.basics.errors import DataError
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.problem.ingest import read_numbers
+from featly.table.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
+from featly.table.schema import Columns, Schema
+
+__all__ = ["Mixed", "MixedColumns", "MixedReader"]
+
+FloatArray = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+LARGEST = 1e150  # a number whose square still is one
+HASHED_BITS = 48  # twice such a code is still exact as a float
+
+
+class MixedColumns:
+    """What scikit-learn should know of an estimator that reads mixed columns with gaps."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Rows of a table as numbers and codes.
+
+    Attributes
+    ----------
+    numbers : float64 array of shape (n_rows, n_numeric)
+        Continuous and ordinal columns, missing as NaN.
+    codes : int64 array of shape (n_categorical, n_rows)
+        0 is missing, 1 to `n_levels` are the levels of the training rows. Larger codes are levels
+        that those do not have: equal codes are equal levels, in every reading.
+    n_levels : int64 array of shape (n_categorical,)
+    """
+
+    numbers: FloatArray
+    codes: Codes
+    n_levels: Codes
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return len(self.numbers)
+
+
+class MixedReader:
+    """Reads rows as the first ones were read.
+
+    Parameters
+    ----------
+    schema : Schema, dict or None
+        The kinds of the columns, where dtypes do not tell.
+
+    Attributes
+    ----------
+    n_features : int
+    numeric, categorical : int arrays
+        Which columns are numbers and which are codes. A column without any value in the first
+        rows has no kind yet and is read as codes: it may be text in others.
+    levels : list of dict
+        Code of each level, for every categorical column.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly.learners import Encoder
+    >>> from featly.problem.ingest_rows import MixedReader
+    >>> owner, reader = Encoder(), MixedReader(None)
+    >>> reader.fit(pl.DataFrame({"age": [40, 60], "sex": ["f", "m"]}), owner).codes
+    array([[1, 2]])
+    >>> other = reader.read(pl.DataFrame({"age": [50.5, None], "sex": ["m", "x"]}), owner)
+    >>> other.numbers[:, 0].tolist(), int(other.codes[0, 0]), bool(other.codes[0, 1] > 2)
+    ([50.5, nan], 2, True)
+    """
+
+    def __init__(self, schema: Schema | dict[str, Any] | None) -> None:
+        self.schema = schema
+        self._as_read: Schema | None = None
+        self._names: Any = None
+
+    def fit(self, X: Any, owner: BaseEstimator) -> Mixed:
+        """Read the training rows and learn kinds and levels.
+
+        Names and number of columns are noted on `owner`, whose ``fit`` this is; errors speak of
+        it.
+        """
+        table, X = self._checked(X, owner, reset=True)
+        self.n_features = int(owner.n_features_in_)
+        self._names = getattr(owner, "feature_names_in_", None)
+        self._as_read = None
+        self.levels: list[dict[str, int]] = []
+        self.categorical = np.empty(0, np.int64)
+        if table is None:
+            self.numeric = np.arange(self.n_features)
+            numbers = X.astype(np.float64, copy=False)
+            codes = np.empty((0, len(numbers)), np.int64)
+        else:
+            columns = Schema.of(self.schema).resolve(table.names, table.kinds())
+            numeric = np.flatnonzero(columns.kinds != CATEGORICAL)
+            numbers = _numbers(table, columns)
+            empty = np.isnan(numbers).all(axis=0)
+            self.numeric, numbers = numeric[~empty], numbers[:, ~empty]
+            self.categorical = np.setdiff1d(np.arange(self.n_features), self.numeric)
+            codes = np.zeros((len(self.categorical), table.n_rows), np.int64)
+            for k, column in enumerate(self.categorical.tolist()):
+                codes[k] = self._learn_levels(*_levels(table, columns, column))
+            self._as_read = _as_read(table, columns, self.categorical)
+        return Mixed(self._finite(numbers), codes, self._n_levels())
+
+    def read(self, X: Any, owner: BaseEstimator) -> Mixed:
+        """Read other rows; what is wrong with them is a matter of `owner`."""
+        table, X = self._checked(X, owner, reset=False)
+        if table is None and len(self.categorical):
+            table = ArrayTable(X)
+        if table is None:
+            numbers = self._finite(X.astype(np.float64, copy=False))
+            return Mixed(numbers, np.empty((0, len(numbers)), np.int64), self._n_levels())
+        # their own dtypes have no say
+        schema = self._as_read or Schema(continuous=self.numeric.tolist())
+        columns = schema.resolve(table.names, table.kinds())
+        numbers = self._finite(_numbers(table, columns))
+        codes = np.zeros((len(self.categorical), table.n_rows), np.int64)
+        for k, column in enumerate(self.categorical.tolist()):
+            found, levels = _levels(table, columns, column)
+            known = self.levels[k]
+            places = [known.get(level) or _hashed(level, len(known)) for level in levels]
+            codes[k] = np.array([0, *places], np.int64)[found]
+        return Mixed(numbers, codes, self._n_levels())
+
+    def name(self, column: int) -> str:
+        """What a column is called."""
+        return f"x{column}" if self._names is None else str(self._names[column])
+
+    # ---- parts ------------------------------------------------------------------------------
+    def _n_levels(self) -> Codes:
+        return np.array([len(known) for known in self.levels], np.int64)
+
+    def _learn_levels(self, codes: Codes, levels: list[str]) -> Codes:
+        """Codes without the levels that no row has; their names are noted."""
+        counts = np.bincount(codes, minlength=len(levels) + 1)[1:]
+        known = dict(zip(levels, range(1, len(levels) + 1), strict=True))
+        if len(known) == len(levels) and counts.all():
+            self.levels.append(known)
+            return codes
+        known = {}
+        places = [0]
+        for level, count in zip(levels, counts, strict=True):
+            places.append(known.setdefault(level, len(known) + 1) if count else 0)
+        self.levels.append(known)
+        return np.array(places, np.int64)[codes]
+
+    def _checked(self, X: Any, owner: BaseEstimator, *, reset: bool) -> tuple[Table | None, Any]:
+        """A frame or an array of texts as a table, or an array of numbers."""
+        refuse_shapes(X)
+        if is_frame(X):
+            table = open_table(X)
+            validate_data(owner, X, reset=reset, skip_check_array=True)
+            for count, unit in ((X.shape[1], "feature"), (X.shape[0], "sample")):
+                if count == 0:
+                    raise DataError(f"X has 0 {unit}(s): a minimum of 1 is required")
+            return table, X
+        if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
+            X = np.array(X, dtype=object)  # text beside numbers must not make text of the numbers
+        if scipy.sparse.issparse(X):
+            X = X.toarray()
+        textual = getattr(X, "dtype", np.dtype(float)).kind in "OUST"
+        dtype = None if textual else "numeric"
+        X = check_array(X, dtype=dtype, ensure_all_finite=False, estimator=owner, input_name="X")
+        validate_data(owner, X, reset=reset, skip_check_array=True)
+        if X.dtype.kind == "O" and not any(isinstance(v, str) for v in X.flat):
+            X, textual = np.where(np.array(None) == X, np.nan, X).astype(np.float64), False
+        if textual:
+            return open_table(X), X
+        return (None if self.schema is None else ArrayTable(X)), X
+
+    def _finite(self, numbers: FloatArray) -> FloatArray:
+        """The same numbers, or DataError for one that is too large."""
+        with np.errstate(invalid="ignore"):
+            huge = np.abs(numbers) > LARGEST
+        if huge.any():
+            row, column = np.argwhere(huge)[0]
+            self._blame(numbers[row, column], int(row), int(column))
+        return numbers
+
+    def _blame(self, value: float, row: int, column: int) -> None:
+        name = self.name(int(self.numeric[column]))
+        if np.isinf(value):
+            raise DataError(
+                f"column {name!r} has an infinite value (inf) in row {row}: correct it, or make "
+                "it missing"
+            )
+        raise DataError(
+            f"column {name!r} has a value as large as {value:.3g} in row {row}, whose square "
+            "overflows: correct it, or divide the column by a large number"
+        )
+
+
+def _numbers(table: Table, columns: Columns) -> FloatArray:
+    values = read_numbers(table, columns)
+    if values is None:
+        return np.empty((table.n_rows, 0))
+    return values.astype(np.float64, copy=False)
+
+
+def _as_read(table: Table, columns: Columns, codes: Codes) -> Schema:
+    """The kinds that a table was read with, levels of ordinal columns spelt out, by position."""
+    given = columns.levels
+    coded = set(codes.tolist())
+    ordinal: dict[str | int, Sequence[Any]] = {
+        column: given[column] if column in given else table.texts(column)[1]
+        for column in np.flatnonzero(columns.kinds == ORDINAL).tolist()
+        if column not in coded and (column in given or columns.inferred[column] != CONTINUOUS)
+    }
+    rest = np.setdiff1d(np.arange(len(columns.kinds)), [*codes, *ordinal])
+    return Schema(categorical=codes.tolist(), ordinal=ordinal, continuous=rest.tolist())
+
+
+def _levels(table: Table, columns: Columns, column: int) -> tuple[Codes, list[str]]:
+    """A column as codes from 1, 0 where missing, and the levels as text.
+
+    The number 1 is the level "1" in whole and in real numbers: a gap turns one into the other.
+    """
+    if columns.inferred[column] != CONTINUOUS:
+        codes, levels = table.texts(column)
+        return codes, [str(level) for level in levels]
+    codes, levels = ArrayTable(table.numbers([column])).texts(0)
+    return codes, [str(int(level) if level.is_integer() else level) for level in levels]
+
+
+def _hashed(level: str, n_levels: int) -> int:
+    """A code above those of the training rows, the same for the same level in every reading."""
+    digest = hashlib.blake2b(level.encode(), digest_size=HASHED_BITS // 8).digest()
+    return n_levels + 1 + int.from_bytes(digest, "little")

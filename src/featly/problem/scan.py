@@ -1,0 +1,199 @@
+"""From the path of a large file to a table that is read by blocks of columns."""
+
+import difflib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from featly.basics.errors import DataError
+from featly.io.stores.base import StoredTable
+from featly.io.stores.files import DiskFile, what_begins_with
+
+__all__ = ["scan"]
+
+_FORMATS = {
+    ".npy": "npy",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+    ".h5ad": "hdf5",
+    ".zarr": "zarr",
+    ".zip": "zarr",
+    ".bed": "bed",
+}
+_OPTIONS = {
+    "dataset": ("hdf5", "zarr"),
+    "layer": ("hdf5",),
+    "memory_limit": ("hdf5",),
+    "target": ("parquet", "hdf5", "zarr", "bed"),
+    "without": ("parquet",),
+}
+# what is not read by columns, and the line that turns it into what is
+_REMEDIES = {
+    **dict.fromkeys((".csv", ".txt"), "polars.scan_csv({path}).sink_parquet({parquet})"),
+    **dict.fromkeys(
+        (".tsv", ".tab"), "polars.scan_csv({path}, separator='\\t').sink_parquet({parquet})"
+    ),
+    **dict.fromkeys(
+        (".arrow", ".ipc", ".feather"), "polars.scan_ipc({path}).sink_parquet({parquet})"
+    ),
+    ".npz": "numpy.save({npy}, numpy.load({path})['X'])",
+    ".mat": "numpy.save({npy}, featly.read_table({path}).X)",
+    ".arff": "featly.read_table({path}).X.write_parquet({parquet})",
+    ".pgen": "plink2 --pfile {bare} --make-bed --out {bare}",
+    **dict.fromkeys((".vcf", ".bcf"), "plink2 --vcf {shown} --make-bed --out {bare}"),
+    ".bgen": "plink2 --bgen {shown} --make-bed --out {bare}",
+}
+
+
+def scan(
+    path: str | os.PathLike[str],
+    *,
+    dataset: str | None = None,
+    layer: str | None = None,
+    target: str | int | None = None,
+    without: Sequence[str | int] = (),
+    memory_limit: int | str | None = None,
+) -> StoredTable:
+    """A table on disk, to be read by blocks of columns and never whole.
+
+    What is returned goes into a method in place of an array. The ending of the name tells the
+    format: ``.npy``, ``.parquet``, ``.h5``, ``.hdf5``, ``.h5ad``, ``.zarr`` (a folder, or a
+    ``.zip`` file), ``.bed`` (PLINK genotypes, with ``.bim`` and ``.fam`` beside it).
+
+    Parameters
+    ----------
+    path : path
+    dataset : str, optional
+        Which matrix of an HDF5 file or Zarr store, by its path. Not needed where there is one only.
+    layer : str, optional
+        Which layer of an h5ad file instead of its X.
+    target : str, optional
+        The column to predict: of a parquet file (by name or position, and then it is no longer one
+        of the table's columns), of an h5ad file's obs, of a ``.fam`` file (``"phenotype"``), or a
+        vector in an HDF5 file or Zarr store. It becomes ``y`` of what is returned.
+    without : list of str or int, optional
+        Columns of a parquet file that are no columns of the table, such as identifiers.
+    memory_limit : int or str, optional
+        What an h5ad matrix that is sparse by rows may take in memory, such as ``"2GB"``; such a
+        matrix has to be turned once to be read by columns. A quarter of what is free by default.
+
+    Returns
+    -------
+    StoredTable
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np, featly
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "X.npy"
+    >>> np.save(path, np.asfortranarray([[0.1, 5.0], [0.3, 4.0], [0.9, 4.5], [1.1, 5.5]]))
+    >>> X = featly.scan(path)
+    >>> X.shape, X.dtype, X.feature_major
+    ((4, 2), dtype('float64'), True)
+    >>> X.read(1, 2).ravel()
+    array([5. , 4. , 4.5, 5.5])
+    """
+    given = {
+        "dataset": dataset is not None,
+        "layer": layer is not None,
+        "target": target is not None,
+        "without": len(without) > 0,
+        "memory_limit": memory_limit is not None,
+    }
+    kind = _format_of(path)
+    for option, there in given.items():
+        if there and kind not in _OPTIONS[option]:
+            raise DataError(
+                f"{option} is for {', '.join(_OPTIONS[option])} files, but {str(path)!r} is read "
+                f"as {kind}: leave {option} out"
+            )
+    options = {"dataset": dataset, "layer": layer, "memory_limit": memory_limit}
+    return _OPENERS[kind](path, target=target, without=without, **options)
+
+
+# ---- formats, each loaded when it is needed -----------------------------------------------
+def _npy(path: Any, **_: Any) -> StoredTable:
+    from featly.io.stores.npy import NpyTable
+
+    return NpyTable(path)
+
+
+def _parquet(path: Any, *, target: Any, without: Any, **_: Any) -> StoredTable:
+    from featly.io.stores.parquet import ParquetTable
+
+    return ParquetTable(path, target=target, without=without)
+
+
+def _hdf5(path: Any, *, memory_limit: Any, without: Any, **options: Any) -> StoredTable:
+    from featly.basics.resources import bytes_of
+    from featly.io.stores.hdf5 import Hdf5Table
+
+    limit = None if memory_limit is None else bytes_of(memory_limit)
+    return Hdf5Table(path, memory_limit=limit, **options)
+
+
+def _zarr(path: Any, *, dataset: Any, target: Any, **_: Any) -> StoredTable:
+    from featly.io.stores.zarr import ZarrTable
+
+    return ZarrTable(path, dataset=dataset, target=target)
+
+
+def _bed(path: Any, *, target: Any, **_: Any) -> StoredTable:
+    from featly.core.counts.genotypes import unpack_genotypes
+    from featly.io.stores.bed import BedTable
+
+    return BedTable(path, unpack=unpack_genotypes, target=target)
+
+
+_OPENERS: dict[str, Callable[..., StoredTable]] = {
+    "npy": _npy,
+    "parquet": _parquet,
+    "hdf5": _hdf5,
+    "zarr": _zarr,
+    "bed": _bed,
+}
+
+
+def _format_of(path: str | os.PathLike[str]) -> str:
+    """By the ending of the name; DataError that says how to convert the file where it is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"scan takes the path of a file, not a {type(path).__name__}")
+    place = Path(path)
+    suffix, name = place.suffix.lower(), repr(str(path))
+    kind = _FORMATS.get(suffix)
+    if place.is_dir():
+        return _format_of_folder(place, name, kind)
+    if kind is not None:
+        return kind
+    DiskFile(path).close()  # there may be no such file, or none that can be read
+    if suffix in _REMEDIES:
+        stem = str(place.with_suffix(""))
+        line = _REMEDIES[suffix].format(
+            path=name,
+            shown=str(place),
+            bare=stem,
+            parquet=repr(f"{stem}.parquet"),
+            npy=repr(f"{stem}.npy"),
+        )
+        raise DataError(f"{name} cannot be read by columns: convert it with {line}")
+    known = sorted(_FORMATS)
+    near = difflib.get_close_matches(suffix, known, n=1, cutoff=0.7)
+    with DiskFile(path) as file:
+        what = what_begins_with(file.head(4096))
+    hint = f"; did you mean {near[0]!r}?" if near else f": there are {', '.join(known)}"
+    inside = f". It begins like {what}" if what and what != "text" else ""
+    ending = f"its ending {suffix!r} is none" if suffix else "it has no ending"
+    raise DataError(f"{name} is in no format that is read by columns, {ending}{hint}{inside}")
+
+
+def _format_of_folder(place: Path, name: str, kind: str | None) -> str:
+    from featly.io.stores.zarr import is_zarr_folder
+
+    if is_zarr_folder(place):
+        return "zarr"
+    inside = sorted(entry.name for entry in place.iterdir() if entry.suffix.lower() in _FORMATS)
+    such = f", such as {str(place / inside[0])!r}" if inside else ""
+    raise DataError(f"{name} is a folder without a Zarr array in it: name a file{such}")

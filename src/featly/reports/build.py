@@ -1,0 +1,375 @@
+"""From a table to a report: the study, the fit that is put to use, and the facts about both."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from featly.base import Ranker
+from featly.basics.errors import (
+    ConvergenceWarning,
+    DataError,
+    LeakWarning,
+    ParameterError,
+    SchemaWarning,
+)
+from featly.cli.judging import advised
+from featly.measures.classification import METRICS
+from featly.measures.sizes import CURVE_RULES, choose_size
+from featly.reports.context import Evidence
+from featly.reports.facts import gather, headline_size
+from featly.reports.report import Report
+from featly.study import Advice, Dataset, Results, Study, prior_report
+from featly.study.evaluate import fit_to_all, sizes_for
+from featly.study.splits import Holdout, Subsampling, as_splitter
+from featly.table.frames import is_frame, open_table, take_columns
+from featly.table.schema import Schema
+
+__all__ = ["report"]
+
+SPLITS = 50
+SHOWN = 100
+MOST_SHOWN = 1000
+SLOW = ("forest", "wrapper", "hybrid-forward", "multiclass-svm-rfe", "perceptron")
+MOST_FOR_SLOW = 50_000  # cells of a table on which these are compared with unasked
+FEW_CLASSES, LONGEST_TITLE = 3, 60  # named in a title
+TOLD = (ConvergenceWarning, LeakWarning, SchemaWarning)
+
+
+def report(
+    X: Any,
+    y: Any = None,
+    *,
+    methods: Any = None,
+    schema: Schema | Mapping[str, Any] | None = None,
+    splits: Any = None,
+    sizes: Any = None,
+    learner: str | None = None,
+    metric: str = "bcr",
+    rule: str | int | None = None,
+    fill: bool | None = None,
+    resample: Any = None,
+    null: int = 0,
+    row_groups: Any = None,
+    official: Any = None,
+    individuals: bool = True,
+    n_shown: int = SHOWN,
+    title: str | None = None,
+    names: Sequence[str] | None = None,
+    directory: str | Path | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool | Callable[..., Any] = False,
+) -> Report:
+    """Evaluate, select, and write it all down for people who were not there.
+
+    The first of the methods makes the signature. It is judged on rows that its selection never
+    saw, beside the others and beside no selection at all; then it is fitted to all rows, and its
+    best columns, as many as the rule says, are the signature. Which method comes first must be
+    settled before the results are seen: to take the one that turns out best would make its figure
+    too good.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix; object with X and y
+    y : sequence or str, optional
+        The class of every row, or the name of its column.
+    methods : names, estimators, dict of those, Advice, or None
+        The one that makes the signature first, others to compare with after it. None asks
+        :func:`featly.advise`, whose answer may be passed as well; alternatives that take minutes
+        are then left out. No selection at all, "none", is always compared with.
+    schema : Schema, dict or None, default=None
+    splits : int, splitter or None, default=None
+        A number is that many random splits of 90% to train and 10% to test; None is what is
+        advised, 50 splits at the most.
+    learner : str or None, default=None
+        What is trained on the selected columns; None is what is advised, or "linear-svm".
+    metric : str, default="bcr"
+        "bcr", "accuracy", "error", "sensitivity" or "specificity".
+    rule : str, int or None, default=None
+        How the number of columns is chosen, see :data:`featly.measures.sizes.SIZE_RULES`; None is
+        what is advised, or "within-interval".
+    sizes : as in :class:`featly.Study`, or None, default=None
+        None is what is advised, or "powers".
+    resample, null, random_state
+        As in :class:`featly.Study`.
+    fill : bool or None, default=None
+        Whether gaps are filled, from the training rows alone; None fills them where the first
+        method does not take them.
+    row_groups, official : sequence or str, optional
+        As in :meth:`featly.study.Dataset.of`. With an official split, that one judges.
+    individuals : bool, default=True
+        Pictures show the values of single rows, such as patients. False replaces them by
+        summaries of at least five rows.
+    n_shown : int, default=100
+        Columns of the ranking to show; those of the signature are always shown.
+    title : str or None, default=None
+    names : sequence of str or None, default=None
+        What to call the columns of a table without names.
+    directory : path or None, default=None
+        Where the fits are kept, so that a report that was stopped goes on where it was.
+    n_jobs : int or None, default=None
+    verbose : bool or callable, default=False
+        As in :meth:`featly.Study.run`.
+
+    Returns
+    -------
+    Report
+        ``report.save("report.html")`` writes the page; ``.md`` and ``.pdf`` work, too.
+
+    See Also
+    --------
+    featly.advise : Which method suits a table, and why.
+    featly.Study : The evaluation alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import featly
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(60, 12)), np.repeat(["ill", "well"], 30)
+    >>> X[:, 4] += 2 * (y == "ill")
+    >>> report = featly.report(X, y, methods=["f-test"], splits=10)
+    >>> report.signature
+    ['x4']
+    >>> report.save("report.html")  # doctest: +SKIP
+    """
+    began = time.perf_counter()
+    _check(n_shown, metric, rule)
+    if y is None and not is_frame(X) and hasattr(X, "X") and hasattr(X, "y"):
+        schema = getattr(X, "schema", None) if schema is None else schema
+        X, y = X.X, X.y
+    schema = Schema.of(schema)
+    told: list[str] = []
+    with _noted(told):
+        data = Dataset.of(
+            X, y, schema=schema, row_groups=row_groups, official=official, name=title or "data"
+        )
+        data = replace(data, names=_names(data, names))
+        column = official if isinstance(official, str) else None
+        plan = _plan(data, methods, splits, fill, column, random_state)
+    advice = plan.advice
+    if advice is not None:
+        learner = learner or advice.learner
+        rule = advice.size_rule if rule is None else rule
+        sizes = advice.sizes if sizes is None else sizes
+    rule = "within-interval" if rule is None else rule
+    study = Study(
+        plan.methods,
+        data,
+        plan.splits,
+        sizes=_sizes(sizes, rule, data.n_features),
+        learner=learner or "linear-svm",
+        metrics=tuple(dict.fromkeys([metric, "bcr", "accuracy"])),
+        fill=plan.fill,
+        resample=resample,
+        null=null,
+        random_state=random_state,
+        title=title or "",
+    )
+    results = study.run(directory, n_jobs=n_jobs, verbose=verbose)
+    main = next(iter(study.methods))
+    _refuse_failure(results, main)
+    protocol = study.protocol()
+    with _noted(told):
+        fitted = {
+            name: fit_to_all(data, method, protocol)
+            for name, method in study.methods.items()
+            if method is not None and _worked(results, name)
+        }
+        size = headline_size(results, main, metric, rule, next(iter(study.learners)))
+        if isinstance(fitted[main], Ranker):  # what it marks as selected is the signature
+            fitted[main].set_params(n_features_to_select=size)
+        prior = _prior(data, study, main, size, n_jobs, verbose)
+    evidence = Evidence(
+        table=_features(X, data),
+        data=data,
+        schema=schema,
+        names=list(data.names),
+        study=study,
+        results=results,
+        fitted=fitted,
+        main=main,
+        metric=metric,
+        rule=rule,
+        size=size,
+        advice=advice,
+        prior=prior,
+        individuals=individuals,
+        n_shown=n_shown,
+        told=told,
+        seed=random_state,
+        n_jobs=n_jobs,
+    )
+    facts = gather(evidence)
+    facts["title"] = title or _title(list(facts["data"]["classes"]))
+    facts["seconds"] = time.perf_counter() - began
+    return Report(facts, evidence)
+
+
+@contextmanager
+def _noted(told: list[str]) -> Iterator[None]:
+    """Write down what a reader of the page should know of the warnings, and pass all of them on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        text = str(warning.message)
+        if issubclass(warning.category, TOLD) and text not in told:
+            told.append(text)
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _title(classes: list[str]) -> str:
+    few = len(classes) <= FEW_CLASSES and sum(map(len, classes)) < LONGEST_TITLE
+    return f"What tells {' from '.join(classes)}" if few else f"What tells {len(classes)} classes"
+
+
+def _check(n_shown: Any, metric: str, rule: Any) -> None:
+    """Refuse before the work what would only be noticed after it."""
+    whole = isinstance(n_shown, int | np.integer) and not isinstance(n_shown, bool)
+    if not whole or not 1 <= n_shown <= MOST_SHOWN:
+        raise ParameterError(f"n_shown={n_shown!r}: give a whole number from 1 to {MOST_SHOWN}")
+    if metric not in METRICS:
+        raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(METRICS)}")
+    known = (*CURVE_RULES, "rule-of-thumb")
+    number = isinstance(rule, int | np.integer) and not isinstance(rule, bool) and rule > 0
+    if rule is not None and rule not in known and not number:
+        raise ParameterError(f"rule={rule!r}: give a number of columns, or {', '.join(known)}")
+
+
+def _sizes(sizes: Any, rule: str | int, n_features: int) -> Any:
+    """The sizes to try; that of the rule is among them."""
+    if sizes is None:
+        tried = sizes_for("powers", n_features)
+        asked = rule if not isinstance(rule, str) else None
+        if rule == "rule-of-thumb":
+            asked = choose_size(None, rule, n_features=n_features)
+        return "powers" if asked is None or asked in tried else sorted([*tried, int(asked)])
+    tried = sizes_for(sizes, n_features)
+    if not isinstance(rule, str) and rule not in tried:
+        raise ParameterError(f"rule={rule}: that size is not tried, there are {tried}")
+    return sizes
+
+
+def _features(X: Any, data: Dataset) -> Any:
+    """The columns to select from as the user has them, levels and all."""
+    if not is_frame(X):
+        return X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+    place = {name: k for k, name in enumerate(open_table(X).names)}
+    wanted = [place[str(name)] for name in data.names[:]]
+    return X if len(wanted) == len(place) else take_columns(X, wanted)
+
+
+def _names(data: Dataset, names: Sequence[str] | None) -> list[str]:
+    if names is None:
+        return [str(name) for name in data.names[:]]
+    if isinstance(names, str):
+        raise ParameterError(f"names={names!r}: give one for each column of the table")
+    if len(names) != data.n_features:
+        raise ParameterError(f"names: give {data.n_features} of them, one for each column")
+    return [str(name) for name in names]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is compared, on which splits, and whether gaps are filled; by whose advice."""
+
+    methods: dict[str, Any]
+    splits: Any
+    fill: bool
+    advice: Advice | None
+
+
+def _plan(
+    data: Dataset,
+    methods: Any,
+    splits: Any,
+    fill: bool | None,
+    column: str | None,
+    random_state: int,
+) -> _Plan:
+    if data.official is not None:
+        if splits is not None and not isinstance(splits, Holdout):
+            raise ParameterError(
+                f"official goes with a Holdout, not with splits={splits!r}: leave one of them out"
+            )
+        splits = Holdout(column=column or "split") if splits is None else splits
+    advice = methods if isinstance(methods, Advice) else None
+    if methods is None:
+        advice = advised(data, random_state, column)
+    if advice is not None:
+        methods = {
+            name: method
+            for name, method in advice.methods().items()
+            if name == advice.method or not _takes_long(name, data)
+        }
+        if splits is None:
+            splits = advice.splits
+            if isinstance(splits, Subsampling):  # more would cost more than they tell here
+                splits = replace(splits, n_splits=min(SPLITS, splits.n_splits))
+        fill = advice.fill if fill is None else fill
+    named = Study(methods, data).methods  # its errors, and names for estimators
+    if next(iter(named.values())) is None:
+        raise ParameterError("the first method makes the signature, and 'none' selects nothing")
+    if None not in named.values():
+        named |= {"none": None}
+    if fill is None:
+        takes = getattr(next(iter(named.values())), "_missing", False)
+        fill = bool(data.gappy) and not takes
+    if splits is None:
+        splits = SPLITS
+    whole = isinstance(splits, int | np.integer) and not isinstance(splits, bool)
+    if whole:
+        splits = Subsampling(int(splits), test_size=0.1, random_state=random_state)
+    return _Plan(named, as_splitter(splits), fill, advice)
+
+
+def _prior(
+    data: Dataset, study: Study, main: str, size: int, n_jobs: int | None, verbose: Any
+) -> Any:
+    """What belief in some columns changed, where there is any and the method listens to it."""
+    method = study.methods[main]
+    if data.schema is None or not data.schema.prior or "prior" not in getattr(method, "_uses", ()):
+        return None
+    try:
+        return prior_report(
+            method,
+            data,
+            schema=data.schema,
+            size=size,
+            splits=study.splits,
+            learner=next(iter(study.learners.values())),
+            fill=study.fill,
+            random_state=study.random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+    except (DataError, ParameterError):  # such as too few splits to compare
+        return None
+
+
+def _takes_long(name: str, data: Dataset) -> bool:
+    """Whether a method that nobody asked for by name would take most of the time."""
+    return name in SLOW and data.n_rows * data.n_features > MOST_FOR_SLOW
+
+
+def _refuse_failure(results: Results, main: str) -> None:
+    """No page without a signature: say why there is none."""
+    if not _worked(results, main):
+        import polars as pl
+
+        failed = results.failures.filter(pl.col("method") == main)["failure"].to_list()
+        raise DataError(f"{main} failed on every split: {failed[0] if failed else 'no reason'}")
+
+
+def _worked(results: Results, name: str) -> bool:
+    import polars as pl
+
+    curves = results.curves(results.about["metrics"][0])
+    return not curves.filter((pl.col("method") == name) & pl.col("mean").is_not_null()).is_empty()

@@ -1,0 +1,132 @@
+"""What a report rests on: the table, the study, and the methods fitted to all rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.study import Dataset, Results, Study
+from featly.table.schema import Schema
+
+__all__ = ["Evidence", "order_of"]
+
+
+@dataclass(eq=False)
+class Evidence:
+    """What a report rests on; not written into it.
+
+    Attributes
+    ----------
+    table : data frame, array or sparse matrix
+        The columns to select from, as the user has them.
+    data : Dataset
+    schema : Schema
+    names : list of str
+    study : Study
+    results : Results
+    fitted : dict
+        Methods fitted to all rows, by name.
+    main : str
+        The method that makes the signature.
+    metric : str
+    rule : str or int
+    size : int
+        That the rule chooses for it.
+    advice : Advice or None
+    prior : PriorReport or None
+    individuals : bool
+    n_shown : int
+    told : list of str
+        Warnings that came on the way.
+    seed : int
+    n_jobs : int or None
+    """
+
+    table: Any
+    data: Dataset
+    schema: Schema
+    names: list[str]
+    study: Study
+    results: Results
+    fitted: dict[str, Any]
+    main: str
+    metric: str
+    rule: str | int
+    size: int
+    advice: Any
+    prior: Any
+    individuals: bool
+    n_shown: int
+    told: list[str]
+    seed: int = 0
+    n_jobs: int | None = None
+
+    @property
+    def classes(self) -> list[str]:
+        """Labels as text, in order."""
+        return [str(label) for label in self.data.classes.tolist()]
+
+    @property
+    def learner(self) -> str:
+        """The learner that judges; the first of several."""
+        return next(iter(self.study.learners))
+
+    @property
+    def fitted_main(self) -> Any:
+        """The method that makes the signature, fitted to all rows."""
+        return self.fitted[self.main]
+
+    @property
+    def kinds_of_table(self) -> Schema:
+        """What the schema says of kinds, for the table as the user has it."""
+        known = self.schema
+        return Schema(
+            categorical=known.categorical, ordinal=known.ordinal, continuous=known.continuous
+        )
+
+    def kinds_of_data(self, positions: Sequence[int] | None = None) -> Schema:
+        """Which columns of `data`, or of some of them, are ordinal: its dtypes tell the rest."""
+        known = set() if self.data.schema is None else {int(c) for c in self.data.schema.ordinal}
+        columns = range(self.data.n_features) if positions is None else positions
+        return Schema(ordinal=[k for k, c in enumerate(columns) if c in known])
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.int64]:
+        """Columns as the method ranks them on all rows, best first; all, or those it chose."""
+        return order_of(self.fitted_main)
+
+    @cached_property
+    def chosen(self) -> npt.NDArray[np.int64]:
+        """The signature, by position."""
+        return self.signature_of(self.main, self.size)
+
+    def signature_of(self, method: str, size: int) -> npt.NDArray[np.int64]:
+        """The best columns of a method, or all that it chose itself."""
+        order = order_of(self.fitted[method])
+        return order if len(order) < self.data.n_features else order[:size]
+
+    @cached_property
+    def orders(self) -> list[npt.NDArray[np.int64]]:
+        """The rankings of the splits."""
+        return self.results.orders(method=self.main)
+
+    @cached_property
+    def times_chosen(self) -> npt.NDArray[np.int64]:
+        """In how many splits each column of the table is among the chosen."""
+        p = self.data.n_features
+        counts = np.zeros(p, np.int64)
+        for order in self.orders:
+            counts[order if len(order) < p else order[: self.size]] += 1
+        return counts
+
+
+def order_of(fitted: Any) -> npt.NDArray[np.int64]:
+    """Columns best first, of featly's methods and of others."""
+    if hasattr(fitted, "order_"):
+        return np.asarray(fitted.order_)
+    if hasattr(fitted, "ranking_") and len(set(fitted.ranking_)) == len(fitted.ranking_):
+        return np.argsort(fitted.ranking_, kind="stable")
+    return np.asarray(fitted.get_support(indices=True))

@@ -1,0 +1,266 @@
+"""The figures of a report: which there are, and matplotlib's drawings as parts of a page."""
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from featly.diagnostics import associations
+from featly.reports.context import Evidence
+from featly.table.frames import is_frame, take_columns
+
+__all__ = ["Figure", "figures", "inline_svg"]
+
+MOST_IN_MAP = 60
+LEAST_IN_MAP = 3
+LISTED = 30
+MOST, MOST_SETS = 20, 12  # methods in one picture, selections in one
+LARGE, LEAST = 1.65, 1.3  # pixels for a point, with room and without
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with its words.
+
+    Attributes
+    ----------
+    name : str
+        Also of its file.
+    title, reading : str
+        What it shows, and how to read it.
+    svg : bytes
+        As matplotlib writes it.
+    part : str
+        The part of the report that it belongs to.
+    """
+
+    name: str
+    title: str
+    reading: str
+    svg: bytes
+    part: str
+
+
+def figures(evidence: Evidence, facts: dict[str, Any]) -> list[Figure]:
+    """All figures that make sense for these facts."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    found = []
+    # text stays text: small, searched by readers, spoken by screen readers
+    settings = {"svg.fonttype": "none", "svg.hashsalt": "featly"}
+    with matplotlib.rc_context(settings), plt.ioff():
+        for name, title, reading, part, draw in _drawings(evidence, facts):
+            before = set(plt.get_fignums())
+            try:
+                ax = draw()
+                written = io.BytesIO()
+                ax.figure.savefig(
+                    written,
+                    format="svg",
+                    bbox_inches="tight",
+                    transparent=True,
+                    metadata={"Date": None},
+                )
+                found.append(Figure(name, title, reading, written.getvalue(), part))
+            finally:
+                for number in set(plt.get_fignums()) - before:
+                    plt.close(number)
+    return found
+
+
+def _drawings(
+    evidence: Evidence, facts: dict[str, Any]
+) -> Iterator[tuple[str, str, str, str, Callable[[], Any]]]:
+    """Name, title, how to read it, part, and what draws it."""
+    from featly import plots
+    from featly.plots.path import has_path
+
+    results, main, fitted = evidence.results, evidence.main, evidence.fitted_main
+    which: dict[str, Any] = {"learner": evidence.learner}
+    curves: dict[str, Any] = {"rule": evidence.rule, "methods": facts["protocol"]["methods"][:MOST]}
+    ranks_all = all(len(order) == evidence.data.n_features for order in evidence.orders)
+    size = evidence.size if ranks_all else None  # a method that says itself how many needs none
+    yield (
+        "performance",
+        "How well, by number of columns",
+        "Higher is better, unless it is an error. The band is the 95% interval of the mean, wide "
+        "enough for splits that share rows; the ring is the chosen size; the dotted line is "
+        "guessing.",
+        "certainty",
+        lambda: plots.plot_curves(results, metric=evidence.metric, **which, **curves),
+    )
+    if any(row["nogueira"] is not None for row in facts["curves"]):  # one split says nothing of it
+        yield (
+            "stability",
+            "How stable, by number of columns",
+            "1: every split chooses the same columns. 0: they agree as much as random choices do.",
+            "certainty",
+            lambda: plots.plot_curves(results, metric="stability", **which, **curves),
+        )
+    yield (
+        "frequencies",
+        "Which columns the splits choose",
+        "The share of the splits in which a column is among the chosen"
+        f"{f' (the best {size:,})' if size else ''}. The dotted line is what random choices would "
+        "give.",
+        "certainty",
+        lambda: plots.plot_frequencies(results, size=size, method=main, n_features=LISTED, **which),
+    )
+    if hasattr(fitted, "table"):  # others' methods leave less
+        yield (
+            "ranking",
+            f"The ranking of {main}",
+            "The first columns by the method's own score, on all rows. A score is no probability.",
+            "ranking",
+            lambda: plots.plot_ranking(fitted, n_features=LISTED, names=evidence.names),
+        )
+    if has_path(fitted):
+        yield (
+            "path",
+            f"The path of {main}",
+            "What the method saw on its way from all columns to one.",
+            "ranking",
+            lambda: plots.plot_path(fitted, names=evidence.names),
+        )
+    yield from _of_signature(evidence, facts)
+    if len(facts["selections"]) > 1:
+        yield (
+            "overlap",
+            "Do the methods agree?",
+            "Every column of dots is a group of methods; the bar above it counts the columns that "
+            "those methods select and no other does.",
+            "comparison",
+            lambda: plots.plot_overlap(dict(list(facts["selections"].items())[:MOST_SETS])),
+        )
+    if hasattr(fitted, "positions_") and hasattr(fitted, "problems_"):
+        yield (
+            "pairs",
+            "Which column tells which classes apart",
+            "A row a column, a column a pair of classes: the darker, the higher it ranks there.",
+            "ranking",
+            lambda: plots.plot_pairs(fitted, n_features=LISTED, names=evidence.names),
+        )
+    if evidence.prior is not None:
+        yield (
+            "prior",
+            "What believing in some columns changed",
+            "Left: ranks without and with the prior. Right: differences, with minus without; an "
+            "interval across 0 says that none can be told.",
+            "signature",
+            lambda: plots.plot_prior(evidence.prior, n_features=LISTED),
+        )
+    if evidence.schema.costs:
+        costs = dict(zip(evidence.names, _costs(evidence), strict=True))
+        yield (
+            "costs",
+            "What the columns cost",
+            "A point for every method and size; no point lies below and left of the line.",
+            "comparison",
+            lambda: plots.plot_cost_front(results, costs, metric="error", **which),
+        )
+
+
+def _costs(evidence: Evidence) -> Any:
+    schema = evidence.data.schema
+    costs = np.zeros(evidence.data.n_features)
+    for column, cost in (schema.costs if schema is not None else {}).items():
+        costs[int(column)] = cost
+    return costs.tolist()
+
+
+def _of_signature(
+    evidence: Evidence, facts: dict[str, Any]
+) -> Iterator[tuple[str, str, str, str, Callable[[], Any]]]:
+    from featly import plots
+
+    chosen = [row["position"] for row in facts["features"] if row["selected"]]
+    if len(chosen) >= 2:
+        first, second = (evidence.names[c] for c in chosen[:2])
+        points = "A point a row" if evidence.individuals else "Summaries of each class"
+        yield (
+            "scatter",
+            f"The two best: {_cut(first)} and {_cut(second)}",
+            f"{points}; colour and shape are the class. Two columns are rarely the whole story.",
+            "signature",
+            lambda: plots.plot_scatter(
+                *_part(evidence, chosen[:2]), individuals=evidence.individuals
+            ),
+        )
+    if len(chosen) >= LEAST_IN_MAP:
+        which = "selected columns" if len(chosen) <= MOST_IN_MAP else f"{MOST_IN_MAP} best columns"
+        chosen = chosen[:MOST_IN_MAP]
+        yield (
+            "redundancy",
+            f"What the {which} have in common",
+            "0: two columns tell nothing of each other. 1: either tells the other. Columns that "
+            "are alike stand together.",
+            "signature",
+            lambda: plots.plot_redundancy(
+                associations(_columns(evidence, chosen), schema=evidence.kinds_of_data(chosen)),
+                [evidence.names[c] for c in chosen],
+                threshold=0.7,
+            ),
+        )
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 40 else f"{name[:38]}…"
+
+
+def _columns(evidence: Evidence, positions: list[int]) -> Any:
+    X = evidence.data.X
+    if is_frame(X):
+        return take_columns(X, positions)
+    part = X[:, positions]
+    return part.toarray() if hasattr(part, "toarray") else part
+
+
+def _part(evidence: Evidence, positions: list[int]) -> tuple[Any, Any, list[str]]:
+    """Some columns under the names of the report, the classes, and those names."""
+    import polars as pl
+
+    names = [evidence.names[c] for c in positions]
+    part = _columns(evidence, positions)
+    if is_frame(part):
+        frame = pl.DataFrame([part.to_series(k).alias(name) for k, name in enumerate(names)])
+    else:
+        frame = pl.DataFrame(
+            [pl.Series(name, np.ascontiguousarray(part[:, k])) for k, name in enumerate(names)]
+        )
+    return frame, evidence.data.y, names
+
+
+# ---- into a page ---------------------------------------------------------------------------------
+def inline_svg(figure: Figure, label: str) -> str:
+    """A drawing as part of a page: its ink that of the page, its identifiers its own.
+
+    Two drawings of matplotlib use the same identifiers, and the second would show parts of the
+    first.
+    """
+    from featly.plots.canvas import FAINT, INK
+
+    text = figure.svg.decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    prefix = f"{figure.name}-"
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', text)
+    text = re.sub(r'(xlink:href="#|href="#|url\(#)(?=[^"\)])', rf"\g<1>{prefix}", text)
+    text = re.sub(re.escape(INK), "currentColor", text, flags=re.IGNORECASE)
+    text = re.sub(re.escape(FAINT), "var(--faint)", text, flags=re.IGNORECASE)
+    text = re.sub(r"font: ([^;\"]*?)(\d+(?:\.\d+)?px) [^;\"]*", r"font: \1\2 var(--sans)", text)
+    text = re.sub(r"font-family: [^;\"]*", "font-family: var(--sans)", text)
+    text = re.sub(r"(\.\d\d)\d+", r"\1", text)  # a hundredth of a point is finer than any screen
+    width = re.search(r'width="([\d.]+)pt"', text)
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    points = float(width[1]) if width else 400.0
+    # print of 7 points is read at a distance on paper, and larger on a screen
+    size = f"width:{points * LARGE:.0f}px;min-width:{points * LEAST:.0f}px"
+    told = f'role="img" aria-label="{escape(label, quote=True)}" style="{size}"'
+    text = text.replace("<svg", f"<svg {told}", 1)
+    return re.sub(r"\n\s*", "\n", text)

@@ -1,0 +1,174 @@
+"""The page: its template filled, its pictures in it, and no more bytes than it needs."""
+
+import json
+import math
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from featly.basics.kinds import KINDS
+from featly.plots.table_columns import read_columns
+from featly.reports import text as words
+from featly.reports.columns import number
+from featly.reports.context import Evidence
+from featly.reports.figures import Figure, inline_svg
+from featly.reports.sparklines import miniature
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["page", "whole_ranking"]
+
+POINT_BYTES, CLASS_BYTES = 10, 90  # of a point in a picture, of a class in words
+MOST_POINT_BYTES = 250_000  # of all of them
+MOST_PICTURE_BYTES = 500_000  # of all pictures of single columns, points apart
+LONGEST = 60  # letters of a name where it is only mentioned
+MOST_LOOKUP_BYTES = 300_000  # of names that can be looked up
+
+
+def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
+    """The page as text."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    template = environment.from_string(_read("page.html.j2"))
+    figures = {figure.name: figure for figure in drawn}
+
+    def show(name: str) -> str:
+        if name not in figures:
+            return ""
+        figure = figures[name]
+        caption = Markup("<b>{}</b> {}").format(figure.title, figure.reading)
+        drawing = Markup(inline_svg(figure, figure.title))
+        return Markup(
+            '<figure><figcaption>{}</figcaption><div class="drawing" tabindex="0" role="region" '
+            'aria-label="{}">{}</div></figure>'
+        ).format(caption, figure.title, drawing)
+
+    cards, smaller = _cards(evidence, facts)
+    tests = dict.fromkeys(row["test"] for row in facts["features"] if row["test"])
+    metric = facts["protocol"]["metric"]
+    return template.render(
+        facts=facts,
+        style=Markup(_read("style.css")),
+        script=Markup(_read("page.js")),
+        done=words.done(facts),
+        drawn=show,
+        cards=cards,
+        smaller=smaller,
+        lookup=Markup(_lookup(evidence)),
+        metric=words.METRICS_IN_WORDS[metric],
+        explained=words.EXPLAINED[metric],
+        tests=", ".join(tests) or "none was possible here",
+        several_learners=len(evidence.study.learners) > 1,
+        seconds=_duration(facts["seconds"]),
+        counted=words.counted,
+        cut=lambda name: name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…",
+        two=lambda value: "–" if value is None else f"{value:.2f}",
+        three=lambda value: "–" if value is None else f"{value:.3f}",
+        interval=lambda low, high: "–" if low is None else f"{low:.2f} to {high:.2f}",
+        percent=lambda value: f"{value:.0%}",
+        value=lambda value=None: "–" if value is None else number(value),
+        small=_small,
+        exact=lambda value: "" if value is None or not math.isfinite(value) else f"{value:.6g}",
+    )
+
+
+def _read(name: str) -> str:
+    return resources.files("featly.reports").joinpath("page", name).read_text("utf-8")
+
+
+def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """The columns of the signature with their pictures, and what was left out for their size."""
+    from markupsafe import Markup
+
+    chosen = [row for row in facts["features"] if row["selected"]]
+    columns = read_columns(
+        evidence.table, [row["position"] for row in chosen], evidence.schema, evidence.names
+    )
+    room = MOST_POINT_BYTES // max(1, POINT_BYTES * evidence.data.n_rows)
+    cards, dotted, plain, left = [], 0, 0, MOST_PICTURE_BYTES
+    for row, column in zip(chosen, columns, strict=True):
+        points = evidence.individuals and dotted < room and column.numbers is not None
+        picture = ""
+        if left > 0:
+            picture = miniature(
+                column,
+                evidence.classes,
+                evidence.data.codes,
+                points=points,
+                individuals=evidence.individuals,
+            )
+            dotted += points
+            plain += not points and column.numbers is not None
+        left -= len(picture) - points * POINT_BYTES * evidence.data.n_rows
+        left -= CLASS_BYTES * len(evidence.classes)
+        cards.append(row | {"picture": Markup(picture)})
+    told = []
+    if evidence.individuals and plain and not dotted:
+        told.append("Pictures of numbers show boxes, and no single rows.")
+    elif evidence.individuals and plain:
+        told.append(
+            f"The first {dotted} pictures of numbers show every row, the others boxes alone."
+        )
+    without = sum(not card["picture"] for card in cards)
+    if without:
+        told.append(f"The last {without} have no picture.")
+    return cards, f"To keep this page small: {' '.join(told)}" if told else ""
+
+
+def _small(value: float | None) -> str:
+    """A probability."""
+    if value is None:
+        return "–"
+    if value < 1e-300:
+        return "<1e-300"
+    return f"{value:.2g}" if value >= 1e-3 else f"{value:.0e}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} seconds" if seconds >= 10 else f"{seconds:.1f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def _lookup(evidence: Evidence) -> str:
+    """Names by rank, as far as there is room, and how often each was chosen; empty with few."""
+    order = evidence.order
+    if len(order) <= evidence.n_shown:
+        return ""
+    names, left = [], MOST_LOOKUP_BYTES
+    for column in order.tolist():
+        left -= len(json.dumps(evidence.names[column]).encode()) + 3
+        if left < 0:
+            break
+        names.append(evidence.names[column])
+    counts = evidence.times_chosen[order[: len(names)]]
+    document = {
+        "names": names,
+        "chosen": {int(k): int(counts[k]) for k in np.flatnonzero(counts)},
+        "splits": len(evidence.orders),
+        "total": evidence.data.n_features,
+    }
+    # "<" cannot end the script then, whatever the columns are called
+    return json.dumps(document, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def whole_ranking(evidence: Evidence, facts: dict[str, Any]) -> "pl.DataFrame":
+    """All columns that the method ranked."""
+    import polars as pl
+
+    order = evidence.order
+    scores = getattr(evidence.fitted_main, "scores_", None)
+    n_splits = max(1, len(evidence.orders))
+    columns: dict[str, Any] = {
+        "rank": np.arange(1, len(order) + 1),
+        "feature": [evidence.names[c] for c in order.tolist()],
+        "kind": [KINDS[kind] for kind in evidence.data.kinds[order]],
+        "score": None if scores is None else np.asarray(scores, dtype=np.float64)[order],
+        "chosen": evidence.times_chosen[order] / n_splits,
+        "selected": np.arange(len(order)) < len(facts["signature"]),
+    }
+    return pl.DataFrame({name: values for name, values in columns.items() if values is not None})

@@ -1,0 +1,267 @@
+"""A finished report, and the forms in which it can be saved."""
+
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from featly.basics.atomic_file import check_place, whole_file
+from featly.basics.errors import ParameterError
+from featly.cli.printing import as_json
+from featly.io.write import write_frame
+from featly.registry import METHODS
+from featly.table.schema import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from featly.reports.context import Evidence
+    from featly.reports.figures import Figure
+
+__all__ = ["FORMATS", "Report", "format_of", "need_extra"]
+
+FORMATS = ("html", "md", "pdf", "json")
+
+
+class Report:
+    """What :func:`featly.report` returns: all facts, and the page made from them.
+
+    Attributes
+    ----------
+    facts : dict
+        Everything that the page tells, as plain numbers and texts.
+    results : featly.study.Results
+        Of the study behind it.
+    signature : list of str
+        The recommended columns, best first.
+
+    See Also
+    --------
+    featly.report : Makes it.
+    """
+
+    def __init__(self, facts: dict[str, Any], evidence: "Evidence") -> None:
+        self.facts = facts
+        self._evidence = evidence
+        self.facts.setdefault("python", _python(evidence))
+
+    @property
+    def signature(self) -> list[str]:
+        """The recommended columns, best first."""
+        return list(self.facts["signature"])
+
+    @property
+    def results(self) -> Any:
+        """The study behind the report, for what the page does not tell."""
+        return self._evidence.results
+
+    def __repr__(self) -> str:
+        return f"Report({self.facts['title']!r}: {self.facts['summary']})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page in a frame of its own, so that its style stays there."""
+        from html import escape
+
+        return (
+            f'<iframe srcdoc="{escape(self.html(), quote=True)}" '
+            'style="width:100%;height:80vh;border:0" title="featly report"></iframe>'
+        )
+
+    @cached_property
+    def figures(self) -> list["Figure"]:
+        """The figures as SVG, with their titles and how to read them."""
+        from featly.reports.figures import figures
+
+        need_extra()
+        return figures(self._evidence, self.facts)
+
+    def ranking(self) -> "pl.DataFrame":
+        """All columns that the method ranked: rank, column, kind, score, chosen, selected.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        from featly.reports.html import whole_ranking
+
+        return whole_ranking(self._evidence, self.facts)
+
+    def html(self) -> str:
+        """The page: one file, no network, nothing else needed."""
+        from featly.reports.html import page
+
+        need_extra()
+        return page(self._evidence, self.facts, self.figures)
+
+    def markdown(self, folder: str = "") -> str:
+        """The same as Markdown.
+
+        Parameters
+        ----------
+        folder : str, default=""
+            Where the figures lie that the text shows; empty shows none.
+        """
+        from featly.reports.markdown import markdown
+
+        return markdown(self.facts, self.figures if folder else [], folder)
+
+    def save(self, path: str | Path, *, format: str | None = None) -> None:
+        """Write the report, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            "-" is standard output.
+        format : {"html", "md", "pdf", "json"} or None, default=None
+            None goes by the ending of the name. A PDF needs a Chromium or Chrome on this machine.
+            Markdown comes with a folder of figures beside it.
+        """
+        kind = format_of(path, format)
+        check_place(path)
+        if kind == "pdf":
+            from featly.reports.pdf import pdf
+
+            content = pdf(self.html())
+        elif kind == "json":
+            content = as_json(self.facts).encode()
+        elif kind == "md":
+            content = self._saved_markdown(Path(path)).encode()
+        else:
+            content = self.html().encode()
+        with whole_file(path) as out:
+            out.write(content)
+
+    def _saved_markdown(self, path: Path) -> str:
+        if str(path) == "-":
+            return self.markdown()
+        folder = path.with_name(f"{path.stem}_figures")
+        self.save_figures(folder)
+        return self.markdown(folder.name)
+
+    def save_figures(self, folder: str | Path) -> list[Path]:
+        """Write the figures into a folder, which is made if need be: SVG, for any use.
+
+        Parameters
+        ----------
+        folder : path
+
+        Returns
+        -------
+        list of Path
+        """
+        place = Path(folder)
+        if place.exists() and not place.is_dir():
+            raise ParameterError(f"{str(folder)!r} is a file: name a folder for the figures")
+        drawn = self.figures
+        place.mkdir(parents=True, exist_ok=True)
+        written = []
+        for figure in drawn:
+            path = place / f"{figure.name}.svg"
+            with whole_file(path) as out:
+                out.write(figure.svg)
+            written.append(path)
+        return written
+
+    def save_ranking(self, path: str | Path) -> None:
+        """Write the whole ranking: .csv, .tsv, .parquet or .json.
+
+        Parameters
+        ----------
+        path : path
+        """
+        write_frame(self.ranking(), path, inert=True)
+
+
+def format_of(path: str | Path, format: str | None) -> str:
+    """One of the formats, from what is asked for or from the ending of the name."""
+    if format is not None:
+        if format not in FORMATS:
+            raise ParameterError(f"format {format!r}: there are {', '.join(FORMATS)}")
+        return format
+    if str(path) == "-":
+        return "html"
+    ending = Path(path).suffix.lower().lstrip(".")
+    ending = {"htm": "html", "markdown": "md"}.get(ending, ending)
+    if ending not in FORMATS:
+        raise ParameterError(
+            f"{str(path)!r}: the ending says how to write the report; give it one of "
+            f"{', '.join(f'.{name}' for name in FORMATS)}, or say which format"
+        )
+    return ending
+
+
+def need_extra() -> None:
+    """matplotlib and jinja2, or the error that names the extra."""
+    from importlib.util import find_spec
+
+    for library in ("matplotlib", "jinja2"):
+        if find_spec(library) is None:
+            raise ParameterError(f"a report needs {library}: pip install 'featly[report]'")
+
+
+def _python(evidence: "Evidence") -> str:
+    """The call that makes the same report."""
+    study = evidence.study
+    methods, used = _methods_typed(study.methods)
+    splits = _splits_typed(study.splits)
+    lines = ["import featly"]
+    if used:
+        lines.append(f"from featly import {', '.join(used)}")
+    if splits[1]:
+        lines.append(f"from featly.study import {splits[1]}")
+    lines += [
+        "",
+        "report = featly.report(",
+        "    X, y,  # the table and its classes",
+        f"    methods={methods},",
+        f"    splits={splits[0]},",
+        f"    sizes={study.sizes!r},",
+        f"    learner={evidence.learner!r},",
+        f"    metric={evidence.metric!r},",
+        f"    rule={evidence.rule!r},",
+        f"    fill={study.fill!r},",
+    ]
+    given = {
+        "schema=schema,  # what is known about the columns": evidence.schema != Schema(),
+        "row_groups=groups,  # which rows belong together": evidence.data.row_groups is not None,
+        "official=part,  # which rows are for training": evidence.data.official is not None,
+        "resample=sampler,  # that balances the training rows": study.resample is not None,
+        f"null={study.null},": study.null > 0,
+        "individuals=False,": not evidence.individuals,
+    }
+    lines += [f"    {line}" for line, yes in given.items() if yes]
+    lines += [f"    random_state={evidence.seed},", ")", 'report.save("report.html")']
+    return "\n".join(lines)
+
+
+def _methods_typed(methods: dict[str, Any]) -> tuple[str, list[str]]:
+    """Methods as one would type them, and the classes to import: names alone where that does."""
+    known = {name: m.class_name for name, m in METHODS.items()}
+    shown = {name: method for name, method in methods.items() if method is not None}
+    plain = all(
+        type(method).__name__ == known.get(name) and repr(method) == f"{known[name]}()"
+        for name, method in shown.items()
+    )
+    if plain:
+        return repr(list(shown)), []
+    # repr tells parameters that are not the default
+    typed = {name: " ".join(repr(method).split()) for name, method in shown.items()}
+    words = {word for text in typed.values() for word in re.findall(r"\w+(?=\()", text)}
+    inside = ", ".join(f"{name!r}: {text}" for name, text in typed.items())
+    return f"{{{inside}}}", sorted(words & {*known.values(), "Schema"})
+
+
+def _splits_typed(splits: Any) -> tuple[str, str]:
+    """A splitter as one would type it, and its class where featly.study has that."""
+    kind, text = type(splits).__name__, repr(splits)
+    known = ("Subsampling", "KFold", "DistributionBalancedKFold", "LeaveOneOut", "Holdout",
+             "Bootstrap")  # fmt: skip
+    if kind not in known:
+        return text, ""
+    hidden = {
+        name: getattr(splits, name, default)
+        for name, default in (("column", None), ("random_state", 0))
+    }
+    more = [f"{k}={v!r}" for k, v in hidden.items() if v and f"{k}=" not in text]
+    inside = text.partition("(")[2].removesuffix(")")
+    return f"{kind}({', '.join([*([inside] if inside else []), *more])})", kind

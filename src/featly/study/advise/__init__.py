@@ -1,0 +1,1 @@
+"""Advice: which method for a table, and how to judge it."""

@@ -1,0 +1,214 @@
+"""Whether methods differ by more than chance: over blocks, pair by pair, and by who wins."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import ParameterError
+from featly.measures.multi_criteria import Wins, wins
+from featly.measures.statistics import (
+    Friedman,
+    Nemenyi,
+    corrected_resampled_t,
+    friedman,
+    holm,
+    nemenyi,
+)
+from featly.study.curves import chosen_rows
+from featly.study.split_values import at_own_size, own_sizes, split_values
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from featly.study.results import Results
+
+__all__ = ["Comparison", "compare"]
+
+DECIMALS = 12  # of what is ranked: beyond, a difference is rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """How methods compare; what :meth:`Results.compare` returns.
+
+    Attributes
+    ----------
+    metric : str
+    blocks : polars.DataFrame
+        One row a block (a dataset, or a dataset at a size, with a learner), one column a method.
+    friedman : Friedman or None
+        None with fewer than two blocks or methods.
+    nemenyi : Nemenyi or None
+        Mean ranks, the critical difference, and which methods cannot be told apart.
+    pairs : polars.DataFrame
+        dataset, learner, method_a, method_b, sizes, difference with its corrected interval, p and
+        p adjusted by Holm within the dataset.
+    wins : Wins or None
+        How often each beats each, over all splits; None where splits cannot be paired.
+    """
+
+    metric: str
+    blocks: "pl.DataFrame"
+    friedman: Friedman | None
+    nemenyi: Nemenyi | None
+    pairs: "pl.DataFrame"
+    wins: Wins | None
+    biased: bool = False
+
+    def summary(self) -> str:
+        """All of it in words."""
+        parts = []
+        if self.biased:
+            parts.append("BIASED: columns were selected on all rows, test rows included")
+        if self.friedman is not None and self.nemenyi is not None:
+            parts += [self.friedman.summary(), self.nemenyi.summary()]
+        several = self.pairs["learner"].n_unique() > 1
+        for row in self.pairs.rows(named=True):
+            where = f"{row['dataset']}, {row['learner']}" if several else row["dataset"]
+            parts.append(
+                f"{where}: {row['method_a']} - {row['method_b']} "
+                f"{row['difference']:+.3f} ({row['lower']:+.3f} to {row['upper']:+.3f}), "
+                f"p = {row['p_adjusted']:.2g}"
+            )
+        return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        return f"Comparison of {self.metric}\n{self.summary()}"
+
+
+def compare(
+    results: "Results", metric: str, size: int | str | None, alpha: float, rule: str | int
+) -> Comparison:
+    """See :meth:`Results.compare`."""
+    if size is not None and size != "chosen" and not isinstance(size, int | np.integer):
+        raise ParameterError(f"size={size!r}: give a number, 'chosen', or None for all sizes")
+    from featly.study.results import GREATER
+
+    stability = metric == "kuncheva"
+    if not stability and metric not in GREATER:
+        raise ParameterError(
+            f"there is no metric {metric!r}: there are kuncheva, {', '.join(GREATER)}"
+        )
+    greater = True if stability else GREATER[metric]
+    methods = list(results.about["methods"])
+    blocks = _blocks(results, metric, size, rule, methods)
+    table = np.column_stack([blocks.get_column(name).to_numpy() for name in methods])
+    enough = len(methods) > 1 and len(table) > 1 and (~np.isnan(table).any(axis=1)).sum() > 1
+    if stability:
+        pairs, won = _no_pairs(), None
+    else:
+        pairs, won = _paired(results, metric, rule if size is None or size == "chosen" else size,
+                             methods, greater)  # fmt: skip
+    return Comparison(
+        metric=metric,
+        blocks=blocks,
+        friedman=friedman(table, methods, greater) if enough else None,
+        nemenyi=nemenyi(table, methods, alpha, greater) if enough else None,
+        pairs=pairs,
+        wins=won,
+        biased=results.biased,
+    )
+
+
+def _blocks(
+    results: "Results", metric: str, size: int | str | None, rule: str | int, methods: list[str]
+) -> "pl.DataFrame":
+    """Blocks x methods; a method that says itself how many stands in every block of a dataset."""
+    import polars as pl
+
+    # the stability goes by the sizes that suit the balanced rate
+    metric, value = ("bcr", "kuncheva") if metric == "kuncheva" else (metric, "mean")
+    curves = results.curves(metric)
+    if size == "chosen":
+        picked = chosen_rows(results, curves, metric, rule)
+        long = picked.with_columns(pl.lit(0, pl.Int64).alias("size"))
+    else:
+        own, both = own_sizes(results), ["dataset", "method"]
+        single = curves.join(own, on=both, how="semi")
+        several = curves.join(own, on=both, how="anti")
+        if size is not None:
+            several = several.filter(pl.col("size") == size)
+        grid = several.select("dataset", "learner", "size").unique()
+        if grid.is_empty():
+            grid = single.select("dataset", "learner", pl.lit(0, pl.Int64).alias("size")).unique()
+        spread = single.drop("size").join(grid, on=["dataset", "learner"])
+        columns = ["dataset", "learner", "size", "method", value]
+        long = pl.concat([several.select(columns), spread.select(columns)])
+    # equal means may differ in their last bits, by the order in which splits were summed
+    long = long.with_columns(pl.col(value).round(DECIMALS))
+    wide = long.sort("dataset", "learner", "size").pivot(
+        "method", index=["dataset", "learner", "size"], values=value, aggregate_function="first"
+    )
+    nothing = pl.Series([None] * wide.height, dtype=pl.Float64)
+    keys = [wide.get_column(key) for key in ("dataset", "learner", "size")]
+    # one by one: to select, names such as '*' are patterns
+    values = [wide.get_column(m) if m in wide.columns else nothing.alias(m) for m in methods]
+    return pl.DataFrame([*keys, *values])
+
+
+def _no_pairs() -> "pl.DataFrame":
+    import polars as pl
+
+    texts = dict.fromkeys(("dataset", "learner", "method_a", "method_b"), pl.String)
+    whole = dict.fromkeys(("size_a", "size_b"), pl.Int64)
+    numbers = ("difference", "lower", "upper", "p_value", "p_adjusted")
+    return pl.DataFrame(schema={**texts, **whole, **dict.fromkeys(numbers, pl.Float64)})
+
+
+def _paired(
+    results: "Results", metric: str, rule: Any, methods: list[str], greater: bool
+) -> tuple["pl.DataFrame", Wins | None]:
+    """The corrected t-test of every pair on every dataset, at the size that a rule chooses."""
+    import polars as pl
+
+    picked = chosen_rows(results, results.curves(metric), metric, rule)
+    sizes = {
+        (d, lr, m): s
+        for d, lr, m, s in picked.select("dataset", "learner", "method", "size").rows()
+    }
+    rows = at_own_size(split_values(results, metric, draws=False), own_sizes(results))
+    values: dict[tuple[Any, ...], dict[int, float]] = {}
+    for (dataset, learner, method), part in rows.group_by("dataset", "learner", "method"):
+        at = part.filter(pl.col("size") == sizes.get((dataset, learner, method)))
+        values[dataset, learner, method] = dict(at.select("split", "value").rows())
+    found, stacked = [], []
+    for dataset in results.about["datasets"]:
+        train, test = results._parts(dataset)
+        for learner in results.about["learners"]:
+            here = [m for m in methods if (dataset, learner, m) in sizes]
+            tests, labels = [], []
+            for a, b in combinations(here, 2):
+                one, other = values[dataset, learner, a], values[dataset, learner, b]
+                difference = _differences(one, other)
+                if len(difference) < 2:
+                    continue
+                tests.append(corrected_resampled_t(difference, train, test))
+                labels.append((a, b))
+            if len(here) == len(methods):
+                stacked.append(_common([values[dataset, learner, m] for m in here]))
+            adjusted = holm([t.p_value for t in tests]).tolist() if tests else []
+            found += [
+                (
+                    dataset, learner, a, b, sizes[dataset, learner, a], sizes[dataset, learner, b],
+                    t.mean, t.lower, t.upper, t.p_value, p,
+                )
+                for (a, b), t, p in zip(labels, tests, adjusted, strict=True)
+            ]  # fmt: skip
+    pairs = pl.DataFrame(found, orient="row", schema=_no_pairs().schema)
+    runs = np.concatenate(stacked) if stacked else np.empty((0, len(methods)))
+    won = wins(runs.round(DECIMALS), methods, greater) if len(methods) > 1 and len(runs) else None
+    return pairs, won
+
+
+def _differences(one: dict[int, float], other: dict[int, float]) -> npt.NDArray[np.float64]:
+    both = [k for k in one if k in other and one[k] is not None and other[k] is not None]
+    return np.array([one[k] - other[k] for k in both])
+
+
+def _common(columns: list[dict[int, float]]) -> npt.NDArray[np.float64]:
+    """Splits x methods, where all methods have a value."""
+    shared = [k for k in columns[0] if all(k in c and c[k] is not None for c in columns)]
+    return np.array([[c[k] for c in columns] for k in shared]).reshape(len(shared), len(columns))

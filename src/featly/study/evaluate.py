@@ -1,0 +1,326 @@
+"""One method on one split: rank the training rows, train at every size, predict the test rows.
+
+Nothing here sees a test row before the columns are ranked, the gaps filled and the learner
+trained; test rows are only ever transformed and predicted.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from featly.basics.errors import DataError, ParameterError
+from featly.measures.classification import confusion_matrix
+from featly.preprocessing import Filler
+from featly.study.dataset import Dataset, take_rows
+from featly.study.splits import Split
+from featly.study.store import Fit, Outcome
+from featly.table.frames import is_frame, take_columns
+
+__all__ = ["Protocol", "evaluate", "fit_to_all", "sizes_for"]
+
+Sizes = str | int | Sequence[int] | Callable[[int], Sequence[int]]
+LARGEST_POWER = 512
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is done at every split.
+
+    Attributes
+    ----------
+    learners : mapping of name to classifier
+    sizes : what :func:`sizes_for` takes
+    selection : {"inside", "outside"}
+    fill : bool
+    resample : object with ``fit_resample``, or None
+    random_state : int
+        For methods, learners and samplers that leave theirs open.
+    one_thread : bool
+        Whether methods are held to one thread, because others run beside them.
+    """
+
+    learners: Mapping[str, Any]
+    sizes: Sizes = "powers"
+    selection: str = "inside"
+    fill: bool = False
+    resample: Any = None
+    random_state: int = 0
+    one_thread: bool = False
+
+
+def sizes_for(sizes: Sizes, n_features: int) -> list[int]:
+    """The numbers of columns at which a ranking of `n_features` columns is evaluated.
+
+    Parameters
+    ----------
+    sizes : "powers", "all", "rule-of-thumb", int, sequence of int, or callable
+        Powers of two up to 512, every number, the book's rule of thumb, some numbers (those above
+        `n_features` are left out), or a function of the number of columns.
+    n_features : int
+
+    Returns
+    -------
+    list of int
+        Ascending.
+
+    Examples
+    --------
+    >>> from featly.study.evaluate import sizes_for
+    >>> sizes_for("powers", 20), sizes_for([5, 10, 50], 20)
+    ([1, 2, 4, 8, 16], [5, 10])
+    """
+    if callable(sizes):
+        sizes = list(sizes(n_features))
+    if isinstance(sizes, str):
+        if sizes == "powers":
+            top = min(n_features, LARGEST_POWER)
+            return [1 << k for k in range(top.bit_length()) if 1 << k <= top]
+        if sizes == "all":
+            return list(range(1, n_features + 1))
+        if sizes == "rule-of-thumb":
+            from featly.measures.sizes import choose_size
+
+            return [choose_size(None, "rule-of-thumb", n_features=n_features)]
+        raise ParameterError(
+            f"sizes={sizes!r}: give 'powers', 'all', 'rule-of-thumb' or a list of numbers"
+        )
+    wanted = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
+    for size in wanted:
+        whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+        if not whole or size < 1:
+            raise ParameterError(f"sizes holds {size!r}: a size is a whole number from 1")
+    return sorted({int(size) for size in wanted if size <= n_features})
+
+
+def evaluate(
+    dataset: Dataset,
+    name: str,
+    method: Any,
+    split: Split,
+    protocol: Protocol,
+    *,
+    null_draw: int = 0,
+    order: npt.NDArray[Any] | None = None,
+    subset: bool = False,
+) -> Fit:
+    """Rank on the training rows, train and predict at every size; an error becomes a result.
+
+    With `order`, the ranking of another fit is evaluated instead of a new one.
+    """
+    key: dict[str, Any] = {
+        "dataset": dataset.name,
+        "method": name,
+        "split": split.number,
+        "null_draw": null_draw,
+        "n_train": len(split.train),
+        "n_test": len(split.test),
+    }
+    began = time.perf_counter()
+    error = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            parts = _Parts.of(dataset, split, protocol)
+            if order is None:
+                order, subset = _ranked(parts, method, dataset, protocol)
+        except Exception as problem:  # whatever a method does, the rest of the study goes on
+            error = _said(problem)
+    notes = _told(caught)
+    seconds = time.perf_counter() - began
+    if error is not None or order is None:
+        return Fit(**key, seconds=seconds, error=error, notes=tuple(notes))
+    sizes = [len(order)] if subset else sizes_for(protocol.sizes, dataset.n_features)
+    outcomes: list[Outcome] = []
+    if sizes:
+        for learner_name, learner in protocol.learners.items():
+            found, told = _outcomes(learner_name, learner, parts, order, sizes, protocol)
+            outcomes += found
+            notes += [note for note in told if note not in notes]
+    return Fit(
+        **key, order=order, subset=subset, seconds=seconds, notes=tuple(notes), outcomes=outcomes
+    )
+
+
+@dataclass
+class _Parts:
+    """Training and test rows, the training rows filled and resampled if asked for."""
+
+    X: Any
+    y: npt.NDArray[Any]
+    X_test: Any
+    codes_test: npt.NDArray[np.int64]
+    classes: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, dataset: Dataset, split: Split, protocol: Protocol) -> "_Parts":
+        X, X_test = take_rows(dataset.X, split.train), take_rows(dataset.X, split.test)
+        y = dataset.y[split.train]
+        if protocol.fill and dataset.gappy and not hasattr(X, "indptr"):
+            filler = Filler(columns=dataset.gappy).fit(X)
+            X, X_test = filler.transform(X), filler.transform(X_test)
+        if protocol.resample is not None:
+            X, y = _resampled(_fresh(protocol.resample, protocol), X, y)
+        return cls(X, y, X_test, dataset.codes[split.test], dataset.classes)
+
+
+def _fresh(estimator: Any, protocol: Protocol) -> Any:
+    """A copy that has learnt nothing; where it leaves chance open, the study's seed decides."""
+    copy = clone(estimator)
+    left = [
+        name
+        for name, value in copy.get_params().items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    ]
+    return copy.set_params(**dict.fromkeys(left, protocol.random_state)) if left else copy
+
+
+def _resampled(sampler: Any, X: Any, y: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
+    """Balance the training rows; samplers that only choose rows work on any table."""
+    if not is_frame(X):
+        return sampler.fit_resample(X, y)
+    # texts instead of rows: whoever chooses at random does not mind, whoever measures distances
+    # or makes new rows cannot
+    rows = np.array([f"row {k}" for k in range(len(y))], dtype=object)[:, None]
+    try:
+        sampler.fit_resample(rows, y)
+        chosen = sampler.sample_indices_
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise DataError(
+            f"{type(sampler).__name__} cannot resample mixed columns: use one that chooses at "
+            f"random among the rows there are, such as RandomOverSampler ({_said(problem)})"
+        ) from None
+    return X[chosen], y[chosen]
+
+
+def _ranked(
+    parts: _Parts, method: Any, dataset: Dataset, protocol: Protocol
+) -> tuple[npt.NDArray[Any], bool]:
+    """Columns best first, and whether the method itself said how many."""
+    if method is None:
+        return np.arange(dataset.n_features), True
+    method = _fitted(method, parts.X, parts.y, dataset, protocol)
+    p = dataset.n_features
+    if hasattr(method, "order_"):
+        order = _checked(method.order_, p, method)
+        return order, len(order) < p or not hasattr(method, "ranking_")
+    if hasattr(method, "ranking_") and len(set(method.ranking_)) == p:
+        return np.argsort(method.ranking_, kind="stable"), False
+    if hasattr(method, "get_support"):
+        return _checked(method.get_support(indices=True), p, method), True
+    raise DataError(
+        f"{type(method).__name__} leaves neither order_ nor ranking_ nor get_support(): it does "
+        "not select columns"
+    )
+
+
+def _fitted(method: Any, X: Any, y: npt.NDArray[Any], dataset: Dataset, protocol: Protocol) -> Any:
+    """A fresh copy of a method, told what is known of the columns, and fitted."""
+    method = _fresh(method, protocol)
+    parameters = method.get_params(deep=False)
+    if dataset.schema is not None and "schema" in parameters and parameters["schema"] is None:
+        method.set_params(schema=dataset.schema)
+    if protocol.one_thread and "n_jobs" in parameters and parameters["n_jobs"] is None:
+        method.set_params(n_jobs=1)
+    method.fit(X, y)
+    return method
+
+
+def fit_to_all(dataset: Dataset, method: Any, protocol: Protocol) -> Any:
+    """The method fitted to all rows, as at every split: gaps filled and rows resampled if asked.
+
+    A study tells how well such a fit does; this is the one that is put to use.
+    """
+    everything = np.arange(dataset.n_rows)
+    parts = _Parts.of(dataset, Split(0, everything, everything[:0]), protocol)
+    return _fitted(method, parts.X, parts.y, dataset, protocol)
+
+
+def _checked(order: Any, n_features: int, method: Any) -> npt.NDArray[Any]:
+    """Different columns, at least one: what every later step relies on."""
+    columns = np.asarray(order)
+    if columns.ndim == 1 and not len(columns):
+        raise DataError(f"{type(method).__name__} selected no column")
+    whole = columns.ndim == 1 and columns.dtype.kind in "iu"
+    if not whole or columns.min() < 0 or columns.max() >= n_features:
+        raise DataError(f"{type(method).__name__} leaves columns that the table does not have")
+    if np.bincount(columns).max() > 1:
+        raise DataError(f"{type(method).__name__} leaves an order_ with a column twice")
+    return columns
+
+
+def _outcomes(
+    name: str,
+    learner: Any,
+    parts: _Parts,
+    order: npt.NDArray[Any],
+    sizes: list[int],
+    protocol: Protocol,
+) -> tuple[list[Outcome], list[str]]:
+    best = order[: sizes[-1]]
+    tables = _columns(parts.X, best), _columns(parts.X_test, best)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if hasattr(learner, "predict_path"):
+            found = _path(name, _fresh(learner, protocol), parts, tables, sizes)
+        else:
+            found = [
+                _one_size(name, _fresh(learner, protocol), parts, tables, size) for size in sizes
+            ]
+    return found, _told(caught)
+
+
+def _path(
+    name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], sizes: list[int]
+) -> list[Outcome]:
+    """All sizes at once, by a learner that can."""
+    began = time.perf_counter()
+    try:
+        predicted = learner.predict_path(tables[0], parts.y, tables[1], sizes)
+        matrices = [_confusion(labels, parts) for labels in predicted]
+    except Exception as problem:
+        said, seconds = _said(problem), (time.perf_counter() - began) / len(sizes)
+        return [Outcome(name, size, None, seconds, said) for size in sizes]
+    seconds = (time.perf_counter() - began) / len(sizes)
+    return [Outcome(name, size, m, seconds) for size, m in zip(sizes, matrices, strict=True)]
+
+
+def _one_size(
+    name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], size: int
+) -> Outcome:
+    began = time.perf_counter()
+    try:
+        first = np.arange(size)
+        trained = learner.fit(_columns(tables[0], first), parts.y)
+        matrix = _confusion(trained.predict(_columns(tables[1], first)), parts)
+    except Exception as problem:
+        return Outcome(name, size, None, time.perf_counter() - began, _said(problem))
+    return Outcome(name, size, matrix, time.perf_counter() - began)
+
+
+def _confusion(predicted: npt.NDArray[Any], parts: _Parts) -> npt.NDArray[np.int64]:
+    labels, n_classes = np.asarray(predicted), len(parts.classes)
+    codes = np.minimum(np.searchsorted(parts.classes, labels), n_classes - 1)
+    odd = parts.classes[codes] != labels
+    if odd.any():
+        raise DataError(f"the learner predicts {labels[odd][0]!r}, which is none of the classes")
+    return confusion_matrix(parts.codes_test, codes, n_classes)
+
+
+def _columns(X: Any, columns: npt.NDArray[Any]) -> Any:
+    return take_columns(X, columns.tolist()) if is_frame(X) else X[:, columns]
+
+
+def _said(problem: Exception) -> str:
+    text = " ".join(str(problem).split())
+    return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
+
+
+def _told(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Different warnings, in the order in which they came."""
+    return list(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))

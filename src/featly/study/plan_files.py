@@ -1,0 +1,423 @@
+"""Studies from files: datasets by path, plans in TOML."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from featly.basics.errors import DataError, ParameterError
+from featly.learners import make_learner
+from featly.registry import METHODS, method_class
+from featly.study.dataset import Dataset
+from featly.study.plan import Study
+from featly.study.splits import (
+    Bootstrap,
+    DistributionBalancedKFold,
+    Holdout,
+    KFold,
+    LeaveOneOut,
+    Subsampling,
+)
+from featly.study.verdicts import WHICH, Claim
+
+__all__ = ["SPLITTERS", "make_sampler", "read_dataset", "read_plan"]
+
+SPLITTERS: dict[str, Any] = {
+    "subsampling": Subsampling,
+    "k-fold": KFold,
+    "leave-one-out": LeaveOneOut,
+    "holdout": Holdout,
+    "bootstrap": Bootstrap,
+    "balanced-k-fold": DistributionBalancedKFold,
+}
+TARGETS = ("class", "target", "outcome", "label", "y")
+CLAIMS = ("published", "tolerance", "better", "equal", "than", "why", "where", *WHICH)
+_PARTS = (
+    "title", "methods", "datasets", "splits", "sizes", "learner", "learners", "metrics",
+    "selection", "fill", "resample", "null", "claims", "random_state",
+)  # fmt: skip
+
+
+def read_dataset(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    target: str | None = None,
+    row_groups: str | None = None,
+    split: str | None = None,
+    drop: Any = (),
+    rows: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """A table from a file, as a dataset of a study.
+
+    Parameters
+    ----------
+    path : path
+        Whatever :func:`featly.read_table` reads. A file that is not there is looked for in the
+        folder that the environment variable ``FEATLY_DATA`` names.
+    name : str, optional
+        The name of the file without its endings by default.
+    target : str, optional
+        By default the last column, if it is called class, target, outcome, label or y, or what
+        the file itself says (LIBSVM, MATLAB, KEEL, ARFF).
+    row_groups : str, optional
+        The column that tells which rows belong together.
+    split : str, optional
+        The column that says "train" or "test"; by default one that is called ``split``.
+    drop : sequence of str
+        Columns to leave out.
+    rows : {"train", "test"}, optional
+        Use only the rows of that part of the official split.
+    schema : mapping, optional
+
+    Returns
+    -------
+    Dataset
+    """
+    import numpy as np
+
+    from featly.io import read_table
+
+    found = _found(Path(path))
+    name = name or found.name.split(".")[0]
+    names = _columns(found)
+    if target is None and names and names[-1].lower() in TARGETS:
+        target = names[-1]
+    table = read_table(found, target=target)
+    try:
+        frame: Any = table.X
+        y: Any = table.y
+        if y is None:
+            raise DataError(f"which column of {str(path)!r} is to be predicted? Say target=")
+        part = dict(schema) if schema else None
+        drop = [drop] if isinstance(drop, str) else list(drop)
+        if not hasattr(frame, "columns"):
+            named = {"row_groups": row_groups, "split": split, "drop": drop, "rows": rows}
+            for option, value in named.items():
+                if value:
+                    raise DataError(f"{option}={value!r}: {str(path)!r} has no names of columns")
+            return Dataset.of(frame, y, name=name, schema=part)
+        official = split if split is not None else ("split" if "split" in frame.columns else None)
+        gone = set(drop)
+        absent = [column for column in gone if column not in frame.columns]
+        if absent:
+            raise DataError(f"drop names {absent[0]!r}, which is no column of {str(path)!r}")
+        if rows is not None:
+            if official is None or official not in frame.columns:
+                raise DataError(f"rows={rows!r}: {str(path)!r} has no official split")
+            chosen = np.flatnonzero(frame[official].cast(str).str.to_lowercase() == rows)
+            if not len(chosen):
+                raise DataError(f"rows={rows!r}: no row of {str(path)!r} says so")
+            frame, y = frame[chosen], y[chosen]
+            gone.add(official)
+        if gone:
+            frame = frame[:, [c for c, n in enumerate(frame.columns) if n not in gone]]
+        official = None if official in gone else official
+        return Dataset.of(
+            frame, y, name=name, row_groups=row_groups, official=official, schema=part
+        )
+    finally:
+        table.close()
+
+
+def _found(path: Path) -> Path:
+    if path.exists():
+        return path
+    folder = os.environ.get("FEATLY_DATA")
+    if folder and (Path(folder) / path).exists():
+        return Path(folder) / path
+    looked = f", nor in {folder!r} (FEATLY_DATA)" if folder else "; FEATLY_DATA may name its folder"
+    raise DataError(f"there is no file {str(path)!r}{looked}")
+
+
+def _columns(path: Path) -> list[str]:
+    from featly.io.read import column_names
+
+    return [str(name) for name in column_names(str(path))]
+
+
+# ---- plans ---------------------------------------------------------------------------------------
+def read_plan(path: str | Path) -> Study:
+    """A study from a TOML file.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    Study
+
+    Notes
+    -----
+    The keys are the parameters of :class:`Study`. A method, a dataset, a learner or the splits are
+    a name, or a table with what there is to say; `resample` is the name of a class of
+    imbalanced-learn's, or a table with `sampler` and its parameters. The columns of a made problem
+    are shuffled, so that ties do not help the relevant ones, which come first (``shuffle = false``
+    leaves them).
+
+    .. code-block:: toml
+
+        title = "Three methods on two tables"
+        sizes = [1, 2, 4, 8]
+        learner = "linear-svm"
+
+        [methods]
+        f-test = "f-test"
+        none = "none"
+        rfe = {method = "svm-rfe", C = 0.1}
+
+        [datasets]
+        colon = "colon.parquet"
+        led = {problem = "led-25", noise = 0.1, draws = 10}
+
+        [splits]
+        kind = "subsampling"
+        n_splits = 50
+        test_size = 0.1
+
+        [[claims]]
+        name = "A1"
+        text = "rfe is better than f-test"
+        better = "rfe"
+        than = "f-test"
+        dataset = "colon"
+        size = 8
+    """
+    path = Path(path)
+    try:
+        plan = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"there is no plan {str(path)!r}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ParameterError(f"{str(path)!r} is no TOML file: {problem}") from None
+    return plan_of(plan, path.parent)
+
+
+def plan_of(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
+    """A study from what a TOML file holds."""
+    for part in plan:
+        if part not in _PARTS:
+            raise ParameterError(f"a plan has no {part!r}{_near(part, _PARTS)}")
+    for part in ("methods", "datasets"):
+        if part not in plan:
+            raise ParameterError(f"a plan needs {part}")
+    if "learner" in plan and "learners" in plan:
+        raise ParameterError("a plan has learner or learners, not both")
+    parameters = {
+        part: plan[part]
+        for part in ("title", "sizes", "metrics", "selection", "fill", "null", "random_state")
+        if part in plan
+    }
+    return Study(
+        _methods(plan["methods"]),
+        _datasets(plan["datasets"], folder),
+        _splits(plan.get("splits")),
+        learner=_learners(plan.get("learners", plan.get("learner", "linear-svm"))),
+        resample=make_sampler(plan.get("resample")),
+        claims=[_claim(entry) for entry in plan.get("claims", ())],
+        **parameters,
+    )
+
+
+def _near(word: str, known: Any) -> str:
+    spelt = {str(name).lower(): name for name in known}
+    near = difflib.get_close_matches(str(word).lower(), list(spelt), n=1)
+    return f"; did you mean {spelt[near[0]]!r}?" if near else f": it has {', '.join(known)}"
+
+
+def _methods(given: Any) -> dict[str, Any]:
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, Mapping):
+        _names_only("methods", given)
+        given = {name: name for name in given}
+    found: dict[str, Any] = {}
+    for name, entry in given.items():
+        if isinstance(entry, str):
+            found[name] = _method(entry, {})
+        elif isinstance(entry, Mapping):
+            parameters = dict(entry)
+            found[name] = _method(str(parameters.pop("method", name)), parameters)
+        else:
+            raise ParameterError(f"methods.{name}: give the name of a method, or a table")
+    return found
+
+
+def _names_only(part: str, given: Any) -> None:
+    """Refuse a list of something else than different names."""
+    names = isinstance(given, list | tuple) and all(isinstance(entry, str) for entry in given)
+    if not names:
+        raise ParameterError(f"{part}: give a name, a list of names, or a table")
+    twice = [name for name in given if given.count(name) > 1]
+    if twice:
+        raise ParameterError(f"{part} has {twice[0]!r} twice")
+
+
+def _method(name: str, parameters: dict[str, Any]) -> Any:
+    if name == "none":
+        return None
+    if name not in METHODS:
+        raise ParameterError(f"there is no method {name!r}{_near(name, METHODS)}")
+    kind = method_class(name)
+    known = kind().get_params()
+    for parameter in parameters:
+        if parameter not in known:
+            raise ParameterError(f"{name} has no parameter {parameter!r}{_near(parameter, known)}")
+    return kind(**parameters)
+
+
+def _datasets(given: Any, folder: Path) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        listed = [given] if isinstance(given, str) else given
+        _names_only("datasets", listed)
+        stems = [Path(entry).name.split(".")[0] for entry in listed]
+        twice = [stem for stem in stems if stems.count(stem) > 1]
+        if twice:
+            raise ParameterError(f"two datasets are called {twice[0]!r}: write them as a table")
+        given = dict(zip(stems, listed, strict=True))
+    found: dict[str, Any] = {}
+    for name, entry in given.items():
+        if not isinstance(entry, str | Mapping):
+            raise ParameterError(f"datasets.{name}: give a file, a problem, or a table")
+        options = {"file": entry} if isinstance(entry, str) else dict(entry)
+        if isinstance(entry, str) and _is_problem(entry):
+            options = {"problem": entry}
+        if "problem" in options:
+            found |= _drawn(name, options)
+        elif "file" in options:
+            path = Path(options.pop("file"))
+            beside = folder / path
+            found[name] = _read(beside if beside.exists() else path, name, options)
+        else:
+            raise ParameterError(f"datasets.{name}: say file = or problem =")
+    return found
+
+
+def _read(path: Path, name: str, options: dict[str, Any]) -> Dataset:
+    known = ("target", "row_groups", "split", "drop", "rows", "schema")
+    for option in options:
+        if option not in known:
+            raise ParameterError(f"datasets.{name} has no {option!r}{_near(option, known)}")
+    return read_dataset(path, name=name, **options)
+
+
+def _is_problem(name: str) -> bool:
+    from featly.datasets import PROBLEMS
+
+    return name in PROBLEMS
+
+
+def _drawn(name: str, options: dict[str, Any]) -> dict[str, Dataset]:
+    """A made dataset, or several draws of it: name/0, name/1, ..."""
+    from featly.datasets import make_problem
+
+    problem, draws = options.pop("problem"), options.pop("draws", None)
+    first, shuffled = options.pop("random_state", 0), options.pop("shuffle", True)
+
+    def draw(number: int, called: str) -> Dataset:
+        made = make_problem(problem, random_state=number, **options)
+        if shuffled:  # the relevant columns come first, and ties go to the first
+            made = made.shuffle_columns(number)
+        return Dataset.of(made, name=called)
+
+    if draws is None:
+        return {name: draw(first, name)}
+    if not isinstance(draws, int) or isinstance(draws, bool) or draws < 1:
+        raise ParameterError(f"datasets.{name}: draws = {draws!r}, give a number from 1")
+    return {f"{name}/{number}": draw(first + number, f"{name}/{number}") for number in range(draws)}
+
+
+def _splits(given: Any) -> Any:
+    if given is None or isinstance(given, int):
+        return given
+    if not isinstance(given, str | Mapping):
+        raise ParameterError("splits: give a number of folds, a name, or a table")
+    options = {"kind": given} if isinstance(given, str) else dict(given)
+    kind = options.pop("kind", "subsampling")
+    if kind not in SPLITTERS:
+        raise ParameterError(f"there are no splits {kind!r}{_near(kind, SPLITTERS)}")
+    known = [field.name for field in fields(SPLITTERS[kind])]
+    for option in options:
+        if option not in known:
+            raise ParameterError(f"splits {kind!r} have no {option!r}{_near(option, known)}")
+    return SPLITTERS[kind](**options)
+
+
+def _learners(given: Any) -> Any:
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, Mapping):
+        _names_only("learners", given)
+        return list(given)
+    found = {}
+    for name, entry in given.items():
+        if not isinstance(entry, str | Mapping):
+            raise ParameterError(f"learners.{name}: give the name of a learner, or a table")
+        options = {"learner": entry} if isinstance(entry, str) else dict(entry)
+        kind = str(options.pop("learner", name))
+        plain = make_learner(kind)
+        known = (plain.steps[-1][1] if hasattr(plain, "steps") else plain).get_params(deep=False)
+        for option in options:
+            if option not in known:
+                raise ParameterError(f"{kind} has no parameter {option!r}{_near(option, known)}")
+        found[name] = make_learner(kind, **options)
+    return found
+
+
+def make_sampler(given: Any) -> Any:
+    """A sampler of imbalanced-learn's, by the name of its class."""
+    if given is None:
+        return None
+    if not isinstance(given, str | Mapping):
+        raise ParameterError("resample: give the name of a sampler, or a table")
+    try:
+        from imblearn import combine, over_sampling, under_sampling
+    except ImportError:
+        raise ParameterError(
+            "resample needs imbalanced-learn: pip install 'featly[imbalance]'"
+        ) from None
+    options = {"sampler": given} if isinstance(given, str) else dict(given)
+    kinds = {
+        name: getattr(module, name)
+        for module in (over_sampling, under_sampling, combine)
+        for name in module.__all__
+    }
+    name = str(options.pop("sampler", ""))
+    if name not in kinds:
+        raise ParameterError(f"resample: there is no sampler {name!r}{_near(name, kinds)}")
+    known = kinds[name]().get_params(deep=False)
+    for option in options:
+        if option not in known:
+            raise ParameterError(f"{name} has no parameter {option!r}{_near(option, known)}")
+    return kinds[name](**options)
+
+
+def _claim(entry: Mapping[str, Any]) -> Claim:
+    if not isinstance(entry, Mapping):
+        raise ParameterError("claims: write every claim as a table, [[claims]]")
+    options = dict(entry)
+    name, text = str(options.pop("name", "")), str(options.pop("text", ""))
+    if not name or not text:
+        raise ParameterError("every claim needs a name and a text")
+    for option in options:
+        if option not in CLAIMS:
+            raise ParameterError(f"claim {name!r} has no {option!r}{_near(option, CLAIMS)}")
+    try:
+        if "why" in options:
+            return Claim.untestable(name, text, **options)
+        for kind in ("better", "equal"):
+            if kind in options:
+                return getattr(Claim, kind)(name, text, method=options.pop(kind), **options)
+        if "published" not in options:
+            raise ParameterError(
+                f"claim {name!r}: say published =, or better = and than =, or equal = and "
+                "than =, or why ="
+            )
+        return Claim.value(name, text, options.pop("published"), **options)
+    except TypeError as problem:
+        raise ParameterError(f"claim {name!r}: {problem}") from None

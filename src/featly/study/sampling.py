@@ -1,0 +1,126 @@
+r"""Random test parts: a given number of rows or groups, without replacement.
+
+.. math::
+
+    P(i \in \text{test}) = m / n \quad \text{for every row } i
+
+The same for every row also where classes are balanced, save for those that must stay in training
+(:mod:`featly.study.stratification` draws the numbers).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import DataError, ParameterError
+from featly.study.splitter import Rows
+from featly.study.stratification import class_quotas, draw_counts, draw_groups
+
+__all__ = ["REDRAWS", "check_test_size", "has_two", "random_test"]
+
+IntArray = npt.NDArray[np.int64]
+REDRAWS = 1000
+
+Draw = Callable[[np.random.Generator], npt.NDArray[Any]]
+
+
+def check_test_size(value: Any) -> None:
+    """Refuse what is neither a fraction nor a number of rows."""
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if isinstance(value, bool) or not number or not (0 < value < 1 or _whole(value)):
+        raise ParameterError(
+            f"test_size={value!r}: give a fraction between 0 and 1, or a number of rows from 1"
+        )
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and bool(value >= 1)
+
+
+def random_test(rows: Rows, test_size: float | int, stratify: bool) -> Draw:
+    """A function that draws test rows (positions or a mask) from a generator."""
+    n_test = int(test_size)
+    if not _whole(test_size):  # the small number: 0.145 of 100 rows is 14.499999999999998
+        n_test = max(1, int(np.floor(test_size * rows.n + 0.5 + 1e-9)))
+    least = len(rows.classes) if stratify else 2
+    if rows.n - n_test < least:
+        raise ParameterError(
+            f"test_size={test_size!r} is {n_test} of {rows.n} rows, which leaves "
+            f"{max(0, rows.n - n_test)} to train on: leave at least {least}, "
+            f"{'one of every class' if stratify else 'two of different classes'}"
+        )
+    if rows.groups is not None:
+        return _test_of_groups(rows, n_test, test_size, stratify)
+    if not stratify:
+        return _until_two(rows, lambda g: g.choice(rows.n, n_test, replace=False, shuffle=False))
+    members, quotas = rows.members, class_quotas(rows.class_sizes, n_test)
+
+    def draw(generator: np.random.Generator) -> IntArray:
+        counts = draw_counts(quotas, generator)
+        return np.concatenate(
+            [
+                member[generator.choice(len(member), count, replace=False, shuffle=False)]
+                for member, count in zip(members, counts.tolist(), strict=True)
+                if count
+            ]
+        )
+
+    return draw
+
+
+def _test_of_groups(rows: Rows, n_test: int, test_size: float | int, stratify: bool) -> Draw:
+    """A function that draws groups and gives a mask of their rows."""
+    groups, table, n_groups = rows.units, rows.table, rows.n_units
+    if not stratify:
+        count = min(max(1, int(np.floor(n_groups * n_test / rows.n + 0.5))), n_groups - 1)
+
+        def some(generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+            chosen = generator.choice(n_groups, count, replace=False, shuffle=False)
+            return np.isin(np.arange(n_groups), chosen)[groups]
+
+        return _until_two(rows, some)
+    free = np.flatnonzero(~(table == rows.class_sizes).any(axis=1))
+    if not len(free):
+        raise DataError(
+            "every row group has all rows of some class, so that testing it leaves none to train "
+            "on: leave out classes that lie in one group, or pass stratify=False"
+        )
+    strata, sizes = rows.unit_classes[free], rows.group_sizes[free]
+    chance = max(n_test / int(sizes.sum()), 1 / len(free))
+
+    def draw(generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+        for _ in range(REDRAWS if chance <= 1 else 0):
+            tested = free[draw_groups(strata, sizes, chance, generator)]
+            if len(tested) and (table[tested].sum(axis=0) < rows.class_sizes).all():
+                return np.isin(np.arange(n_groups), tested)[groups]
+        raise ParameterError(
+            f"test_size={test_size!r} leaves no training part with every class in it, as rows of "
+            "one group stay together: make it smaller, or pass stratify=False"
+        )
+
+    return draw
+
+
+def _until_two(rows: Rows, draw: Draw) -> Draw:
+    """Draw until two classes are left to train on."""
+
+    def again(generator: np.random.Generator) -> npt.NDArray[Any]:
+        for _ in range(REDRAWS):
+            test = draw(generator)
+            train = np.ones(rows.n, bool)
+            train[test] = False
+            if has_two(rows.y[train]):
+                return test
+        raise DataError(
+            f"{REDRAWS} random splits all left one class to train on: a class has too few rows "
+            "or groups. Pass stratify=True, or test fewer rows"
+        )
+
+    return again
+
+
+def has_two(y: IntArray) -> bool:
+    """Whether there are two classes."""
+    return bool(np.any(y != y[0]))

@@ -1,0 +1,63 @@
+"""Metrics of a selection itself: which of its columns matter, and of what kind they are."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.basics.errors import ParameterError
+from featly.measures.recovery import count_roles, success_index
+
+if TYPE_CHECKING:
+    from featly.study.results import Results
+
+__all__ = ["SELECTION_METRICS", "selection_values"]
+
+SELECTION_METRICS = {  # whether greater is better
+    "success": True,
+    "relevant": True,
+    "redundant": False,
+    "irrelevant": False,
+    "categorical": True,
+}
+
+
+def selection_values(results: "Results", metric: str) -> npt.NDArray[np.float64]:
+    """The metric of the first `size` columns of the ranking of every row; NaN where unknown."""
+    orders = {
+        tuple(key): (order, subset)
+        for *key, order, subset in results.rankings.select(
+            "dataset", "method", "split", "null_draw", "order", "subset"
+        ).rows()
+    }
+    roles = {name: results.roles(name) for name in results.about["datasets"]}
+    if metric != "categorical" and not any(roles.values()):
+        raise ParameterError(
+            f"metric {metric!r} needs datasets of which the truth is known: no dataset of this "
+            "study says which columns are relevant"
+        )
+    labels = {
+        name: set(about["kinds"].get("categorical", ()))
+        for name, about in results.about["datasets"].items()
+    }
+    found = np.full(results.rows.height, np.nan)
+    known: dict[tuple[object, ...], float] = {}  # learners share a selection
+    rows = results.rows.select("dataset", "method", "split", "null_draw", "size").rows()
+    for at, (*key, size) in enumerate(rows):
+        whole = (*key, size)
+        if whole not in known:
+            order, subset = orders.get(tuple(key), (None, False))
+            truth = roles.get(key[0])
+            selected = None if order is None else order[:size]
+            if selected is None:
+                known[whole] = np.nan
+            elif metric == "categorical":
+                known[whole] = float(len(labels[key[0]].intersection(selected)))
+            elif truth is None:
+                known[whole] = np.nan
+            elif metric == "success":
+                known[whole] = success_index(selected, truth, ranked=not subset)
+            else:
+                known[whole] = float(getattr(count_roles(selected, truth), metric))
+        found[at] = known[whole]
+    return found

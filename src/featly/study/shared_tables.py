@@ -1,0 +1,85 @@
+"""Tables in files that every process of a study maps, so that none has a copy of its own."""
+
+import functools
+import os
+import pickle
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from featly.basics.kinds import CATEGORICAL
+from featly.study.dataset import Dataset
+from featly.table.frames import is_frame, open_table
+
+__all__ = ["end_with_parent", "open_shared", "share"]
+
+PARTS = ("data", "indices", "indptr")  # of a sparse matrix
+WATCH_SECONDS = 1.0
+
+
+def share(dataset: Dataset, folder: Path) -> str:
+    """Write a dataset so that other processes can map it instead of copying it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    X = dataset.X
+    if is_frame(X):
+        numeric = np.flatnonzero(dataset.kinds != CATEGORICAL).tolist()
+        if numeric:
+            np.save(folder / "numbers.npy", np.asfortranarray(open_table(X).numbers(numeric)))
+        labels = np.flatnonzero(dataset.kinds == CATEGORICAL).tolist()
+        X[:, labels].write_ipc(folder / "labels.arrow", compression="uncompressed")
+    elif scipy.sparse.issparse(X):
+        for part in PARTS:
+            np.save(folder / f"{part}.npy", getattr(X, part))
+    else:
+        np.save(folder / "X.npy", X)
+    (folder / "dataset.pickle").write_bytes(pickle.dumps(replace(dataset, X=None)))
+    return str(folder.absolute())  # another process may have been started elsewhere
+
+
+@functools.lru_cache(maxsize=64)
+def open_shared(folder: str) -> Dataset:
+    """A dataset that another process has shared: its numbers are mapped, not copied."""
+    place = Path(folder)
+    small: Dataset = pickle.loads((place / "dataset.pickle").read_bytes())
+    if (place / "X.npy").exists():
+        return replace(small, X=np.load(place / "X.npy", mmap_mode="r"))
+    if (place / "labels.arrow").exists():
+        return replace(small, X=_mapped_frame(place, small))
+    parts = tuple(np.load(place / f"{part}.npy", mmap_mode="r") for part in PARTS)
+    shape = (small.n_rows, small.n_features)
+    return replace(small, X=scipy.sparse.csr_array(parts, shape=shape))
+
+
+@functools.cache
+def end_with_parent(parent: int) -> None:
+    """End this process when the one that started it is killed, or has been already.
+
+    It would wait some minutes for the next task, and hold its tables in memory.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _mapped_frame(place: Path, small: Dataset) -> Any:
+    """A frame whose columns of numbers lie in a mapped file; labels are this process's own."""
+    import polars as pl
+
+    path = place / "numbers.npy"
+    labels = iter(pl.read_ipc(place / "labels.arrow").get_columns())
+    numbers = iter(np.load(path, mmap_mode="r").T if path.exists() else ())
+    return pl.DataFrame(
+        [
+            next(labels) if kind == CATEGORICAL else pl.Series(name, next(numbers))
+            for name, kind in zip(small.names[:], small.kinds, strict=True)
+        ]
+    )

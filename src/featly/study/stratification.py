@@ -1,0 +1,184 @@
+r"""Who goes to which side: class counts of a random test part, and rows or groups dealt to folds.
+
+.. math::
+
+    q_c = m \, n_c / n, \qquad m_c \in \{\lfloor q_c \rfloor, \lceil q_c \rceil\}, \qquad
+    E[m_c] = q_c
+
+Madow, W. G. (1949), On the theory of systematic sampling II, *Ann. Math. Statist.* 20, 333-354.
+
+Arrays in, arrays out: splitters say what is wanted, this file draws it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from featly.core.ranking.ordering import rounded
+
+__all__ = [
+    "Quotas",
+    "class_quotas",
+    "deal_groups",
+    "deal_rows",
+    "draw_counts",
+    "draw_groups",
+    "main_classes",
+]
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Quotas:
+    """What each class is due: ``whole + remainder / unit`` test rows, in whole numbers."""
+
+    whole: IntArray
+    remainder: IntArray
+    unit: int
+
+
+def class_quotas(sizes: IntArray, n_test: int) -> Quotas:
+    """Test rows due to each class, proportional to its size, but never the whole class.
+
+    A class of one row is due none. Where a proportional share would take a class away from
+    training, the class gives all rows but one, and the others share the rest. `n_test` is at most
+    the number of rows less the number of classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quotas = class_quotas(np.array([40, 22]), 6)
+    >>> (quotas.whole + quotas.remainder / quotas.unit).round(2).tolist()
+    [3.87, 2.13]
+    """
+    whole = np.zeros(len(sizes), np.int64)
+    free = np.ones(len(sizes), bool)
+    while True:
+        left = n_test - int(whole[~free].sum())
+        unit = max(1, int(sizes[free].sum()))
+        over = free & (left * sizes > (sizes - 1) * unit)
+        if not over.any():
+            break
+        whole[over] = sizes[over] - 1
+        free &= ~over
+    remainder = np.zeros(len(sizes), np.int64)
+    whole[free], remainder[free] = np.divmod(left * sizes[free], unit)
+    return Quotas(whole, remainder, unit)
+
+
+def draw_counts(quotas: Quotas, generator: np.random.Generator) -> IntArray:
+    """Whole test counts: each quota rounded up with a probability equal to its remainder.
+
+    The remainders lie end to end, in random order; points one unit apart, from a random start,
+    fall on those that are rounded up. So the sum is always right, and so is every class on
+    average: a class that is due a third of a row is tested in a third of the splits.
+    """
+    counts = quotas.whole.copy()
+    due = np.flatnonzero(quotas.remainder)
+    if len(due):
+        due = generator.permutation(due)
+        end = np.cumsum(quotas.remainder[due])
+        points = (end - 1 - int(generator.integers(quotas.unit))) // quotas.unit
+        counts[due] += np.diff(points, prepend=-1)
+    return counts
+
+
+def deal_rows(y: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
+    """The fold of every row: rows in random order within classes, dealt like cards.
+
+    Class by class, without starting anew, so that both the classes and the folds differ by at most
+    one row. Pass zeros to deal without regard to classes.
+    """
+    order = generator.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    folds = np.empty(len(y), np.int64)
+    folds[order] = generator.permutation(n_folds)[np.arange(len(y)) % n_folds]
+    return folds
+
+
+def deal_groups(table: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
+    r"""The fold of every group, given its rows of each class: largest share first, greedily.
+
+    With :math:`a_{gc}` rows of class c in group g, and :math:`n_{fc}` in fold f so far, the group
+    goes where
+
+    .. math:: \sum_c a_{gc} n_{fc} / n_c + a_g n_f / n
+
+    is smallest. That is the fold for which the sum over folds of the squared deviations from equal
+    class counts (each divided by :math:`n_c`) and from equal sizes grows least. Groups come by
+    falling :math:`\sum_c a_{gc} / n_c + a_g / n`: those with many rows, or much of a rare class,
+    first. Ties are broken at random. No fold is empty unless there are fewer groups than folds.
+    """
+    counts = np.column_stack([table, table.sum(axis=1)]).astype(np.float64)
+    totals = counts.sum(axis=0)
+    shares = counts / np.sqrt(totals)  # so that their products are the terms above
+    order = generator.permutation(len(table))
+    weight = rounded((counts / totals).sum(axis=1))[order]
+    order = order[np.argsort(-weight, kind="stable")]
+    names = generator.permutation(n_folds)  # ties between folds
+    held = np.zeros((n_folds, shares.shape[1]))
+    folds = np.empty(len(table), np.int64)
+    for group in order:
+        fold = int(np.argmin(rounded(held @ shares[group])))
+        held[fold] += shares[group]
+        folds[group] = names[fold]
+    return folds
+
+
+def main_classes(table: IntArray) -> IntArray:
+    """The class most frequent in each group; the rarer one over all groups where several are."""
+    rarest_first = np.argsort(table.sum(axis=0), kind="stable")
+    return rarest_first[np.argmax(table[:, rarest_first], axis=1)]
+
+
+def draw_groups(
+    strata: IntArray, sizes: IntArray, chance: float, generator: np.random.Generator
+) -> npt.NDArray[np.bool_]:
+    """Draw groups, each with the same chance, spread over strata and sizes.
+
+    Within a stratum groups stand in the order of their sizes, and neighbours compete (the pivotal
+    method: Deville, J.-C. and Tillé, Y. (1998), Unequal probability sampling without replacement
+    through a splitting method, *Biometrika* 85, 89-101). So a stratum's number of drawn groups is
+    the expected one, rounded up or down, and small and large groups are both there.
+    """
+    chosen = np.zeros(len(strata), bool)
+    undecided: list[int] = []
+    chances: list[float] = []
+    for stratum in np.unique(strata):
+        members = generator.permutation(np.flatnonzero(strata == stratum))
+        members = members[np.argsort(sizes[members], kind="stable")]
+        winners, last, rest = _compete([chance] * len(members), generator)
+        chosen[members[winners]] = True
+        undecided.append(int(members[last]))
+        chances.append(rest)
+    order = generator.permutation(len(undecided))
+    winners, last, rest = _compete([chances[k] for k in order], generator)
+    for winner in winners:
+        chosen[undecided[order[winner]]] = True
+    chosen[undecided[order[last]]] = generator.random() < rest
+    return chosen
+
+
+def _compete(
+    chances: Sequence[float], generator: np.random.Generator
+) -> tuple[list[int], int, float]:
+    """Winners among units in a row, the one still undecided, and its chance."""
+    winners: list[int] = []
+    holder, chance = 0, chances[0]
+    for rival, draw in enumerate(generator.random(len(chances) - 1).tolist(), 1):
+        both = chance + chances[rival]
+        if both <= 1:  # one goes out, the other takes both chances
+            if draw * both < chances[rival]:
+                holder = rival
+            chance = both
+        else:  # one is in, the other takes what is left
+            if draw * (2 - both) < 1 - chances[rival]:
+                winners.append(holder)
+                holder = rival
+            else:
+                winners.append(rival)
+            chance = both - 1
+    return winners, holder, chance

@@ -1,0 +1,1 @@
+"""Tables of any library: cells by column, and what is known about the columns."""

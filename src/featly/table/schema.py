@@ -1,0 +1,467 @@
+"""What is known about the columns, in one object."""
+
+import difflib
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.basics.kinds import CONTINUOUS, KINDS
+from featly.table.frames import (
+    ArrayTable,
+    DefaultNames,
+    Table,
+    is_frame,
+    library_of,
+    open_table,
+    refuse_shapes,
+)
+from featly.table.schema_report import SchemaReport, report_on
+
+__all__ = ["Columns", "Schema", "SchemaReport"]
+
+MOST_COMPARED = 50_000  # names that a misspelt one is compared with: more take a minute
+
+Name = str | int
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is known about the columns: kinds, prices, beliefs, groups.
+
+    Every method takes ``schema=``: a Schema, the same as a plain dict, or None to read the kinds
+    from the dtypes: category, text and bool are categorical, ordered categories are ordinal,
+    numbers are continuous. (A polars Enum is categorical, and may be declared ordinal.) Columns
+    are given by name, or by an integer, which is always a position.
+
+    Parameters
+    ----------
+    categorical : sequence of columns
+        Unordered levels, whatever the dtype.
+    ordinal : mapping of column to its levels in order, or sequence of columns
+        Without levels, a column must be numeric or an ordered category.
+    continuous : sequence of columns
+        Numbers, whatever the dtype: booleans become 0 and 1, text is read as numbers.
+    keep : sequence of columns
+        Ranked first, counted among the selected, never eliminated.
+    prior : mapping of column to number >= 1
+        How much more than others a column is believed to matter; 1 for those not named.
+    costs : mapping of column to number >= 0
+        What it costs to measure a column; 0 for those not named.
+    column_groups : mapping of group name to sequence of columns
+        Columns that come together, such as the values of one laboratory test.
+
+    Examples
+    --------
+    >>> from featly import Schema
+    >>> Schema(categorical=["stage"], prior={"TP53": 10})
+    Schema(categorical=['stage'], prior={'TP53': 10})
+
+    A column that is named wrongly is an error that names it:
+
+    >>> import polars as pl
+    >>> Schema(keep=["agee"]).describe(pl.DataFrame({"age": [50, 61], "sex": ["f", "m"]}))
+    Traceback (most recent call last):
+    ...
+    featly.basics.errors.SchemaError: keep names 'agee', which is not a column; did you mean 'age'?
+    """
+
+    categorical: Sequence[Name] = ()
+    ordinal: Mapping[Name, Sequence[Any]] | Sequence[Name] = field(default_factory=dict)
+    continuous: Sequence[Name] = ()
+    keep: Sequence[Name] = ()
+    prior: Mapping[Name, float] = field(default_factory=dict)
+    costs: Mapping[Name, float] = field(default_factory=dict)
+    column_groups: Mapping[str, Sequence[Name]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for part in ("categorical", "continuous", "keep"):
+            self._check_columns(part, getattr(self, part))
+        if isinstance(self.ordinal, Mapping):
+            self._check_columns("ordinal", self.ordinal)
+            for name, levels in self.ordinal.items():
+                if isinstance(levels, str) or len(set(levels)) != len(levels) or not len(levels):
+                    raise SchemaError(
+                        f"ordinal levels of {name!r} are {levels!r}: give a list of different "
+                        "levels, lowest first"
+                    )
+        else:
+            self._check_columns("ordinal", self.ordinal)
+        self._check_numbers("prior", self.prior, 1, "a prior is a finite number of at least 1")
+        self._check_numbers("costs", self.costs, 0, "a cost is a finite number of at least 0")
+        if not isinstance(self.column_groups, Mapping):
+            raise SchemaError("column_groups must map the name of a group to its columns")
+        for group, members in self.column_groups.items():
+            self._check_columns(f"column_groups[{group!r}]", members)
+        said: dict[Name, str] = {}
+        for kind in KINDS:
+            for name in getattr(self, kind):
+                if name in said:
+                    raise SchemaError(f"{name!r} cannot be {said[name]} and {kind}")
+                said[name] = kind
+
+    def __repr__(self) -> str:
+        parts = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self)]
+        given = [
+            part for part, f in zip(parts, fields(self), strict=True) if len(getattr(self, f.name))
+        ]
+        return f"Schema({', '.join(given)})"
+
+    @staticmethod
+    def _check_columns(part: str, columns: Any) -> None:
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            raise SchemaError(f"{part}={columns!r}: give a list of columns")
+        for name in columns:
+            if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+                raise SchemaError(f"{part} names {name!r}: a column is a name or a position")
+
+    @classmethod
+    def _check_numbers(cls, part: str, values: Any, least: float, rule: str) -> None:
+        if not isinstance(values, Mapping):
+            raise SchemaError(f"{part} must map columns to numbers, such as {{'age': {least}}}")
+        cls._check_columns(part, values)
+        for name, value in values.items():
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not number or not math.isfinite(value) or value < least:
+                raise SchemaError(f"{part} of {name!r} is {value!r}: {rule}")
+
+    @classmethod
+    def of(cls, schema: "Schema | Mapping[str, Any] | None") -> "Schema":
+        """A Schema from what a method's ``schema`` parameter may be.
+
+        Examples
+        --------
+        >>> Schema.of({"keep": ["age"]})
+        Schema(keep=['age'])
+        """
+        if schema is None:
+            return cls()
+        if isinstance(schema, Schema):
+            return schema
+        if not isinstance(schema, Mapping):
+            raise SchemaError(f"schema is {schema!r}: give a Schema, a dict or None")
+        known = [f.name for f in fields(cls)]
+        for part in schema:
+            if part not in known:
+                raise SchemaError(f"a schema has no part {part!r}{_nearest(str(part), known)}")
+        return cls(**schema)
+
+    @classmethod
+    def prior_from(
+        cls,
+        ranking: Any,
+        top: int = 50,
+        weight: float = 10.0,
+        *,
+        columns: Any = None,
+        graded: bool = False,
+    ) -> "Schema":
+        r"""A prior for one table from a ranking on another: its best columns are favoured.
+
+        All `top` best columns get the same weight, as in the paper; or, `graded`, the r-th of
+        them gets
+
+        .. math::
+
+            \beta_r = w^{1 - (r - 1) / t}, \qquad r = 1, \dots, t,
+
+        which falls from the weight w to 1 just past the t best.
+
+        Parameters
+        ----------
+        ranking : fitted ranker or subset selector, frame, or list of names
+            A frame is what ``table()`` returns, in any library: columns `feature` and `rank`, or
+            `feature` and `selected`. A list names columns, best first.
+        top : int, default=50
+            How many columns are favoured.
+        weight : float, default=10.0
+            How much more than others they are believed to matter.
+        columns : list of names, frame, array or TableFile, optional
+            The other table, or what its columns are called: the `top` best of those that it has
+            are favoured. Without it, names are taken as they are, and one that the other table
+            has not is an error when the schema is applied.
+        graded : bool, default=False
+            Whether the weight falls with the rank.
+
+        Returns
+        -------
+        Schema
+            With `prior` alone; ``dataclasses.replace`` adds what else is known.
+
+        References
+        ----------
+        Helleputte, T. and Dupont, P. (2009), Partially supervised feature selection with
+        regularized linear models, *ICML*, 409-416, section 4.4, where 50 columns are favoured by
+        10.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from featly import FTest, Schema
+        >>> old = pl.DataFrame({"age": [50, 61, 47, 70], "TFRC": [1, 5, 2, 6], "lab": [1, 1, 2, 2]})
+        >>> ranker = FTest().fit(old, ["well", "ill", "well", "ill"])
+        >>> schema = Schema.prior_from(ranker, top=2, columns=["TFRC", "LDHA", "lab", "age"])
+        >>> schema
+        Schema(prior={'TFRC': 10.0, 'age': 10.0})
+
+        With other things that are known:
+
+        >>> from dataclasses import replace
+        >>> replace(schema, keep=["LDHA"])
+        Schema(keep=['LDHA'], prior={'TFRC': 10.0, 'age': 10.0})
+        """
+        if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
+            raise ParameterError(f"top={top!r}: give how many columns to favour, at least 1")
+        number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+        if not number or not math.isfinite(weight) or weight < 1:
+            raise ParameterError(f"weight={weight!r}: a prior is a finite number of at least 1")
+        names = _best_first(ranking)
+        if columns is not None:
+            known = _names_of(columns)
+            shared = set(known)
+            found = [name for name in names if name in shared]
+            if not found:
+                raise SchemaError(
+                    f"none of the {len(names)} ranked columns ({_some(names)}) is a column of the "
+                    f"table ({_some(known)}): are they called by other names there?"
+                )
+            names = found
+        falls = [1 - r / int(top) if graded else 1.0 for r in range(min(int(top), len(names)))]
+        return cls(prior={n: float(weight) ** fall for n, fall in zip(names, falls, strict=False)})
+
+    def resolve(self, names: "list[str] | DefaultNames", inferred: Any) -> "Columns":
+        """Apply this schema to a table with these column names and kinds by dtype."""
+        places: dict[str, list[int]] = {}
+
+        def position(part: str, name: str) -> int | None:
+            if isinstance(names, DefaultNames):
+                return names.position(name)
+            if not places:
+                wanted = self._mentioned()  # of millions of names, these alone are kept
+                for k, known in enumerate(names):
+                    if known in wanted:
+                        places.setdefault(known, []).append(k)
+            found = places.get(name, [])
+            if len(found) > 1:  # in a file that may be so
+                raise SchemaError(
+                    f"{part} names {name!r}, and {len(found)} columns are called so (positions "
+                    f"{found[0]}, {found[1]}{', ...' if len(found) > 2 else ''}): give positions"
+                )
+            return found[0] if found else None
+
+        def find(part: str, column: Name) -> int:
+            if isinstance(column, str):
+                found = position(part, column)
+                if found is None:
+                    raise SchemaError(
+                        f"{part} names {column!r}, which is not a column"
+                        f"{_nearest(column, names[:MOST_COMPARED])}"
+                    )
+                return found
+            if not 0 <= column < len(names):
+                raise SchemaError(
+                    f"{part} names position {column}: positions run from 0 to {len(names) - 1}"
+                )
+            return int(column)
+
+        def find_all(part: str, columns: Iterable[Name]) -> list[int]:
+            found = [find(part, column) for column in columns]
+            seen: set[int] = set()
+            for column in found:
+                if column in seen:
+                    raise SchemaError(f"{part} names {names[column]!r} twice")
+                seen.add(column)
+            return found
+
+        def numbers(part: str, values: Mapping[Name, float], default: float) -> Any:
+            if not values:
+                return None
+            out = np.full(len(names), default)
+            out[find_all(part, values)] = list(values.values())
+            return out
+
+        inferred = np.asarray(inferred, dtype=np.uint8)
+        kinds = inferred.copy()
+        said: dict[int, str] = {}
+        for code, word in enumerate(KINDS):
+            for column in find_all(word, getattr(self, word)):
+                if column in said:
+                    raise SchemaError(f"{names[column]!r} cannot be {said[column]} and {word}")
+                said[column] = word
+                kinds[column] = code
+        levels = {}
+        if isinstance(self.ordinal, Mapping):
+            levels = {find("ordinal", name): list(order) for name, order in self.ordinal.items()}
+        return Columns(
+            names=names,
+            kinds=kinds,
+            inferred=inferred,
+            levels=levels,
+            keep=np.array(find_all("keep", self.keep), dtype=np.int64),
+            prior=numbers("prior", self.prior, 1.0),
+            costs=numbers("costs", self.costs, 0.0),
+            groups={
+                name: np.array(find_all(f"column_groups[{name!r}]", members), dtype=np.int64)
+                for name, members in self.column_groups.items()
+            },
+        )
+
+    def _mentioned(self) -> set[str]:
+        """The names of columns in any part."""
+        parts = (self.categorical, self.ordinal, self.continuous, self.keep, self.prior, self.costs)
+        every: list[Iterable[Name]] = [*parts, *self.column_groups.values()]
+        return {name for part in every for name in part if isinstance(name, str)}
+
+    def describe(self, X: Any) -> "SchemaReport":
+        """How this schema reads a table, and which columns look wrong.
+
+        Nothing is changed: a remark says what looks odd and what could be declared.
+
+        Parameters
+        ----------
+        X : data frame or two-dimensional array
+
+        Returns
+        -------
+        SchemaReport
+            Printed, it is a table; ``report.remarks`` maps columns to what looks wrong.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"age": [50, 61, 47], "weight": ["71", "80.5", "65"]})
+        >>> print(Schema().describe(frame))
+        3 rows, 2 columns: 1 continuous, 1 categorical
+        weight: text that reads as numbers; declare it continuous, or convert it
+        """
+        refuse_shapes(X)
+        library = library_of(X)
+        if library is not None:
+            table = open_table(X)
+        else:
+            X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
+            if X.ndim != 2:
+                raise DataError(f"X has {X.ndim} dimensions, where a table has 2")
+            table = ArrayTable(X) if X.dtype.kind not in "OUST" else open_table(X)
+        kinds = self.resolve(table.names, table.kinds()).kinds
+        declared = {
+            name if isinstance(name, str) else table.names[name]
+            for kind in KINDS
+            for name in getattr(self, kind)
+        }
+        return report_on(table, kinds, declared, library)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A schema applied to one table: an entry for every column."""
+
+    names: list[str] | DefaultNames
+    kinds: np.ndarray
+    inferred: np.ndarray
+    levels: dict[int, list[Any]]
+    keep: np.ndarray
+    prior: np.ndarray | None
+    costs: np.ndarray | None
+    groups: dict[str, np.ndarray]
+
+    def given(self) -> list[str]:
+        """The parts beside kinds that the schema states."""
+        parts = {
+            "keep": len(self.keep) > 0,
+            "prior": self.prior is not None,
+            "costs": self.costs is not None,
+            "column_groups": bool(self.groups),
+        }
+        return [part for part, present in parts.items() if present]
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+# ---- names, best first ---------------------------------------------------------------------------
+def _best_first(ranking: Any) -> list[str]:
+    """The names of a ranking: an estimator with a table, that table, or a list."""
+    if not _is_table(ranking) and callable(getattr(ranking, "table", None)):
+        ranking = ranking.table()
+    table = open_table(ranking) if _is_table(ranking) else None
+    names = _listed("ranking", ranking) if table is None else _from_table(table)
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise SchemaError(f"the ranking names {name!r} twice")
+        seen.add(name)
+    if not names:
+        raise SchemaError("the ranking names no column")
+    return names
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X is a frame; one column of a frame is a list."""
+    return is_frame(X) and len(getattr(X, "shape", ())) == 2
+
+
+def _from_table(table: Table) -> list[str]:
+    """From what ``table()`` returns, or from what was read back from a file of it."""
+    at = {name: position for position, name in enumerate(table.names)}
+    by = next((name for name in ("rank", "selected") if name in at), None)
+    if "feature" not in at or by is None:
+        raise SchemaError(
+            "a ranking has the columns 'feature' and 'rank', or 'feature' and 'selected', as "
+            f"table() returns them: this one has {_some(table.names)}"
+        )
+    kinds = table.kinds()
+    codes, levels = table.texts(at["feature"])
+    if (codes == 0).any():
+        raise SchemaError(f"row {int(np.argmin(codes))} of the ranking has no feature")
+    if kinds[at["feature"]] == CONTINUOUS:  # names such as 1007, which a reader took for numbers
+        levels = [int(v) if float(v).is_integer() else v for v in map(float, levels)]
+    names = [str(levels[code - 1]) for code in codes]
+    if by == "selected":
+        codes, levels = table.texts(at["selected"])
+        chosen = ["", *(str(level).lower() for level in levels)]
+        return [n for n, c in zip(names, codes, strict=True) if chosen[c] in ("true", "1", "1.0")]
+    ranks = table.numbers([at["rank"]])[:, 0] if kinds[at["rank"]] == CONTINUOUS else None
+    if ranks is None or np.isnan(ranks).any():
+        raise SchemaError("'rank' of the ranking must be a number in every row, 1 for the best")
+    return [names[row] for row in np.argsort(ranks, kind="stable")]
+
+
+def _names_of(columns: Any) -> list[str]:
+    """What the columns of a table are called."""
+    if _is_table(columns):
+        return open_table(columns).names
+    if hasattr(columns, "names") and hasattr(columns, "X"):  # a file that was read
+        return [str(name) for name in columns.names]
+    if getattr(columns, "ndim", 1) == 2:
+        return DefaultNames(columns.shape[1])[:]
+    return _listed("columns", columns)
+
+
+def _listed(what: str, names: Any) -> list[str]:
+    """A list of names, and nothing else."""
+    if isinstance(names, str | bytes | os.PathLike):
+        raise ParameterError(
+            f"{what}={str(names)!r} is one text: give a list of names or a table, such as "
+            "featly.read_table(path).X for a file of it"
+        )
+    if isinstance(names, Mapping) or not isinstance(names, Iterable):
+        raise ParameterError(f"{what}={names!r}: give a table, or a list of names, best first")
+    listed = list(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise ParameterError(
+                f"{what} has {name!r}, which is no name: a position says nothing about another "
+                "table, give the names of columns"
+            )
+    return [str(name) for name in listed]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")

@@ -1,0 +1,213 @@
+"""How a schema reads a table, and which columns look wrong."""
+
+import math
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS
+from featly.table.frames import Table, frame_of
+
+__all__ = ["SchemaReport", "report_on"]
+
+
+@dataclass(frozen=True)
+class SchemaReport:
+    """How a schema reads a table: what :meth:`featly.Schema.describe` returns.
+
+    Attributes
+    ----------
+    n_rows : int
+    names, kinds : list of str
+        Name and kind of every column.
+    n_missing, n_distinct : list of int
+        Missing cells of every column, and different values among the others.
+    remarks : dict
+        What looks wrong, by column name; columns that look right are absent.
+    library : str or None
+        The frame library of the table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featly import Schema
+    >>> report = Schema().describe(pl.DataFrame({"site": ["north", "north"], "age": [50, 61]}))
+    >>> report.remarks
+    {'site': "constant ('north'); it cannot tell rows apart"}
+    """
+
+    n_rows: int
+    names: list[str]
+    kinds: list[str]
+    n_missing: list[int]
+    n_distinct: list[int]
+    remarks: dict[str, str]
+    library: str | None = None
+
+    def table(self) -> Any:
+        """One row a column: name, kind, missing and distinct values, remark."""
+        return frame_of(
+            {
+                "column": self.names,
+                "kind": self.kinds,
+                "missing": self.n_missing,
+                "distinct": self.n_distinct,
+                "remark": [self.remarks.get(name, "") for name in self.names],
+            },
+            self.library,
+        )
+
+    def __str__(self) -> str:
+        counts = [f"{self.kinds.count(kind)} {kind}" for kind in KINDS if kind in self.kinds]
+        lines = [f"{self.n_rows} rows, {len(self.names)} columns: {', '.join(counts)}"]
+        missing = sum(1 for count in self.n_missing if count)
+        if missing:
+            lines.append(f"{missing} column{'s have' if missing > 1 else ' has'} missing values")
+        alike: dict[str, list[str]] = {}
+        for name, remark in self.remarks.items():
+            alike.setdefault(_in_general(remark), []).append(name)
+        for remark, names in alike.items():
+            if len(names) <= 3:
+                lines += [f"{name}: {self.remarks[name]}" for name in names]
+            else:
+                own = {self.remarks[name] for name in names}
+                told = own.pop() if len(own) == 1 else remark
+                lines.append(f"{len(names)} columns ({', '.join(names[:3])}, ...): {told}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _in_general(remark: str) -> str:
+    """A remark without what is special about one column, so that many can share it."""
+    return re.sub(r"^\d+ whole", "few whole", re.sub(r" \(.*?\)(?=;)| '.*?'", "", remark))
+
+
+FEW_LEVELS = 10
+BLOCK = 256  # columns of numbers that are read together
+ID_WORDS = ("id", "identifier", "uuid", "key", "index", "patient_id", "sample", "sample_id", "name")
+
+
+def report_on(
+    table: Table, kinds: np.ndarray, declared: Collection[str], library: str | None
+) -> SchemaReport:
+    """Look at the values of every column.
+
+    Parameters
+    ----------
+    table : Table
+    kinds : uint8 array
+        Of the columns, by dtype and schema.
+    declared : collection of str
+        Columns whose kind the schema states.
+    library : str or None
+        The frame library of the table.
+    """
+    inferred = table.kinds()
+    n_missing, n_distinct, remarks = [], [], {}
+    for j, (levels, gaps) in enumerate(_levels(table, inferred)):
+        name = table.names[j]
+        n_missing.append(gaps)
+        n_distinct.append(len(levels))
+        remark = _remark(
+            name,
+            int(inferred[j]),
+            levels,
+            table.n_rows - gaps,
+            declared=name in declared,
+            category=table.declared(j),
+        )
+        if inferred[j] == CATEGORICAL and kinds[j] == CONTINUOUS:
+            wrong = [level for level in levels if not _reads_as_number(level)]
+            remark = f"declared continuous, but {wrong[0]!r} is no number" if wrong else remark
+        if remark:
+            remarks[name] = remark
+    return SchemaReport(
+        table.n_rows,
+        table.names,
+        [KINDS[kind] for kind in kinds],
+        n_missing,
+        n_distinct,
+        remarks,
+        library,
+    )
+
+
+def _levels(table: Table, inferred: Any) -> Iterator[tuple[list[Any], int]]:
+    """The different values of every column in order, and how many are missing."""
+    at = 0
+    while at < len(inferred):
+        stop = at + 1
+        if inferred[at] != CONTINUOUS:
+            yield table.levels(at)
+            at = stop
+            continue
+        while stop < min(len(inferred), at + BLOCK) and inferred[stop] == CONTINUOUS:
+            stop += 1
+        block = table.numbers(range(at, stop))
+        for x in block.T:
+            present = x[~np.isnan(x)]
+            yield np.unique(present).tolist(), len(x) - len(present)
+        at = stop
+
+
+def _remark(
+    name: str, kind: int, levels: list[Any], n_present: int, *, declared: bool, category: bool
+) -> str:
+    """What looks wrong about a column, or an empty string.
+
+    `declared` in the schema, nothing is doubted; a `category` by its dtype may well have numbers
+    for names.
+    """
+    if n_present == 0:
+        return "entirely missing; leave it out"
+    if len(levels) == 1:
+        return f"constant ({levels[0]!r}); it cannot tell rows apart"
+    if kind == CONTINUOUS and not np.isfinite([levels[0], levels[-1]]).all():
+        return "has infinite values; replace them, or make them missing"
+    if declared:
+        return ""
+    unique = len(levels) == n_present and n_present > FEW_LEVELS
+    sounds_like_id = name.lower() in ID_WORDS or name.lower().endswith(("_id", "-id", " id"))
+    if kind == CONTINUOUS:
+        whole = all(float(level).is_integer() for level in levels)
+        steps = np.diff(levels)
+        if whole and unique and (sounds_like_id or (steps == 1).all()):
+            return "different in every row, like an identifier; leave it out"
+        if whole and len(levels) <= FEW_LEVELS and n_present > 2 * len(levels) and len(levels) > 2:
+            return f"{len(levels)} whole numbers, read as continuous; are they labels?"
+        return ""
+    if kind == CATEGORICAL:
+        odd = [level for level in levels if not _reads_as_number(level)]
+        if not odd and not category and all(isinstance(level, str) for level in levels):
+            return "text that reads as numbers; declare it continuous, or convert it"
+        blank = [level for level in odd if str(level).strip().lower() in _BLANKS]
+        if blank:
+            return f"the level {blank[0]!r} looks like a missing value"
+        if odd and len(odd) <= FEW_ODD and len(levels) - len(odd) > FEW_LEVELS:
+            return f"numbers but for {odd[0]!r}, so read as labels; is that a missing value?"
+        if all(isinstance(level, str) and _DATE.fullmatch(level) for level in levels):
+            return "dates; turn them into a number, such as days since an event"
+        if unique:
+            return "different in every row, like an identifier; leave it out"
+    return ""
+
+
+FEW_ODD = 3
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_BLANKS = {"", "?", "na", "n/a", "nan", "none", "null", "missing", "-", "."}
+
+
+def _reads_as_number(level: Any) -> bool:
+    if isinstance(level, bool):
+        return True
+    try:
+        return math.isfinite(float(level))
+    except ValueError:
+        return False

@@ -1,0 +1,30 @@
+"""Tables of a few rows in many blocks: what a large table is to the code, in milliseconds."""
+
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+
+from featly.core.counts import streamed_codes
+from featly.core.sources import streamed
+from featly.io.stores.npy import NpyTable
+
+
+@contextmanager
+def small_blocks(columns=7, rows=40):
+    """Blocks of some columns, nothing held in memory for good."""
+    with (
+        mock.patch.object(streamed, "HELD_SHARE", 1 << 40),
+        mock.patch.object(streamed, "BLOCK_BYTES", 8 * rows * columns),
+        mock.patch.object(streamed, "ALIGNED", 1),
+        mock.patch.object(streamed_codes, "RANGE_VALUES", rows * columns),
+        mock.patch.object(streamed_codes, "ALIGNED", 1),
+    ):
+        yield
+
+
+def on_disk(folder, X, name="X.npy"):
+    """An array as a table on disk."""
+    path = folder / name
+    np.save(path, X)
+    return NpyTable(path)

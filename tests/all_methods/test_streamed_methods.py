@@ -1,0 +1,199 @@
+"""Every method that streams gives the bits that it gives in memory."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import featly
+from featly.core.sources import StreamedSource
+from featly.problem.ingest import read_stored
+from featly.table.schema import Schema
+from tests.all_methods.small_blocks import on_disk, small_blocks
+
+METHODS = [
+    featly.FTest(),
+    featly.SignalToNoise(),
+    featly.UnivariateTest(),
+    featly.UnivariateTest(continuous="kruskal-wallis"),
+    featly.InformationGain(),
+    featly.InformationGain(discretizer="equal-frequency", missing="spread"),
+    featly.GainRatio(discretizer="pkid"),
+    featly.SymmetricUncertainty(discretizer="equal-width"),
+    featly.ChiSquared(),
+    featly.MIM(),
+    featly.MRMR(),
+    featly.MRMR(form="quotient"),
+    featly.MRMR(measure="f"),
+    featly.MRMR(measure="rank"),
+    featly.JMI(),
+    featly.CMIM(),
+    featly.DISR(),
+    featly.ICAP(),
+    featly.CMI(),
+    featly.MIFS(),
+    featly.InformationCriterion(),
+    featly.MonotoneDependence(),
+    featly.MonotoneDependence(trade_off=0),
+    featly.Relief(),
+    featly.ReliefF(n_neighbors=3),
+    featly.ReliefF(n_neighbors=3, n_samples=11),
+    featly.MultiSURF(),
+    featly.SVMRFE(),
+    featly.SVMRFE(step=1),
+    featly.AROM(C=10.0),
+    featly.AROM(C=10.0, norm=1),
+]
+GAPS = {"SVMRFE", "AROM"}  # need complete columns
+
+
+def table(seed, n_rows, n_columns, dtype, *, gaps):
+    """Numbers with ties, a constant column, two duplicates, perhaps with gaps."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 5, (n_rows, n_columns)).astype(dtype)
+    if X.dtype.kind == "f":
+        X[:, ::3] += rng.normal(size=X[:, ::3].shape).astype(dtype)
+    X[:, 1], X[:, 3] = 2, X[:, n_columns - 1]
+    if gaps and X.dtype.kind == "f":
+        X[rng.random(X.shape) < 0.1] = np.nan
+        X[:, 2] = np.nan
+    y = rng.integers(0, 2, n_rows)
+    y[:2] = [0, 1]
+    return X, y
+
+
+def assert_same(one, other):
+    """Whatever a fit leaves behind, to the bit; a file may have names where an array has none."""
+    for name in [name for name in vars(one) if name.endswith("_") and name != "feature_names_in_"]:
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if isinstance(mine, np.ndarray) and mine.dtype != object:  # objects are names
+            np.testing.assert_array_equal(mine, theirs, err_msg=name, strict=True)
+    assert one.order_.tolist() == other.order_.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_streamed_is_in_memory(method, order, tmp_path):
+    gaps = type(method).__name__ not in GAPS
+    for dtype in ("float64", "float32", "uint8"):
+        X, y = table(1, 40, 60, dtype, gaps=gaps)
+        X = np.asarray(X, order=order)
+        stored = on_disk(tmp_path, X, f"{dtype}.npy")
+        here = type(method)(**method.get_params()).fit(X, y)
+        with small_blocks():
+            there = type(method)(**method.get_params() | {"memory_limit": "1MB"}).fit(stored, y)
+        assert_same(here, there)
+
+
+@pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(4, 90),
+    n_columns=st.integers(5, 40),
+    width=st.integers(1, 12),
+    method=st.sampled_from(METHODS),
+    dtype=st.sampled_from(["uint8", "int16", "float32", "float64"]),
+)
+def test_any_size_of_block(seed, n_rows, n_columns, width, method, dtype, tmp_path_factory):
+    X, y = table(seed, n_rows, n_columns, dtype, gaps=type(method).__name__ not in GAPS)
+    stored = on_disk(tmp_path_factory.mktemp("table"), X)
+    here = type(method)(**method.get_params()).fit(X, y)
+    with small_blocks(width, n_rows):
+        there = type(method)(**method.get_params() | {"memory_limit": "1MB"}).fit(stored, y)
+    assert_same(here, there)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_threads_change_nothing(n_jobs, tmp_path):
+    X, y = table(3, 40, 90, "float32", gaps=True)
+    stored = on_disk(tmp_path, X)
+    with small_blocks():
+        for method in (featly.FTest, featly.MRMR, featly.ReliefF):
+            found = method(memory_limit="1MB", n_jobs=n_jobs).fit(stored, y)
+            assert_same(method().fit(X, y), found)
+
+
+def test_kinds_of_a_schema(tmp_path):
+    X, y = table(5, 40, 30, "float64", gaps=True)
+    X[:, [0, 10, 20]] = np.random.default_rng(0).integers(0, 3, (40, 3))
+    schema = {"categorical": [0, 20], "ordinal": {"x10": [2, 0, 1]}, "keep": ["x4"]}
+    for method in (featly.UnivariateTest, featly.JMI, featly.ReliefF, featly.MonotoneDependence):
+        here = method(schema=schema).fit(X, y)
+        with small_blocks():
+            there = method(schema=schema, memory_limit="1MB").fit(on_disk(tmp_path, X), y)
+        assert_same(here, there)
+        assert here.kinds_ == there.kinds_
+
+
+def test_many_classes_as_pairs(tmp_path):
+    X, _ = table(6, 60, 30, "float32", gaps=False)
+    y = np.arange(60) % 3
+    here = featly.SVMRFE(multiclass="ovo").fit(X, y)
+    with small_blocks():
+        there = featly.SVMRFE(multiclass="ovo", memory_limit="1MB").fit(on_disk(tmp_path, X), y)
+    assert here.order_.tolist() == there.order_.tolist()
+
+
+def test_a_table_that_fits_is_read_once(tmp_path):
+    X, y = table(7, 40, 30, "float32", gaps=False)
+    reading = read_stored(on_disk(tmp_path, X), Schema(), 1 << 20)
+    assert not isinstance(reading.source, StreamedSource)
+    assert_same(featly.FTest().fit(X, y), featly.FTest().fit(on_disk(tmp_path, X), y))
+
+
+def test_a_method_that_needs_all_in_memory(tmp_path):
+    X, y = table(8, 40, 30, "float32", gaps=False)
+    stored = on_disk(tmp_path, X)
+    assert featly.FCBF().fit(stored, y).order_.tolist() == featly.FCBF().fit(X, y).order_.tolist()
+    with small_blocks(), pytest.raises(featly.DataError, match=r"FCBF needs it whole.*FTest"):
+        featly.FCBF().fit(stored, y)
+    with small_blocks(), pytest.raises(featly.DataError, match="clinical"):
+        featly.SVMRFE(kernel="clinical", memory_limit="1MB").fit(stored, y)
+
+
+def test_a_map_of_a_file_is_streamed_under_a_limit(tmp_path):
+    X, y = table(9, 40, 30, "float32", gaps=False)
+    on_disk(tmp_path, X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    with small_blocks():
+        found = featly.MRMR(memory_limit="1MB").fit(mapped, y)
+    assert_same(featly.MRMR().fit(X, y), found)
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("a lot", "memory_limit='a lot': give a number of bytes"),
+        (1000, "too little"),
+        (True, "True"),
+    ],
+)
+def test_senseless_limits(limit, told):
+    with pytest.raises(featly.ParameterError, match=told):
+        featly.FTest(memory_limit=limit).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_senseless_values_are_blamed_by_name(tmp_path):
+    X, y = table(10, 40, 30, "float64", gaps=False)
+    X[5, 20] = np.inf
+    stored = on_disk(tmp_path, X)
+    with small_blocks():
+        for method in (featly.FTest, featly.MRMR, featly.ReliefF, featly.SVMRFE):
+            with pytest.raises(featly.DataError, match=r"'x20' has an infinite value .* row 5"):
+                method(memory_limit="1MB").fit(stored, y)
+        with pytest.raises(featly.DataError, match=r"'x0' is continuous \(row 0: "):
+            featly.MRMR(memory_limit="1MB", discretizer=None).fit(stored, y)
+
+
+def test_a_file_that_shrinks(tmp_path):
+    X, y = table(11, 40, 300, "float64", gaps=False)
+    stored = on_disk(tmp_path, X)
+    with small_blocks():
+        featly.FTest(memory_limit="1MB").fit(stored, y)
+        with (tmp_path / "X.npy").open("r+b") as file:
+            file.truncate(4000)
+        for method in (featly.FTest, featly.MRMR, featly.SVMRFE, featly.ReliefF):
+            with pytest.raises(featly.DataError, match=r"X\.npy"):
+                method(memory_limit="1MB").fit(stored, y)

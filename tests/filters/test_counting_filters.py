@@ -1,0 +1,199 @@
+"""The filters that count each column by itself: against Weka, scikit-learn, SciPy and twins."""
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import mutual_info_score
+
+from featly import ChiSquared, GainRatio, InformationGain, SymmetricUncertainty
+from featly.basics.errors import DataError, ParameterError
+from tests.reference import counting
+
+FILTERS = (ChiSquared, InformationGain, GainRatio, SymmetricUncertainty)
+
+
+def golden(data_folder, name):
+    """A table as Weka saw it, and what Weka said."""
+    folder = data_folder.parent / "golden"
+    if not folder.is_dir():
+        pytest.skip("no golden outputs")
+
+    def read(kind):
+        path = folder / f"{name}.{kind}.csv"
+        return pl.read_csv(path if path.exists() else f"{path}.gz")
+
+    table = pl.read_parquet(data_folder / f"{name}.parquet").drop("split", strict=False)
+    return table.drop("class"), table["class"].to_numpy(), read("attr"), read("chi2_weka36")
+
+
+@pytest.mark.parametrize(
+    "name", ["heart_cleveland", "hepatitis", "monk1", "monk2", "monk3", "leukemia_golub"]
+)
+def test_weka(data_folder, name):
+    X, y, attributes, chi2 = golden(data_folder, name)
+    expected = {
+        InformationGain: attributes["info_gain"],
+        GainRatio: attributes["gain_ratio"],
+        SymmetricUncertainty: attributes["symmetrical_uncertainty"],
+    }
+    for method, column in expected.items():
+        found = method(missing="spread").fit(X, y).scores_
+        assert found == pytest.approx(column.to_numpy(), rel=1e-9, abs=1e-13)
+    # the older Weka of the chi-squared file
+    found = ChiSquared(missing="spread").fit(X, y).scores_
+    assert found == pytest.approx(chi2["chi_squared"].to_numpy(), rel=1e-9, abs=1e-12)
+
+
+@given(data=st.data())
+def test_twin(data):
+    n = data.draw(st.integers(4, 25))
+    p = data.draw(st.integers(1, 4))
+    cell = st.sampled_from([0, 1, 2, 7, None])
+    columns = [data.draw(st.lists(cell, min_size=n, max_size=n)) for _ in range(p)]
+    y = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+    y[:2] = [0, 1]
+    missing = data.draw(st.sampled_from(["level", "spread"]))
+    X = np.array([[np.nan if v is None else v for v in column] for column in columns]).T
+    for method in FILTERS:
+        found = method(discretizer=None, missing=missing).fit(X, y).scores_
+        for j, column in enumerate(columns):
+            codes = [0 if v is None else v + 1 for v in column]
+            if missing == "spread":
+                counts = counting.spread(codes, y.tolist())
+            else:
+                counts = counting.Counter(zip(codes, y.tolist(), strict=True))
+            if method is ChiSquared:
+                expected = counting.chi_squared(counts) if counts else 0.0
+            else:
+                hx, hy, both = counting.table_information(counts)
+                both = both if both > 1e-11 else 0.0
+                below = {InformationGain: 1.0, GainRatio: hx}.get(method, (hx + hy) / 2)
+                expected = both / below if both else 0.0
+            assert found[j] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_scikit_learn_and_scipy_on_many_classes():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (200, 30)), rng.integers(0, 5, 200)
+    X[:, 7] = 3
+    gain = InformationGain(discretizer=None).fit(X, y).scores_
+    expected = [mutual_info_score(x, y) / np.log(2) for x in X.T]
+    assert gain == pytest.approx(expected, abs=1e-12)
+    fitted = ChiSquared(discretizer=None).fit(X, y)
+    for j in range(30):
+        if j == 7:
+            assert (fitted.scores_[j], fitted.p_value_[j]) == (0.0, 1.0)
+            continue
+        found = stats.chi2_contingency(stats.contingency.crosstab(X[:, j], y)[1], correction=False)
+        assert fitted.scores_[j] == pytest.approx(found.statistic)
+        assert fitted.p_value_[j] == pytest.approx(found.pvalue)
+        assert fitted.freedom_[j] == found.dof
+    expected_q = stats.false_discovery_control(fitted.p_value_)
+    assert fitted.q_value_ == pytest.approx(expected_q)
+
+
+def test_p_values_are_withheld_where_the_classes_chose_the_cuts():
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({"x": rng.normal(size=50), "g": rng.choice(["a", "b"], 50)})
+    y = rng.integers(0, 2, 50)
+    assert np.isnan(ChiSquared().fit(frame, y).p_value_).tolist() == [True, False]
+    assert not np.isnan(ChiSquared(discretizer="equal-width").fit(frame, y).p_value_).any()
+
+
+@pytest.mark.parametrize("method", FILTERS)
+def test_integers_need_no_floats(method):
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(0, 3, (80, 40)), rng.integers(0, 2, 80)
+    fitted = [
+        method(discretizer=None).fit(form, y)
+        for form in (
+            X.astype(np.uint8),
+            np.asfortranarray(X.astype(np.int8)),
+            X,
+            X.astype(np.float32),
+            scipy.sparse.csr_array(X),
+            pl.DataFrame(X).select(pl.all().cast(pl.String)),
+            X.astype(np.uint8)[:, ::2].repeat(1, axis=1),
+        )
+    ]
+    for other in fitted[1:6]:
+        assert np.array_equal(other.scores_, fitted[0].scores_)
+    assert np.array_equal(fitted[6].scores_, fitted[0].scores_[::2])
+    both = X.astype(bool)
+    assert np.array_equal(
+        method(discretizer=None).fit(both, y).scores_,
+        method(discretizer=None).fit(both.astype(float), y).scores_,
+    )
+
+
+@pytest.mark.parametrize("method", FILTERS)
+def test_discretisers(method):
+    from featly.preprocessing import EqualWidth
+
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 120)
+    X = rng.normal(size=(120, 6)) + y[:, None] * [1.5, 1, 0, 0, 0, 0]
+    for discretizer in ("mdlp", "pkid", "equal-width", "equal-frequency", EqualWidth(n_bins=3)):
+        fitted = method(discretizer=discretizer).fit(X, y)
+        assert set(fitted.order_[:2]) == {0, 1} or method is GainRatio or discretizer == "pkid"
+    ten = method(discretizer="equal-width").fit(X, y).scores_
+    assert np.array_equal(method(discretizer=EqualWidth(n_bins=10)).fit(X, y).scores_, ten)
+    assert not np.array_equal(method(discretizer=EqualWidth(n_bins=3)).fit(X, y).scores_, ten)
+    cut = EqualWidth(n_bins=3).fit(X).transform(X)
+    assert np.array_equal(
+        method(discretizer=None).fit(cut, y).scores_,
+        method(discretizer=EqualWidth(n_bins=3)).fit(X, y).scores_,
+    )
+
+
+@pytest.mark.parametrize("method", FILTERS)
+def test_bad_input(method):
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 40)
+    X = np.column_stack([rng.integers(0, 3, 40), rng.normal(size=40)])
+    with pytest.raises(DataError, match=r"'x1' is continuous \(row 0: .*discretizer='mdlp'"):
+        method(discretizer=None).fit(X, y)
+    with pytest.raises(DataError, match="'x1' is continuous"):
+        method(discretizer=None).fit(scipy.sparse.csc_array(X), y)
+    X[:, 1] = 1.0
+    X[3, 1] = np.inf
+    for discretizer in (None, "mdlp", "equal-width"):
+        with pytest.raises(DataError, match=r"'x1' has an infinite value \(inf\) in row 3"):
+            method(discretizer=discretizer).fit(X, y)
+    for bad in ("kmeans", 10, type, "MDLP"):
+        with pytest.raises(ParameterError, match=r"discretizer=.*give 'mdlp', 'pkid'"):
+            method(discretizer=bad).fit(X, y)
+    for bad in ("drop", None, True):
+        with pytest.raises(ParameterError, match=r"missing=.*'level'.*'spread'"):
+            method(missing=bad).fit(X, y)
+
+
+def test_more_levels_than_a_byte_and_than_two():
+    n = 70_000
+    y = np.arange(n) % 2
+    X = np.column_stack([np.arange(n) % 60_000, np.arange(n) % 300, y])
+    fitted = InformationGain(discretizer=None).fit(X, y)
+    assert fitted.scores_ == pytest.approx([1.0, 1.0, 1.0])
+    assert GainRatio(discretizer=None).fit(X, y).order_.tolist() == [2, 1, 0]
+    X[:, 0] = np.arange(n)
+    with pytest.raises(DataError, match="'x0' has 70000 different values, more than the 65534"):
+        InformationGain(discretizer=None).fit(X, y)
+
+
+def test_a_class_of_one_row():
+    X, y = np.array([[0, 1], [0, 1], [1, 0], [0, 1]]), ["a", "a", "b", "a"]
+    for method in FILTERS:
+        fitted = method(discretizer=None).fit(X, y)
+        assert fitted.scores_[0] == fitted.scores_[1] > 0
+        assert fitted.order_.tolist() == [0, 1]
+
+
+def test_missing_where_the_class_differs_is_a_level():
+    X = np.array([[1.0], [np.nan], [1.0], [np.nan]])
+    y = [0, 1, 0, 1]
+    assert InformationGain(discretizer=None).fit(X, y).scores_.tolist() == [1.0]
+    assert InformationGain(discretizer=None, missing="spread").fit(X, y).scores_.tolist() == [0.0]

@@ -1,0 +1,51 @@
+"""MultiSURF by hand and as an estimator; its twin is in tests/core/test_relief.py."""
+
+import numpy as np
+import pytest
+
+from featly.basics.errors import ParameterError
+from featly.filters.multisurf import MultiSURF
+
+
+def test_by_hand():
+    """Distances of one column: who is nearer than the mean less half a deviation."""
+    X = np.array([0.0, 1.0, 2.0, 6.0, 7.0, 10.0])
+    y = np.array([0, 0, 1, 1, 0, 1])
+    apart = np.abs(X[:, None] - X) / 10
+    total = 0.0
+    for i in range(6):
+        others = np.arange(6) != i
+        limit = apart[i, others].mean() - apart[i, others].std() / 2
+        near = others & (apart[i] < limit)
+        hits, misses = near & (y == y[i]), near & (y != y[i])
+        total += apart[i, misses].mean() if misses.any() else 0.0
+        total -= apart[i, hits].mean() if hits.any() else 0.0
+    assert MultiSURF().fit(X[:, None], y).scores_[0] == pytest.approx(total / 6, abs=1e-12)
+
+
+def test_classes_that_have_nobody_near_do_not_count():
+    """From the first rows only class 1 is near, so it has the whole weight of the misses."""
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [100.0], [100.0]])
+    y = [0, 0, 1, 1, 2, 2]
+    # near: of 0 and 1 all of the first four, likewise of 2 and 3; of 100 the other at 100
+    between = (2.5 + 1.5 + 1.5 + 2.5) / 100
+    within = (1 + 1 + 1 + 1 + 0 + 0) / 100
+    assert MultiSURF().fit(X, y).scores_[0] == pytest.approx((between - within) / 6, abs=1e-12)
+
+
+def test_equal_rows_are_not_near():
+    """Nothing is nearer than the mean where all distances are the same."""
+    X = np.eye(6)
+    assert MultiSURF().fit(X, np.arange(6) % 2).scores_.tolist() == [0.0] * 6
+
+
+def test_columns_that_tell_something_only_together():
+    X = np.random.default_rng(0).integers(0, 2, (200, 12))
+    method = MultiSURF().fit(X, X[:, 3] ^ X[:, 7])
+    assert set(method.order_[:2].tolist()) == {3, 7}
+    assert method.n_rows_used_ == 200
+
+
+def test_senseless_parameters():
+    with pytest.raises(ParameterError, match="missing=None: give 'conditional' or 'weka'"):
+        MultiSURF(missing=None).fit([[0.0], [1.0]], [0, 1])

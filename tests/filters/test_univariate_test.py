@@ -1,0 +1,429 @@
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from featly.basics.errors import ParameterError
+from featly.core.counts import fisher_exact as exact_tables
+from featly.core.sources import DenseSource
+from featly.filters.f_test import FTest
+from featly.filters.univariate_test import (
+    ColumnTests,
+    UnivariateTest,
+    column_tests,
+    welch_statistic,
+)
+from featly.testing.checks import method_checks
+from tests.reference.columns import order
+
+
+def groups_of(x, y):
+    """The values of each class that has any."""
+    groups = [x[(y == c) & ~np.isnan(x)] for c in np.unique(y)]
+    return [group for group in groups if len(group)]
+
+
+def scipys_t(first, second, equal_var=False):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a class is constant
+        return stats.ttest_ind(first, second, equal_var=equal_var)
+
+
+def naive_welch(groups):
+    """F and its degrees of freedom, by Welch's formulas, one class at a time."""
+    k = len(groups)
+    weights = [len(g) / np.var(g, ddof=1) for g in groups]
+    total = sum(weights)
+    center = sum(w * np.mean(g) for w, g in zip(weights, groups, strict=True)) / total
+    between = sum(w * (np.mean(g) - center) ** 2 for w, g in zip(weights, groups, strict=True))
+    doubt = sum((1 - w / total) ** 2 / (len(g) - 1) for w, g in zip(weights, groups, strict=True))
+    statistic = between / (k - 1) / (1 + 2 * (k - 2) / (k**2 - 1) * doubt)
+    return statistic, k - 1, (k**2 - 1) / (3 * doubt)
+
+
+@st.composite
+def tables(draw, n_classes=3):
+    """Ties, missing values, constant columns, classes of one row."""
+    n_rows, n_columns = draw(st.integers(4, 16)), draw(st.integers(1, 5))
+    cell = st.sampled_from([0.0, 0.1, 1.0, 1.5, -4.0, np.nan])
+    column = st.lists(cell, min_size=n_rows, max_size=n_rows)
+    X = np.array(draw(st.lists(column, min_size=n_columns, max_size=n_columns))).T
+    label = st.integers(0, n_classes - 1)
+    y = np.array(draw(st.lists(label, min_size=n_rows, max_size=n_rows)))
+    y[:n_classes] = np.arange(n_classes)
+    return X, y
+
+
+# ---- numbers --------------------------------------------------------------------------------
+@given(tables(n_classes=2), st.booleans())
+def test_two_classes_are_scipys_t(table, welch):
+    X, y = table
+    test = UnivariateTest(continuous="welch" if welch else "student").fit(X, y)
+    pooled = FTest().fit(X, y)
+    for j, x in enumerate(X.T):
+        groups = groups_of(x, y)
+        sizes, constant = [len(g) for g in groups], sum(len(set(g)) == 1 for g in groups)
+        if len(groups) < 2 or (min(sizes) < 2 if welch else sum(sizes) < 3) or constant == 2:
+            assert test.p_value_[j] == pooled.p_value_[j]
+            assert test.test_[j] == "student t"
+            continue
+        expected = scipys_t(groups[1], groups[0], equal_var=not welch)
+        assert test.statistic_[j] == pytest.approx(expected.statistic, rel=1e-9, abs=1e-12)
+        assert test.p_value_[j] == pytest.approx(expected.pvalue, rel=1e-9)
+        assert test.test_[j] == ("welch t" if welch else "student t")
+
+
+@given(tables())
+def test_many_classes_are_welchs_analysis_of_variance(table):
+    X, y = table
+    test, pooled = UnivariateTest().fit(X, y), FTest().fit(X, y)
+    for j, x in enumerate(X.T):
+        groups = groups_of(x, y)
+        constant = [len(set(g)) == 1 for g in groups]
+        single = any(len(g) == 1 for g in groups)
+        if len(groups) < 2 or single or (any(constant) and (len(groups) > 2 or all(constant))):
+            assert test.test_[j] == "f"
+            assert test.scores_[j] == pooled.scores_[j]
+            assert test.statistic_[j] == pooled.statistic_[j]
+            continue
+        assert test.test_[j] == "welch f"
+        if any(constant):
+            t = scipys_t(*groups)
+            assert test.statistic_[j] == pytest.approx(t.statistic**2, rel=1e-9, abs=1e-12)
+            assert test.p_value_[j] == pytest.approx(t.pvalue, rel=1e-9)
+            continue
+        statistic, d1, d2 = naive_welch(groups)
+        assert test.statistic_[j] == pytest.approx(statistic, rel=1e-9, abs=1e-12)
+        assert test.p_value_[j] == pytest.approx(stats.f.sf(statistic, d1, d2), rel=1e-9)
+
+
+def test_welch_agrees_with_statsmodels():
+    oneway = pytest.importorskip("statsmodels.stats.oneway")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, size=120)
+    X = rng.normal(size=(120, 30)) * (1 + y[:, None]) + rng.normal(size=(5, 30))[y] + 1e4
+    statistic, d1, d2, defined = welch_statistic(DenseSource(X).moments(y, 5))
+    assert defined.all()
+    for j, x in enumerate(X.T):
+        known = oneway.anova_oneway(groups_of(x, y), use_var="unequal", welch_correction=True)
+        assert statistic[j] == pytest.approx(known.statistic, rel=1e-8)
+        assert (d1[j], d2[j]) == pytest.approx(known.df, rel=1e-8)
+
+
+@given(tables())
+def test_kruskal_wallis_is_scipys(table):
+    X, y = table
+    test = UnivariateTest(continuous="kruskal-wallis").fit(X, y)
+    for j, x in enumerate(X.T):
+        groups = groups_of(x, y)
+        if len(groups) < 2 or len(set(np.concatenate(groups))) == 1:
+            assert (test.statistic_[j], test.p_value_[j], test.scores_[j]) == (0, 1, 0)
+            continue
+        expected = stats.kruskal(*groups)
+        assert test.statistic_[j] == pytest.approx(expected.statistic, rel=1e-9, abs=1e-12)
+        assert test.p_value_[j] == pytest.approx(expected.pvalue, rel=1e-9)
+        if len(groups) == 2:
+            ranks = stats.mannwhitneyu(*groups, method="asymptotic", use_continuity=False)
+            assert test.p_value_[j] == pytest.approx(ranks.pvalue, rel=1e-9)
+
+
+def test_f_is_the_f_test():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(40, 200)), rng.integers(0, 3, size=40)
+    test, other = UnivariateTest(continuous="f").fit(X, y), FTest().fit(X, y)
+    assert test.scores_.tobytes() == other.scores_.tobytes()
+    assert test.statistic_.tobytes() == other.statistic_.tobytes()
+    assert test.order_.tolist() == other.order_.tolist()
+    assert set(test.test_) == {"f"}
+
+
+@pytest.mark.parametrize("continuous", ["welch", "student", "f", "kruskal-wallis"])
+def test_columns_without_information(continuous):
+    y = np.arange(12) % 2
+    noise = np.random.default_rng(2).normal(size=12)
+    one_class = np.where(y == 0, noise, np.nan)
+    X = np.column_stack([np.full(12, 0.1), np.full(12, np.nan), one_class, noise])
+    test = UnivariateTest(continuous=continuous).fit(X, y)
+    assert test.p_value_[:3].tolist() == [1, 1, 1]
+    assert test.scores_[:3].tolist() == [0, 0, 0]
+    assert test.statistic_[:3].tolist() == [0, 0, 0]
+    assert test.order_.tolist() == [3, 0, 1, 2]
+
+
+def test_perfect_columns_are_those_of_the_f_test():
+    y = np.arange(12) % 3
+    X = np.column_stack([np.random.default_rng(0).normal(size=12), 0.1 * y, -y * 7.3])
+    test = UnivariateTest().fit(X, y)
+    assert test.scores_[1:].tolist() == [np.inf, np.inf]
+    assert test.order_.tolist() == FTest().fit(X, y).order_.tolist() == [1, 2, 0]
+    two = UnivariateTest().fit(X[y < 2], y[y < 2])
+    assert two.statistic_[1:].tolist() == [np.inf, -np.inf]
+    assert two.p_value_[1:].tolist() == [0, 0]
+
+
+def test_a_few_equal_values_are_no_certainty():
+    """Of many classes, one of two equal values would have an infinite weight in Welch's F."""
+    rng = np.random.default_rng(3)
+    y = np.array([0, 0, 1, 1] + [2] * 40)
+    x = np.concatenate([[0.0, 0.0, 0.3, 0.3], rng.normal(size=40)])
+    test = UnivariateTest().fit(x[:, None], y)
+    assert test.test_[0] == "f"
+    assert test.p_value_[0] == pytest.approx(stats.f_oneway(*groups_of(x, y)).pvalue)
+
+
+def test_evidence_goes_on_where_p_underflows():
+    y = np.arange(3000) % 2
+    noise = np.random.default_rng(0).normal(size=3000)
+    X = np.column_stack([y * size + noise for size in (4, 5, 6)])
+    test = UnivariateTest().fit(X, y)
+    assert (test.p_value_ == 0).all()
+    assert np.isfinite(test.scores_).all()
+    assert test.order_.tolist() == [2, 1, 0]
+    many = np.repeat([[0.0], [1.0]], 2000, axis=0)
+    ranks = UnivariateTest(continuous="kruskal-wallis").fit(many, np.repeat([0, 1], 2000))
+    two_sided = stats.norm.logsf(np.sqrt(ranks.statistic_)) + np.log(2)
+    assert ranks.p_value_[0] == 0
+    assert ranks.scores_ == pytest.approx(-two_sided / np.log(10), rel=1e-12)
+
+
+# ---- categories -----------------------------------------------------------------------------
+def clinic(n_rows=80, seed=0):
+    """Columns of every kind, with missing values."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n_rows) % 2, "ill", "well")
+    sick = y == "ill"
+
+    def gaps(values):
+        return [
+            None if gone else v for v, gone in zip(values, rng.random(n_rows) < 0.1, strict=True)
+        ]
+
+    frame = pl.DataFrame(
+        {
+            "age": gaps((rng.normal(50, 9, n_rows) + 4 * sick).tolist()),
+            "sex": gaps(rng.choice(["f", "m"], n_rows).tolist()),
+            "grade": gaps((rng.integers(0, 3, n_rows) + sick).tolist()),
+            "smoker": gaps((rng.random(n_rows) < 0.3 + 0.3 * sick).tolist()),
+            "ward": gaps([f"w{k}" for k in rng.integers(0, 4, n_rows)]),
+            "town": gaps([f"t{k}" for k in rng.integers(0, 30, n_rows)]),
+            "nothing": pl.Series([None] * n_rows, dtype=pl.String),
+            "same": ["x"] * n_rows,
+        }
+    )
+    return frame, y
+
+
+def crossed(frame, name, y):
+    """The table of a column, by name, missing values left out."""
+    kept = np.array([v is not None for v in frame[name]])
+    values = np.array([str(v) for v in frame[name]])[kept]
+    return stats.contingency.crosstab(values, y[kept]).count
+
+
+def test_every_kind_has_its_test():
+    frame, y = clinic()
+    test = UnivariateTest(schema={"ordinal": ["grade"]}).fit(frame, y)
+    found = {row["feature"]: row for row in test.table().iter_rows(named=True)}
+    names = {name: row["test"] for name, row in found.items()}
+    assert names == {
+        "age": "welch t",
+        "sex": "fisher exact",
+        "grade": "kruskal-wallis",
+        "smoker": "fisher exact",
+        "ward": "fisher exact",
+        "town": "fisher exact",  # most levels have two or three rows
+        "nothing": "fisher exact",
+        "same": "fisher exact",
+    }
+    for name in ("sex", "smoker"):
+        expected = stats.fisher_exact(crossed(frame, name, y))[1]
+        assert found[name]["p_value"] == pytest.approx(expected, rel=1e-9)
+    age = frame["age"].to_numpy()
+    t = scipys_t(*groups_of(age, y)[::-1])
+    assert found["age"]["p_value"] == pytest.approx(t.pvalue)
+    assert found["age"]["statistic"] == pytest.approx(t.statistic)
+    for name in ("nothing", "same"):
+        row = found[name]
+        assert (row["p_value"], row["score"], row["statistic"]) == (1, 0, 0)
+    assert test.q_value_ == pytest.approx(stats.false_discovery_control(test.p_value_))
+    assert test.scores_ == pytest.approx(-np.log10(test.p_value_), abs=1e-12)
+    assert test.interrupted_ is False
+
+
+def test_chi2_is_scipys():
+    frame, y = clinic()
+    test = UnivariateTest(categorical="chi2").fit(frame, y)
+    for row in test.table().iter_rows(named=True):
+        if row["kind"] != "categorical" or row["feature"] in ("nothing", "same"):
+            continue
+        known = stats.chi2_contingency(crossed(frame, row["feature"], y), correction=False)
+        assert (row["statistic"], row["p_value"]) == pytest.approx((known.statistic, known.pvalue))
+        assert row["test"] == "chi2"
+
+
+def test_the_statistic_of_fishers_test_is_the_evidence_of_the_table_itself():
+    frame, y = clinic()
+    test = UnivariateTest().fit(frame.select("smoker"), y)
+    (a, b), (c, d) = crossed(frame, "smoker", y)
+    expected = stats.hypergeom(a + b + c + d, a + b, a + c).pmf(a)
+    assert test.statistic_[0] == pytest.approx(-np.log10(expected))
+
+
+def many_levels(n_columns=6, n_rows=400, seed=0):
+    """Columns of 25 levels that follow one of three classes more and more often."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n_rows)
+    columns = {}
+    for j in range(n_columns):
+        told = rng.random(n_rows) < 0.35 + 0.1 * j
+        level = np.where(told, 8 * y + rng.integers(0, 8, n_rows), rng.integers(0, 25, n_rows))
+        columns[f"c{j}"] = [f"level {k}" for k in level]
+    return pl.DataFrame(columns), y
+
+
+def test_random_tables_tie_at_the_smallest_p_and_chi_squared_orders_them():
+    frame, y = many_levels()
+    test = UnivariateTest(n_draws=200).fit(frame, y)
+    assert set(test.test_) == {"fisher monte carlo"}
+    assert test.p_value_ == pytest.approx(np.full(6, 1 / 201))
+    assert len(set(test.scores_)) == 1
+    chi2 = UnivariateTest(categorical="chi2").fit(frame, y)
+    assert test.order_.tolist() == chi2.order_.tolist() == [5, 4, 3, 2, 1, 0]
+    assert test.tie_break_.tolist() == chi2.scores_.tolist()
+    assert not chi2.tie_break_.any()
+
+
+def test_random_tables_do_not_know_the_order_of_rows_columns_levels_or_classes():
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, 300)
+    levels = rng.integers(0, 20, size=(300, 5))
+    frame = pl.DataFrame({f"c{j}": [f"{k:02d}" for k in levels[:, j]] for j in range(5)})
+    expected = UnivariateTest(n_draws=300).fit(frame, y).p_value_
+    assert ((expected > 0.01) & (expected < 1)).all()
+    rows, columns = rng.permutation(300), rng.permutation(5)
+    new = [f"{k:02d}" for k in rng.permutation(20)]
+    moved = pl.DataFrame({f"c{j}": [new[k] for k in levels[rows, j]] for j in columns})
+    other = UnivariateTest(n_draws=300, n_jobs=1).fit(moved, np.array(["q", "z", "a"])[y[rows]])
+    assert other.p_value_.tolist() == expected[columns].tolist()
+    again = UnivariateTest(n_draws=300, random_state=1).fit(frame, y).p_value_
+    assert again.tolist() != expected.tolist()
+
+
+def test_equal_scores_of_ranks_go_by_f():
+    y = np.repeat([0, 1], 4)
+    X = np.column_stack([[1.0, 2, 3, 4, 4.5, 5, 6, 7], [1, 1.1, 1.2, 1.3, 9, 9.1, 9.2, 9.3]])
+    test = UnivariateTest(continuous="kruskal-wallis").fit(X, y)
+    assert test.scores_[0] == test.scores_[1]
+    assert test.order_.tolist() == [1, 0]
+    assert test.tie_break_.tolist() == FTest().fit(X, y).scores_.tolist()
+
+
+# ---- the rest -------------------------------------------------------------------------------
+def test_other_methods_can_use_the_tests():
+    frame, y = clinic()
+    test = UnivariateTest(schema={"keep": ["same"]})
+    problem = test._read(frame, y)
+    found = column_tests(problem)
+    test.fit(frame, y)
+    assert found.score.tobytes() == test.scores_.tobytes()
+    assert found.tie_break.tobytes() == test.tie_break_.tobytes()
+    free = [name for name in test.order_ if frame.columns[name] != "same"]
+    assert [name for name in found.order() if frame.columns[name] != "same"] == free
+    assert frame.columns[test.order_[0]] == "same"
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 1, 2]), st.sampled_from([0.0, 1, 2])), min_size=1))
+def test_order_is_by_score_then_by_tie_break(pairs):
+    score, second = (np.array(values) for values in zip(*pairs, strict=True))
+    found = ColumnTests(*(np.zeros(len(score)) for _ in range(3)), score, second)
+    assert found.order().tolist() == order([3 * a + b for a, b in pairs])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"continuous": "t"}, r"continuous='t': give one of 'welch', 'student', 'f', 'kruskal-w"),
+        ({"ordinal": None}, r"ordinal=None: give one of 'welch'"),
+        ({"categorical": "exact"}, r"categorical='exact': give one of 'fisher', 'chi2'"),
+        ({"n_draws": 0}, r"n_draws=0: give a whole number from 1"),
+        ({"n_draws": 1e4}, r"n_draws=10000.0: give a whole number from 1"),
+        ({"n_draws": True}, r"n_draws=True"),
+        ({"random_state": -1}, r"random_state=-1: give a whole number from 0"),
+        ({"random_state": None}, r"random_state=None: give a whole number from 0"),
+    ],
+)
+def test_senseless_parameters(parameters, words):
+    with pytest.raises(ParameterError, match=words):
+        UnivariateTest(**parameters).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_progress_and_interruption():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 40)
+    frame = pl.DataFrame({f"c{j}": rng.choice(list("abcde"), 40) for j in range(50)})
+    frame = frame.with_columns(number=pl.Series(rng.normal(size=40)))
+    told = []
+    whole = UnivariateTest(verbose=lambda k, n: told.append((k, n))).fit(frame, y)
+    assert told[-1] == (51, 51)
+    assert told == sorted(told)
+
+    def stop(k, n):
+        raise KeyboardInterrupt
+
+    stopped = UnivariateTest(verbose=stop)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(frame, y)
+    assert stopped.interrupted_
+    chi2 = stopped.test_ == "chi2"
+    assert 0 < chi2.sum() < 50
+    assert stopped.scores_[~chi2].tolist() == whole.scores_[~chi2].tolist()
+    expected = UnivariateTest(categorical="chi2").fit(frame, y)
+    assert stopped.scores_[chi2].tolist() == expected.scores_[chi2].tolist()
+    assert stopped.p_value_[chi2].tolist() == expected.p_value_[chi2].tolist()
+    assert stopped.statistic_[chi2].tolist() == expected.statistic_[chi2].tolist()
+
+
+def test_exact_and_random_agree_on_a_mixed_frame(monkeypatch):
+    frame, y = clinic()
+    exact = UnivariateTest().fit(frame.select("ward"), y)
+    monkeypatch.setattr(exact_tables, "MOST_PARTIAL_TABLES", 1)
+    drawn = UnivariateTest().fit(frame.select("ward"), y)
+    assert (exact.test_[0], drawn.test_[0]) == ("fisher exact", "fisher monte carlo")
+    assert drawn.p_value_[0] == pytest.approx(exact.p_value_[0], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        UnivariateTest(continuous="kruskal-wallis", ordinal="welch", categorical="chi2"),
+        UnivariateTest(continuous="student", ordinal="f", n_draws=100),
+    ],
+    ids=["ranks", "pooled"],
+)
+def test_checks_of_every_option(estimator):
+    for name, check in method_checks(estimator):
+        try:
+            check(estimator)
+        except Exception as error:
+            raise AssertionError(name) from error
+
+
+def test_real_table(data_folder):
+    """Boston's housing against scipy, column by column."""
+    frame = pl.read_parquet(data_folder / "boston_housing2.parquet")
+    y = frame["class"].to_numpy()
+    test = UnivariateTest().fit(frame.drop("class"), y)
+    low, high = np.unique(y)
+    for row in test.table().iter_rows(named=True):
+        if row["kind"] == "continuous":
+            x = frame[row["feature"]].to_numpy()
+            assert row["p_value"] == pytest.approx(
+                scipys_t(x[y == high], x[y == low]).pvalue, rel=1e-8
+            )
+    found = dict(zip(test.table()["feature"], test.table()["p_value"], strict=True))
+    assert found["chas"] == pytest.approx(stats.fisher_exact(crossed(frame, "chas", y))[1])
+    assert found["town"] == pytest.approx(1 / 10_001)

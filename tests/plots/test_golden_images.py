@@ -1,0 +1,81 @@
+"""Pictures look as they did, but for letters and edges; one that lost its marks does not.
+
+The limit lies between what another way to draw letters changes (up to 0.21) and what the loss of
+all marks does (from 0.33 on).
+"""
+
+import matplotlib
+import pytest
+from matplotlib.colors import same_color
+from PIL import Image
+
+from featly.plots.canvas import INK, ON_DARK, ON_LIGHT
+from tests.plots.golden import FOLDER, PICTURES, distance, drawn, without_marks
+from tests.plots.shared import texts_of
+
+LIMIT = 0.27
+MOST_BYTES = 30_000
+
+
+@pytest.fixture
+def kept(request):
+    with Image.open(FOLDER / f"{request.param}.png") as image:
+        yield request.param, image.copy()
+
+
+@pytest.mark.parametrize("kept", PICTURES, indirect=True)
+def test_pictures_look_as_they_did(kept):
+    name, image = kept
+    assert distance(image, drawn(PICTURES[name]())) < LIMIT
+
+
+@pytest.mark.parametrize("kept", PICTURES, indirect=True)
+def test_pictures_that_lost_their_marks_do_not(kept):
+    name, image = kept
+    assert distance(image, drawn(without_marks(PICTURES[name]()))) > LIMIT
+
+
+@pytest.mark.parametrize("kept", PICTURES, indirect=True)
+@pytest.mark.parametrize(
+    "settings",
+    [{"text.hinting": "none", "text.antialiased": False}, {"font.family": "DejaVu Serif"}],
+    ids=["hinting", "font"],
+)
+def test_other_letters_do_not_matter(kept, settings):
+    name, image = kept
+    with matplotlib.rc_context(settings):
+        assert distance(image, drawn(PICTURES[name]())) < LIMIT
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_print_is_in_the_ink_of_the_house(name):
+    ax = PICTURES[name]()
+    ax.figure.canvas.draw()
+    for text in texts_of(ax):
+        house = [same_color(text.get_color(), tint) for tint in (INK, ON_LIGHT, ON_DARK)]
+        assert any(house), text.get_text()
+    for part in [ax, *ax.child_axes]:
+        shown = [spine for spine in part.spines.values() if spine.get_visible() and part.axison]
+        assert all(same_color(spine.get_edgecolor(), INK) for spine in shown)
+        if name != "pairs":  # whose ground is that of cells without a position
+            assert part.get_facecolor()[3] == 0
+
+
+def test_pictures_differ_from_each_other():
+    images = {}
+    for name in PICTURES:
+        with Image.open(FOLDER / f"{name}.png") as image:
+            images[name] = image.copy()
+    alike = [
+        (one, other)
+        for one in images
+        for other in images
+        if one != other and distance(images[one], images[other]) < LIMIT
+    ]
+    assert alike == []
+
+
+def test_the_folder_holds_these_pictures_and_they_are_small():
+    files = {file.stem: file.stat().st_size for file in FOLDER.glob("*")}
+    assert set(files) == set(PICTURES)
+    assert max(files.values()) < MOST_BYTES

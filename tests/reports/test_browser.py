@@ -1,0 +1,165 @@
+"""The page in a browser: what a person sees, and what a screen reader finds.
+
+Needs a Chromium; accessibility needs axe-core as well, whose file FEATLY_AXE names.
+``make browser`` brings that and runs these tests.
+"""
+
+import json
+import os
+import re
+from html import escape, unescape
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import featly
+from featly.reports.pdf import find_browser, run_browser
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(find_browser() is None, reason="no browser on this machine"),
+]
+
+WIDTHS = (1400, 390)
+THEMES = ("light", "dark")
+
+
+INSIDE = """<script>document.documentElement.dataset.theme = THEME;
+window.addEventListener('load', async () => {
+  let told;
+  try { told = await (async () => { SCRIPT })(); } catch (e) { told = {error: String(e)}; }
+  parent.postMessage(JSON.stringify(told), '*');
+});</script></body>"""
+OUTSIDE = """<!DOCTYPE html><body style="margin:0"><pre id="told"></pre><script>
+window.addEventListener('message', e => document.getElementById('told').textContent = e.data);
+</script><iframe srcdoc="PAGE" style="width:WIDTHpx;height:900px;border:0"></iframe></body>"""
+
+
+def shown(page, path, script, width=1400, theme="light"):
+    """What a script in the page says; the page is in a frame, since windows have a least width."""
+    tail = INSIDE.replace("THEME", json.dumps(theme)).replace("SCRIPT", script)
+    whole = escape(page.replace("</body>", tail), quote=True)
+    path.write_text(OUTSIDE.replace("WIDTH", str(width)).replace("PAGE", whole), "utf-8")
+    dom = run_browser(
+        ["--dump-dom", "--window-size=1600,1000", "--virtual-time-budget=20000", path.as_uri()]
+    ).decode()
+    found = re.search(r'<pre id="told">(.+?)</pre>', dom, re.DOTALL)
+    assert found, dom[-500:]
+    told = json.loads(unescape(found[1]))
+    assert not (isinstance(told, dict) and "error" in told), told
+    return told
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_serious_for_people_who_read_otherwise(page, tmp_path, width, theme):
+    file = os.environ.get("FEATLY_AXE")
+    if not file or not Path(file).is_file():
+        pytest.skip("FEATLY_AXE names no axe.min.js")
+    whole = page.replace("</head>", f"<script>{Path(file).read_text('utf-8')}</script></head>")
+    script = """
+        document.querySelectorAll('details').forEach(d => d.open = true);
+        document.querySelectorAll('.card').forEach(c => c.style.contentVisibility = 'visible');
+        const found = await axe.run(document, {resultTypes: ['violations']});
+        return {passes: found.passes.length, violations: found.violations.map(
+            v => [v.impact, v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))])};
+    """
+    told = shown(whole, tmp_path / "page.html", script, width, theme)
+    assert told["passes"] > 15
+    assert [v for v in told["violations"] if v[0] in ("serious", "critical")] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_sticks_out(page, tmp_path, width):
+    script = """
+        const wide = document.documentElement.scrollWidth;
+        const inner = '.scroll, .drawing, svg';  // these scroll by themselves
+        const out = [...document.querySelectorAll('body *')].filter(e => !e.closest(inner)
+            && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80));
+        return {wide, inner: innerWidth, out};
+    """
+    long = pl.DataFrame({f"{k}{'x' * 300}": np.arange(40) * (k + 1.0) % 7 for k in range(4)})
+    made = featly.report(long, np.arange(40) % 2, methods=["f-test"], splits=2, sizes=[2], rule=2)
+    for text in (page, made.html()):
+        told = shown(text, tmp_path / "page.html", script, width)
+        assert told["inner"] == width
+        assert told["out"] == []
+        assert told["wide"] <= told["inner"] + 1, told
+
+
+def test_sorting_filtering_and_looking_up(made, page, tmp_path):
+    script = """
+        const table = document.getElementById('ranks');
+        const column = k => [...table.tBodies[0].rows].map(r => r.cells[k].textContent);
+        const before = column(0);
+        const name = table.tHead.rows[0].cells[1].querySelector('button');
+        name.click(); const up = column(1);
+        name.click(); const down = column(1);
+        const filter = document.querySelector('[data-filters=ranks]');
+        filter.value = up[0]; filter.dispatchEvent(new Event('input'));
+        const left = [...table.tBodies[0].rows].filter(r => !r.hidden).length;
+        const find = document.getElementById('find');
+        find.value = up[0]; find.dispatchEvent(new Event('input'));
+        return {before, up, down, left,
+                sort: table.tHead.rows[0].cells[1].getAttribute('aria-sort'),
+                told: document.getElementById('ranks-told').textContent,
+                found: document.getElementById('found').firstChild.textContent};
+    """
+    told = shown(page, tmp_path / "page.html", script)
+    names = [row["name"] for row in made.facts["features"]]
+    assert told["before"] == [str(k + 1) for k in range(len(names))]
+    assert told["up"] == sorted(names, key=str.lower)
+    assert told["down"] == told["up"][::-1]
+    assert told["sort"] == "descending"
+    assert 1 <= told["left"] < len(names)
+    assert told["told"] == f"{told['left']} of {len(names)}"
+    first = sorted(names, key=str.lower)[0]
+    assert told["found"].startswith(f"{first}: rank {names.index(first) + 1} of ")
+
+
+def test_light_and_dark_by_the_button(page, tmp_path):
+    script = """
+        const ground = () => getComputedStyle(document.body).backgroundColor;
+        const ink = () => getComputedStyle(document.querySelector('figure svg text')).fill;
+        const light = [ground(), ink()];
+        document.getElementById('theme').click();
+        return {light, dark: [ground(), ink()], theme: document.documentElement.dataset.theme};
+    """
+    told = shown(page, tmp_path / "page.html", script)
+    assert told["theme"] == "dark"
+    assert told["light"][0] != told["dark"][0]
+    assert told["light"][1] != told["dark"][1]
+
+
+def test_the_page_is_whole_without_javascript(page, tmp_path):
+    """Scripts only add: nothing that is written is hidden without them."""
+    plain = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    script = """
+        return [...document.querySelectorAll('section, figure, .card, table, h2')].filter(
+            e => !e.closest('details') && getComputedStyle(e).display === 'none').length;
+    """
+    assert shown(plain, tmp_path / "page.html", script) == 0
+
+
+def test_hostile_names_run_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    bad = ["<img src=x onerror='window.hit=1'>", "</script><script>window.hit=1</script>", "a", "b"]
+    frame = pl.DataFrame({name: rng.normal(size=40) for name in bad})
+    y = np.array(["<svg onload='window.hit=1'>", "\"'><script>window.hit=1</script>"])[
+        np.arange(40) % 2
+    ]
+    made = featly.report(
+        frame, y, methods=["f-test"], splits=2, sizes=[4], rule=4, n_shown=2,
+        title="<script>window.hit=1</script>",
+    )  # fmt: skip
+    assert shown(made.html(), tmp_path / "page.html", "return window.hit === undefined") is True
+
+
+def test_the_pdf_has_pages(made, tmp_path):
+    made.save(tmp_path / "report.pdf")
+    content = (tmp_path / "report.pdf").read_bytes()
+    assert content.startswith(b"%PDF")
+    assert len(content) > 20_000
+    assert re.search(rb"/MediaBox\s*\[\s*0\s+0\s+59[45](\.\d+)?\s+84[12](\.\d+)?", content)  # A4
