@@ -18,8 +18,7 @@ import polars as pl
 from scipy import stats
 
 from featly.measures.statistics import corrected_interval
-from featly.study import Claim, Dataset, Finding, Results
-from featly.study.advise import advise
+from featly.study import Claim, Dataset, Finding, Results, advise
 from featly.study.advise import facts as facts_module
 from featly.study.advise import rules as rules_module
 from featly.study.dataset import take_rows

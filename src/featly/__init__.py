@@ -26,7 +26,7 @@ _PLACES = {
     "Study": "featly.study",
     "DecodedClassifier": "featly.combine.decoding",
     "combine_rankings": "featly.combine.rankings",
-    "advise": "featly.study.advise.advise",
+    "advise": "featly.study.advise",
     "report": "featly.reports",
     "Redundancy": "featly.diagnostics.redundancy_result",
     "redundancy": "featly.diagnostics.redundancy",

@@ -10,7 +10,7 @@ import pytest
 from featly import read_table
 from featly.cli import printing
 from featly.registry import METHODS
-from featly.study.advise import advise
+from featly.study import advise
 from tests.cli.reading import cells
 
 SPARSE = b"".join(

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from featly.basics.errors import DataError
+from featly.basics.json_text import as_json
 from featly.cli.deep import deep_description
 from featly.cli.deep_words import THRESHOLDS, about_boundaries, about_classes
 from featly.cli.job import Request, load
 from featly.cli.main import app
-from featly.cli.printing import as_json
 from featly.diagnostics import MEASURES, Complexity, complexity
 
 

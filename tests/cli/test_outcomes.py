@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from featly import SVMRFE, FTest, Schema
-from featly.cli.printing import as_json
+from featly.basics.json_text import as_json
 from featly.registry import METHODS
 from tests.cli.reading import cells
 

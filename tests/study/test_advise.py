@@ -17,8 +17,7 @@ from featly.datasets import make_cohort, make_problem
 from featly.learners import LEARNERS
 from featly.measures.sizes import SIZE_RULES
 from featly.registry import METHODS, method_class
-from featly.study import KFold, Study, Subsampling
-from featly.study.advise import advise
+from featly.study import KFold, Study, Subsampling, advise
 from featly.study.advise.facts import MOST_COLUMNS, MOST_ROWS, Facts
 from featly.study.advise.rules import RULES, first_rule, protocol_for, takes
 

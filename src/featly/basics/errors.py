@@ -24,7 +24,7 @@ class DataError(ValueError):
     >>> FTest().fit([[1.0], [2.0]], ["a", "a"])
     Traceback (most recent call last):
     ...
-    featly.basics.errors.DataError: y has one class only ('a'): at least two classes are needed
+    featly.DataError: y has one class only ('a'): at least two classes are needed
     """
 
 
@@ -37,8 +37,7 @@ class SchemaError(DataError):
     >>> Schema(prior={"TP53": 0.5})
     Traceback (most recent call last):
     ...
-    featly.basics.errors.SchemaError: prior of 'TP53' is 0.5: a prior is a finite number of at least
-    1
+    featly.SchemaError: prior of 'TP53' is 0.5: a prior is a finite number of at least 1
     """
 
 
@@ -51,7 +50,7 @@ class ParameterError(ValueError):
     >>> FTest(n_features_to_select=0).fit([[1.0], [2.0]], ["a", "b"])
     Traceback (most recent call last):
     ...
-    featly.basics.errors.ParameterError: n_features_to_select=0: give a whole number from 1, ...
+    featly.ParameterError: n_features_to_select=0: give a whole number from 1, ...
     """
 
 
@@ -81,3 +80,8 @@ class LeakWarning(UserWarning):
 
 class SlowWarning(UserWarning):
     """What was asked for takes hours; the message says how many, and what would be quicker."""
+
+
+# tracebacks name them as users import them
+for _name in __all__:
+    globals()[_name].__module__ = "featly"

@@ -77,14 +77,8 @@ def combine(
     from featly import __version__
     from featly.basics.atomic_file import check_place, whole_file
     from featly.basics.errors import ParameterError
-    from featly.cli.printing import (
-        as_json,
-        on_terminal,
-        print_json,
-        print_table,
-        say,
-        words_on_terminal,
-    )
+    from featly.basics.json_text import as_json
+    from featly.cli.printing import on_terminal, print_json, print_table, say, words_on_terminal
     from featly.combine.rankings import combine_rankings
     from featly.io.write import check_ending, write_frame
 

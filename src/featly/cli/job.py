@@ -496,7 +496,7 @@ def choose_method(job: Job, *, fill: bool = False) -> str:
 
 def advised(job: Job, *, row_groups: Any = None, seed: int = 0, n_jobs: int | None = None) -> Any:
     """What is advised for a table; warnings and errors speak of the columns of the file."""
-    from featly.study.advise import advise
+    from featly.study import advise
 
     try:
         found = advise(
@@ -600,7 +600,7 @@ def granted(
     >>> granted("f-test", {"cache": "kept"})
     Traceback (most recent call last):
     ...
-    featly.basics.errors.ParameterError: --cache kept: f-test has no search to be kept. Leave it
+    featly.ParameterError: --cache kept: f-test has no search to be kept. Leave it
     out, ...
     """
     asked = {key: value for key, value in resources.items() if value is not None}

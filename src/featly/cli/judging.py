@@ -7,13 +7,12 @@ from featly.basics.errors import DataError, ParameterError
 from featly.cli import job, printing
 from featly.measures.sizes import SIZE_RULES
 from featly.registry import METHODS
-from featly.study import Advice, Dataset, Holdout, Results, Study
-from featly.study.advise import advise
+from featly.study import Advice, Dataset, Results, Study
+from featly.study.advise.advice import advise_on_training_rows
 from featly.study.plan_files import SPLITTERS, make_sampler
 from featly.study.results import SELECTION_METRICS
 
 __all__ = [
-    "advised",
     "asked_names",
     "asked_rule",
     "asked_sizes",
@@ -62,7 +61,7 @@ def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
             official=options["split_column"],
         )
         if _is_auto(options):
-            advice = advised(data, options["seed"], options["split_column"])
+            advice = advise_on_training_rows(data, options["seed"], options["split_column"])
             methods, fill = advice.methods(), fill or advice.fill
         else:
             names = (
@@ -86,24 +85,6 @@ def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
         title=data.name,
     )
     return study, advice
-
-
-def advised(data: Dataset, seed: int, column: str | None = None) -> Advice:
-    """What is advised for a table; for one that is split already, by its training rows.
-
-    `column` is what that split is called, as in :class:`featly.study.Holdout`.
-    """
-    rows: Any = slice(None)
-    if data.official is not None:
-        splitter = Holdout(column=column or "split")
-        rows = splitter.split_at(0, None, data.y, official=data.official).train
-    return advise(
-        data.X[rows],
-        data.y[rows],
-        schema=data.schema,
-        row_groups=None if data.row_groups is None else data.row_groups[rows],
-        random_state=seed,
-    )
 
 
 def _is_auto(options: Mapping[str, Any]) -> bool:

@@ -139,7 +139,7 @@ def _narrow(outcome: Any, fitted: Any, output: str | None) -> tuple[list[str], l
 def _save(document: dict[str, Any], outcome: Any, path: str) -> None:
     """A ranking as CSV, TSV, parquet, or with all that is known about it as JSON."""
     from featly.basics.atomic_file import whole_file
-    from featly.cli.printing import as_json
+    from featly.basics.json_text import as_json
     from featly.io.write import check_ending, write_frame
 
     if check_ending(path) == ".json":

@@ -3,13 +3,14 @@
 Results go to standard output, words about them to standard error.
 """
 
-import json
 import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
+
+from featly.basics.json_text import as_json
 
 __all__ = ["on_terminal", "print_json", "print_table", "say", "words_on_terminal"]
 
@@ -90,25 +91,6 @@ def _short(cell: Any) -> str:
 def print_json(document: Any) -> None:
     """A document as JSON; what is not finite becomes null."""
     sys.stdout.write(as_json(document))
-
-
-def as_json(document: Any) -> str:
-    """JSON text that any reader takes: NaN and infinity are null."""
-    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, str | int | float):
-        return value
-    return str(value)
 
 
 def silence_broken_pipe() -> None:

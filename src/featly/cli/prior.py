@@ -67,8 +67,9 @@ def prior_changes(
     """
     options = {**locals(), **shared}
     from featly.basics.atomic_file import check_place, whole_file
+    from featly.basics.json_text import as_json
     from featly.cli import beliefs
-    from featly.cli.printing import as_json, print_json, say
+    from featly.cli.printing import print_json, say
     from featly.io.write import check_ending, write_frame
 
     asked(options)

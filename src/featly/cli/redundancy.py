@@ -251,7 +251,7 @@ def _groups_shown(result: Any) -> tuple[list[str], Iterator[tuple[Any, ...]], in
 
 def _save(found: Any, result: Any, options: dict[str, Any]) -> None:
     from featly.basics.atomic_file import whole_file
-    from featly.cli.printing import as_json
+    from featly.basics.json_text import as_json
     from featly.io.write import check_ending, write_frame
 
     path = options["output"]

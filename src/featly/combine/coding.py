@@ -67,7 +67,7 @@ def code_matrix(
     >>> code_matrix([[1, 1, -1], [1, 1, 0]], 3)
     Traceback (most recent call last):
     ...
-    featly.basics.errors.ParameterError: code: row 1 has no -1: every problem needs both sides
+    featly.ParameterError: code: row 1 has no -1: every problem needs both sides
     """
     whole = isinstance(n_classes, int | np.integer) and not isinstance(n_classes, bool)
     if not whole or n_classes < 2:

@@ -71,7 +71,7 @@ def make_problem(name: str, **parameters: Any) -> Synthetic:
     >>> make_problem("corall")
     Traceback (most recent call last):
     ...
-    featly.basics.errors.ParameterError: there is no problem 'corall': did you mean 'corral'?
+    featly.ParameterError: there is no problem 'corall': did you mean 'corral'?
     """
     if name not in PROBLEMS:
         raise ParameterError(f"there is no problem {name!r}: {_hint(str(name), list(PROBLEMS))}")

@@ -30,7 +30,7 @@ class ColumnFinder:
     >>> find("does", "target")
     Traceback (most recent call last):
     ...
-    featly.basics.errors.DataError: target 'does' is no column of 'study.csv'; did you mean 'dose'?
+    featly.DataError: target 'does' is no column of 'study.csv'; did you mean 'dose'?
     """
 
     def __init__(self, names: Sequence[str], source: str) -> None:

@@ -158,7 +158,7 @@ def make_learner(name: str, **parameters: Any) -> Any:
     >>> make_learner("liner-svm")
     Traceback (most recent call last):
     ...
-    featly.basics.errors.ParameterError: there is no learner 'liner-svm': did you mean 'linear-svm'?
+    featly.ParameterError: there is no learner 'liner-svm': did you mean 'linear-svm'?
     """
     if name not in LEARNERS:
         near = difflib.get_close_matches(str(name), list(LEARNERS), n=1)

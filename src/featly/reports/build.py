@@ -18,13 +18,13 @@ from featly.basics.errors import (
     ParameterError,
     SchemaWarning,
 )
-from featly.cli.judging import advised
 from featly.measures.classification import METRICS
 from featly.measures.sizes import CURVE_RULES, choose_size
 from featly.reports.context import Evidence
 from featly.reports.facts import gather, headline_size
 from featly.reports.report import Report
 from featly.study import Advice, Dataset, Results, Study, prior_report
+from featly.study.advise.advice import advise_on_training_rows
 from featly.study.evaluate import fit_to_all, sizes_for
 from featly.study.splits import Holdout, Subsampling, as_splitter
 from featly.table.frames import is_frame, open_table, take_columns
@@ -302,7 +302,7 @@ def _plan(
         splits = Holdout(column=column or "split") if splits is None else splits
     advice = methods if isinstance(methods, Advice) else None
     if methods is None:
-        advice = advised(data, random_state, column)
+        advice = advise_on_training_rows(data, random_state, column)
     if advice is not None:
         methods = {
             name: method

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from featly.basics.atomic_file import check_place, whole_file
 from featly.basics.errors import ParameterError
-from featly.cli.printing import as_json
+from featly.basics.json_text import as_json
 from featly.io.write import write_frame
 from featly.registry import METHODS
 from featly.table.schema import Schema

@@ -10,7 +10,7 @@ Examples
 [(5, 10), (20, 10)]
 """
 
-from featly.study.advise.advise import Advice, advise
+from featly.study.advise.advice import Advice, advise
 from featly.study.comparison import Comparison
 from featly.study.dataset import Dataset
 from featly.study.plan import Study

@@ -67,7 +67,7 @@ class Schema:
     >>> Schema(keep=["agee"]).describe(pl.DataFrame({"age": [50, 61], "sex": ["f", "m"]}))
     Traceback (most recent call last):
     ...
-    featly.basics.errors.SchemaError: keep names 'agee', which is not a column; did you mean 'age'?
+    featly.SchemaError: keep names 'agee', which is not a column; did you mean 'age'?
     """
 
     categorical: Sequence[Name] = ()

@@ -14,11 +14,11 @@ from featly.study.advise.facts import Facts, facts_of
 from featly.study.advise.rules import Choice, Protocol, Reason, first_rule, protocol_for, takes
 from featly.study.dataset import Dataset
 from featly.study.plan import Study
-from featly.study.splits import Splitter
+from featly.study.splits import Holdout, Splitter
 from featly.table.frames import library_of
 from featly.table.schema import Schema
 
-__all__ = ["Advice", "advise"]
+__all__ = ["Advice", "advise", "advise_on_training_rows"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -296,3 +296,21 @@ def _filler(library: str | None) -> Any:
 
     filler = SimpleImputer(strategy="median", keep_empty_features=True)
     return filler.set_output(transform="pandas") if library == "pandas" else filler
+
+
+def advise_on_training_rows(data: Dataset, seed: int, column: str | None = None) -> Advice:
+    """Return the advice for a dataset; for one that is split already, for its training rows.
+
+    `column` is the name of that split, as in :class:`featly.study.Holdout`.
+    """
+    rows: Any = slice(None)
+    if data.official is not None:
+        splitter = Holdout(column=column or "split")
+        rows = splitter.split_at(0, None, data.y, official=data.official).train
+    return advise(
+        data.X[rows],
+        data.y[rows],
+        schema=data.schema,
+        row_groups=None if data.row_groups is None else data.row_groups[rows],
+        random_state=seed,
+    )

@@ -1,0 +1,26 @@
+"""JSON that any reader takes."""
+
+import json
+import math
+from typing import Any
+
+__all__ = ["as_json"]
+
+
+def as_json(document: Any) -> str:
+    """JSON text that any reader takes: NaN and infinity are null."""
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(value)
