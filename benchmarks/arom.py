@@ -30,24 +30,24 @@ def lymphomas() -> tuple[Dataset, str]:
 
 
 def prior(data: Dataset) -> dict[int, float]:
-    """The two markers by position, or the first two columns of the made table."""
+    """Prior of the two markers by position, or of the first two columns of the made table."""
     names = list(data.names)
     return {names.index(name) if name in names else k: 10.0 for k, name in enumerate(MARKERS)}
 
 
-def standardised(data: Dataset) -> np.ndarray:
+def standardise(data: Dataset) -> np.ndarray:
     X = np.asarray(data.X, dtype=np.float64)
     spread = X.std(axis=0)
     return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
 
 
-def machine(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Weights of a hard margin by SMO: C is so large that it does not matter."""
+def fit_machine(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the weights of a hard margin by SMO: C is so large that it does not matter."""
     return SVC(kernel="linear", C=1e8, tol=1e-6, cache_size=500).fit(X, y).coef_[0]
 
 
-def program(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Weights of least sum, by HiGHS."""
+def solve_program(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the weights of least sum, by HiGHS."""
     signed = X * y[:, None]
     A = -np.hstack([signed, -signed, y[:, None]])
     cost = np.append(np.ones(2 * X.shape[1]), 0.0)
@@ -62,11 +62,11 @@ def by_hand(X: np.ndarray, y: np.ndarray, solve) -> np.ndarray:
     w = np.ones(X.shape[1])
     for _ in range(100):
         alive = np.flatnonzero(w)
-        found = np.zeros(X.shape[1])
-        found[alive] = np.abs(w[alive] * solve(X[:, alive] * w[alive], y))
-        found[found < 1e-16 * found.max()] = 0.0
-        done = np.abs(found / found.max() - w / w.max()).max() < 1e-8
-        w = found
+        new_w = np.zeros(X.shape[1])
+        new_w[alive] = np.abs(w[alive] * solve(X[:, alive] * w[alive], y))
+        new_w[new_w < 1e-16 * new_w.max()] = 0.0
+        done = np.abs(new_w / new_w.max() - w / w.max()).max() < 1e-8
+        w = new_w
         if done:
             break
     return w
@@ -74,21 +74,23 @@ def by_hand(X: np.ndarray, y: np.ndarray, solve) -> np.ndarray:
 
 def fits() -> Iterator[Row]:
     data, name = lymphomas()
-    X, signs = standardised(data), np.where(data.codes == 1, 1.0, -1.0)
-    for norm, solve in ((2, machine), (1, program)):
+    X, signs = standardise(data), np.where(data.codes == 1, 1.0, -1.0)
+    for norm, solve in ((2, fit_machine), (1, solve_program)):
         problem = f"l{norm}-AROM, {name}"
         AROM(norm=norm).fit(data.X, data.codes)
         ours, fitted = best_of(lambda norm=norm: AROM(norm=norm).fit(data.X, data.codes), 7)
-        one, _ = best_of(lambda norm=norm: AROM(norm=norm, n_jobs=1).fit(data.X, data.codes), 5)
+        single_thread, _ = best_of(
+            lambda norm=norm: AROM(norm=norm, n_jobs=1).fit(data.X, data.codes), 5
+        )
         peer, weights = best_of(lambda solve=solve: by_hand(X, signs, solve), 1)
         left = np.flatnonzero(fitted.iterations_ == fitted.n_iter_)
         same = len(np.intersect1d(left, np.flatnonzero(weights)))
         note = f"{fitted.n_iter_} iterations, {len(left)} columns left"
         yield Row(problem, "featly", ours, note, ours=True)
-        yield Row(problem, "featly, one thread", one)
+        yield Row(problem, "featly, one thread", single_thread)
         tool = "by hand around SVC, C=1e8, tol=1e-6" if norm == 2 else "by hand around HiGHS"
-        kept = f"{int((weights > 0).sum())} columns left, {same} of ours"
-        yield Row(problem, tool, peer, kept)
+        peer_note = f"{int((weights > 0).sum())} columns left, {same} of ours"
+        yield Row(problem, tool, peer, peer_note)
         ours, _ = best_of(
             lambda norm=norm: AROM(norm=norm, schema=Schema(prior=prior(data))).fit(
                 data.X, data.codes

@@ -25,8 +25,8 @@ def _folder() -> Path | None:
     return Path(folder) if folder and Path(folder).is_dir() else None
 
 
-def _j48(X: pl.DataFrame, y: Any, *options: str) -> str:
-    """What J48 prints of a table, or why there is nothing."""
+def _run_j48(X: pl.DataFrame, y: Any, *options: str) -> str:
+    """Run J48 on a table; return what it prints, or why there is nothing."""
     jar = os.environ.get("WEKA_JAR")
     if not jar or not Path(jar).exists():
         return "no WEKA_JAR names Weka's jar"
@@ -60,14 +60,14 @@ def _write_arff(file: Path, X: pl.DataFrame, y: Any) -> None:
         rows.write_csv(out, include_header=False, quote_style="never")
 
 
-def _seconds(printed: str) -> float:
-    found = re.search(r"Time taken to build model: ([\d.]+) seconds", printed)
-    return float(found[1]) if found else float("nan")
+def _parse_seconds(printed: str) -> float:
+    match = re.search(r"Time taken to build model: ([\d.]+) seconds", printed)
+    return float(match[1]) if match else float("nan")
 
 
-def _size(printed: str) -> str:
-    found = re.search(r"Number of Leaves\s*:\s*(\d+)\s*Size of the tree\s*:\s*(\d+)", printed)
-    return f"{found[2]} nodes, {found[1]} leaves" if found else printed.strip()[-80:]
+def _parse_size(printed: str) -> str:
+    match = re.search(r"Number of Leaves\s*:\s*(\d+)\s*Size of the tree\s*:\s*(\d+)", printed)
+    return f"{match[2]} nodes, {match[1]} leaves" if match else printed.strip()[-80:]
 
 
 def intrusion() -> Iterator[Row]:
@@ -88,12 +88,12 @@ def intrusion() -> Iterator[Row]:
         problem = f"C4.5, KDD Cup 99, {len(y):,} x {X.width}, {name} classes"
         _, peak, _ = peak_over(lambda y=y: C45().fit(X, y))
         seconds, tree = best_of(lambda y=y: C45().fit(X, y), 3)
-        one, _ = best_of(lambda y=y: C45(n_jobs=1).fit(X, y), 2)
+        single_thread, _ = best_of(lambda y=y: C45(n_jobs=1).fit(X, y), 2)
         note = f"{tree.size_} nodes, {tree.n_leaves_} leaves, peak memory {peak / 1e6:.0f} MB"
         yield Row(problem, "featly", seconds, note, ours=True)
-        yield Row(problem, "featly, one thread", one)
-        printed = _j48(X, y, "-no-cv")
-        yield Row(problem, "Weka J48", _seconds(printed), _size(printed))
+        yield Row(problem, "featly, one thread", single_thread)
+        printed = _run_j48(X, y, "-no-cv")
+        yield Row(problem, "Weka J48", _parse_seconds(printed), _parse_size(printed))
 
 
 def real() -> Iterator[Row]:
@@ -108,12 +108,12 @@ def real() -> Iterator[Row]:
         seconds, tree = best_of(lambda X=X, y=y: C45().fit(X, y), 5)
         note = f"{tree.size_} nodes, {tree.n_leaves_} leaves"
         yield Row(problem, "featly", seconds, note, ours=True)
-        printed = _j48(X, y, "-no-cv")
-        yield Row(problem, "Weka J48", _seconds(printed), _size(printed))
+        printed = _run_j48(X, y, "-no-cv")
+        yield Row(problem, "Weka J48", _parse_seconds(printed), _parse_size(printed))
 
 
 def small() -> Iterator[Row]:
-    """What a wrapper pays for each of its many fits, and wide tables."""
+    """Small fits, of which a wrapper makes many, and wide tables."""
     rng = np.random.default_rng(0)
     for n_rows, n_features in ((75, 20), (72, 7_129), (97, 24_485)):
         X, y = rng.normal(size=(n_rows, n_features)), np.arange(n_rows) % 2

@@ -22,8 +22,8 @@ from featly.learners import ClinicalSVC
 from featly.study import Dataset, Study, Subsampling
 
 
-def mixed(n: int, p: int, seed: int = 0) -> pd.DataFrame:
-    """Half numbers, half categories of five levels."""
+def mixed_table(n: int, p: int, seed: int = 0) -> pd.DataFrame:
+    """Table of half numbers, half categories of five levels."""
     rng = np.random.default_rng(seed)
     numbers = {f"x{k}": rng.normal(size=n) for k in range(p - p // 2)}
     codes = {
@@ -35,7 +35,7 @@ def mixed(n: int, p: int, seed: int = 0) -> pd.DataFrame:
 
 def gram() -> Iterator[Row]:
     for p in (200, 5000):
-        frame = mixed(500, p)
+        frame = mixed_table(500, p)
         problem = f"clinical kernel, 500 x {p:,}, half categorical"
         ClinicalKernel().fit(frame[:20]).gram()  # compile
         seconds, ours = best_of(lambda frame=frame: ClinicalKernel().fit(frame).gram())
@@ -79,7 +79,7 @@ def protocol() -> Iterator[Row]:
 
 
 def tall(n: int, p: int = 50, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:
-    """Three fifths numbers, five with signal; categories of six levels, three with signal; gaps."""
+    """Table of numbers and of categories, some with signal, some values missing."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
     numbers = {f"x{k}": rng.normal(size=n) + 0.3 * y * (k < 5) for k in range(3 * p // 5)}
@@ -116,8 +116,8 @@ def gaussian() -> Iterator[Row]:
                 lambda kernel=kernel, data=data: SVMRFE(kernel=kernel).fit(data.X, data.y),
                 1 if name == "madelon" else 5,
             )
-            found = len(relevant & set(rfe.order_[: len(relevant)].tolist()))
-            note = f"{found} of {len(relevant)} relevant columns first"
+            n_found = len(relevant & set(rfe.order_[: len(relevant)].tolist()))
+            note = f"{n_found} of {len(relevant)} relevant columns first"
             problem = f"SVM-RFE on {name}, {n:,} x {p}"
             yield Row(problem, f"featly, {kernel} kernel", seconds, note, ours=kernel == "rbf")
 

@@ -15,7 +15,7 @@ from featly.combine.rankings import RULES, combine_rankings
 SMALL = 200  # features that votelib can do in seconds
 
 
-def lists_of(p: int, n_lists: int, noise: float = 0.3) -> np.ndarray:
+def make_lists(p: int, n_lists: int, noise: float = 0.3) -> np.ndarray:
     """Positions in lists that agree in part."""
     rng = np.random.default_rng(0)
     seen = np.linspace(0, 1, p)[:, None] + noise * rng.normal(size=(p, n_lists))
@@ -23,7 +23,7 @@ def lists_of(p: int, n_lists: int, noise: float = 0.3) -> np.ndarray:
 
 
 def by_numpy(positions: np.ndarray) -> np.ndarray:
-    """Schulze's wins by the textbook."""
+    """Return Schulze's wins by the textbook."""
     votes = np.zeros((len(positions), len(positions)), np.int16)
     for column in positions.T:
         votes += column[:, None] < column
@@ -34,7 +34,7 @@ def by_numpy(positions: np.ndarray) -> np.ndarray:
 
 
 def votelib(rule: str, positions: np.ndarray) -> Callable[[], list[int]] | None:
-    """A call of votelib's rule, or None where it is not installed."""
+    """Return a call of votelib's rule, or None where it is not installed."""
     if importlib.util.find_spec("votelib") is None:
         return None
     from votelib.convert import RankedToCondorcetVotes
@@ -49,32 +49,32 @@ def votelib(rule: str, positions: np.ndarray) -> Callable[[], list[int]] | None:
 
 
 def rules() -> Iterator[Row]:
-    positions = lists_of(10_000, 105)
+    positions = make_lists(10_000, 105)
     for rule in RULES:
         combine_rankings(positions[:50].argsort(axis=0).argsort(axis=0) + 1, rule)
-        seconds, found = best_of(lambda rule=rule: combine_rankings(positions, rule), 3)
+        seconds, combined = best_of(lambda rule=rule: combine_rankings(positions, rule), 3)
         _, memory, _ = peak_over(lambda rule=rule: combine_rankings(positions, rule))
-        note = f"{found.ties:,} tie, {memory / 2**20:.0f} MB"
+        note = f"{combined.ties:,} tie, {memory / 2**20:.0f} MB"
         yield Row(f"{rule}, 10,000 features, 105 lists", "featly", seconds, note, ours=True)
 
 
 def paths() -> Iterator[Row]:
     for p in (SMALL, 2_000, 10_000):
-        positions = lists_of(p, 28)
+        positions = make_lists(p, 28)
         problem = f"schulze, {p:,} features, 28 lists"
-        seconds, found = best_of(lambda: combine_rankings(positions, "schulze"))  # noqa: B023
+        seconds, combined = best_of(lambda: combine_rankings(positions, "schulze"))  # noqa: B023
         yield Row(problem, "featly", seconds, ours=True)
         if p <= 2_000:
             peer, wins = best_of(lambda: by_numpy(positions), 1)  # noqa: B023
-            agree = "the same wins" if (wins == found.scores).all() else "OTHER WINS"
+            agree = "the same wins" if (wins == combined.scores).all() else "OTHER WINS"
             yield Row(problem, "Floyd-Warshall in numpy", peer, agree)
         if p == SMALL:
-            yield from _peer("schulze", problem, positions, found.scores)
-    positions = lists_of(SMALL, 28)
+            yield from _peer("schulze", problem, positions, combined.scores)
+    positions = make_lists(SMALL, 28)
     problem = f"condorcet, {SMALL} features, 28 lists"
-    seconds, found = best_of(lambda: combine_rankings(positions, "condorcet"))
+    seconds, combined = best_of(lambda: combine_rankings(positions, "condorcet"))
     yield Row(problem, "featly", seconds, ours=True)
-    yield from _peer("condorcet", problem, positions, found.scores)
+    yield from _peer("condorcet", problem, positions, combined.scores)
 
 
 def _peer(rule: str, problem: str, positions: np.ndarray, scores: np.ndarray) -> Iterator[Row]:

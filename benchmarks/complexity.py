@@ -1,4 +1,4 @@
-"""The measures of complexity and the comparison of two tables, against problexity and by hand."""
+"""Measures of complexity and the comparison of two tables, against problexity and by hand."""
 
 import importlib.util
 import os
@@ -20,12 +20,12 @@ WITHOUT = 200  # columns at which the peer's F1v is timed, too
 
 
 def problexity() -> object | None:
-    """The peer, where it is installed."""
+    """Import the peer; None where it is not installed."""
     if importlib.util.find_spec("problexity") is None:
         return None
-    import problexity.classification as found
+    import problexity.classification as peer
 
-    return found
+    return peer
 
 
 def measures() -> Iterator[Row]:
@@ -34,11 +34,11 @@ def measures() -> Iterator[Row]:
     X[:, :20] += 0.5 * y[:, None]
     complexity(X[:60, :20], y[:60])
     problem = "14 measures of complexity, 500 x 5,000"
-    seconds, found = best_of(lambda: complexity(X, y), 3)
-    one, _ = best_of(lambda: complexity(X, y, n_jobs=1), 2)
-    note = f"N3 {found.values['N3']:.3f}, T1 {found.values['T1']:.3f}"
+    seconds, profile = best_of(lambda: complexity(X, y), 3)
+    single_thread, _ = best_of(lambda: complexity(X, y, n_jobs=1), 2)
+    note = f"N3 {profile.values['N3']:.3f}, T1 {profile.values['T1']:.3f}"
     yield Row(problem, "featly", seconds, note, ours=True)
-    yield Row(problem, "featly, one thread", one)
+    yield Row(problem, "featly, one thread", single_thread)
     peer = problexity()
     if peer is None:
         return
@@ -66,18 +66,18 @@ def tall() -> Iterator[Row]:
     yield Row("N1, N2, N3, N4, T1, 20,000 x 40", "featly", seconds, note, ours=True)
 
 
-def shifted() -> Iterator[Row]:
+def column_shift() -> Iterator[Row]:
     rng = np.random.default_rng(0)
-    one, two = rng.normal(size=(78, 24_000)), rng.normal(size=(19, 24_000))
-    shift(one[:, :100], two[:, :100])
+    first, second = rng.normal(size=(78, 24_000)), rng.normal(size=(19, 24_000))
+    shift(first[:, :100], second[:, :100])
     problem = "shift of 24,000 columns, 78 and 19 rows, 999 permutations"
-    seconds, _ = best_of(lambda: shift(one, two), 3)
+    seconds, _ = best_of(lambda: shift(first, second), 3)
     yield Row(problem, "featly", seconds, ours=True)
 
     def by_hand() -> None:
-        """The distances alone, of one permutation and a column in ten."""
-        for f in range(0, one.shape[1], 10):
-            ks_2samp(one[:, f], two[:, f], method="asymp")
+        """Compute the distances alone, of one permutation and a column in ten."""
+        for f in range(0, first.shape[1], 10):
+            ks_2samp(first[:, f], second[:, f], method="asymp")
 
     theirs, _ = best_of(by_hand, 1)
     note = f"extrapolated from {theirs:.2f} s, a tenth of the columns and one permutation"
@@ -92,8 +92,8 @@ def real() -> Iterator[Row]:
     parts = [table.filter(pl.col("split") == name) for name in ("train", "test")]
     X = [part.drop("class", "split") for part in parts]
     rows = f"{len(parts[0]):,} and {len(parts[1]):,} rows x 41"
-    seconds, found = best_of(lambda: shift(*X), 1)
-    note = f"{len(found.shifted())} columns differ, on {found.n_used:,} rows"
+    seconds, result = best_of(lambda: shift(*X), 1)
+    note = f"{len(result.shifted())} columns differ, on {result.n_used:,} rows"
     yield Row(f"shift, KDD Cup 99, {rows}", "featly", seconds, note, ours=True)
     seconds, columns = best_of(lambda: suspect_columns(X[0]), 1)
     note = f"{len(columns.near_constant)} near-constant"
@@ -107,6 +107,6 @@ def real() -> Iterator[Row]:
 CASES = {
     "complexity": measures,
     "complexity-tall": tall,
-    "shift": shifted,
+    "shift": column_shift,
     "diagnostics-real": real,
 }

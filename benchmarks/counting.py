@@ -24,18 +24,18 @@ def codes() -> Iterator[Row]:
     problem = "counting, 1,000 x 100,000 uint8, three levels"
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (1000, 100_000), dtype=np.uint8), rng.permutation(np.arange(1000) % 2)
-    for layout in ("row-major", "column-major"):
-        here = f"{problem}, {layout}"
-        X = X if layout == "row-major" else np.asfortranarray(X)
+    for memory_order in ("row-major", "column-major"):
+        title = f"{problem}, {memory_order}"
+        X = X if memory_order == "row-major" else np.asfortranarray(X)
         for method in (ChiSquared, InformationGain, SymmetricUncertainty):
             fit = method(discretizer=None).fit
             fit(X[:, :1000].copy("K"), y)
             seconds, _ = best_of(lambda fit=fit, X=X: fit(X, y))
-            yield Row(here, method.__name__, seconds, ours=method is ChiSquared)
-        yield Row(here, "one pass, X.sum()", best_of(lambda X=X: X.sum())[0])
-        yield Row(here, "one pass, X.max()", best_of(lambda X=X: X.max())[0])
+            yield Row(title, method.__name__, seconds, ours=method is ChiSquared)
+        yield Row(title, "one pass, X.sum()", best_of(lambda X=X: X.sum())[0])
+        yield Row(title, "one pass, X.max()", best_of(lambda X=X: X.max())[0])
     # another statistic: it takes the values themselves for counts
-    yield Row(here, "scikit-learn chi2", best_of(lambda: chi2(X, y), repeats=2)[0])
+    yield Row(title, "scikit-learn chi2", best_of(lambda: chi2(X, y), repeats=2)[0])
 
 
 def moments() -> Iterator[Row]:

@@ -31,8 +31,8 @@ def golub() -> tuple[pl.DataFrame, np.ndarray, str]:
 
 
 def small() -> Iterator[Row]:
-    frame, y, made = golub()
-    problem = f"MDLP, 72 x 7,129{made}"
+    frame, y, suffix = golub()
+    problem = f"MDLP, 72 x 7,129{suffix}"
     tables = {
         "array": np.ascontiguousarray(frame.to_numpy()),
         "polars frame": frame,
@@ -50,10 +50,10 @@ def small() -> Iterator[Row]:
 def large() -> Iterator[Row]:
     problem = "MDLP cut points and codes, 1,000 x 100,000 float32"
     X, y = two_classes(1000, 100_000, np.float32)
-    for layout in ("row-major", "column-major"):
-        if layout == "column-major":
+    for memory_order in ("row-major", "column-major"):
+        if memory_order == "column-major":
             X = np.asfortranarray(X)
-        here = f"{problem} {layout}"
+        title = f"{problem} {memory_order}"
         source = DenseSource(X)
         few = source.view(np.arange(99))
         cut_codes(few, learn_cuts(few, y, 2, CutRule("mdlp")))
@@ -62,10 +62,10 @@ def large() -> Iterator[Row]:
         )
         coded, bytes_over, _ = peak_over(lambda source=source, cuts=cuts: cut_codes(source, cuts))
         note = f"cut points {seconds:.2f} s, codes {coded:.2f} s and {bytes_over / 1e6:.0f} MB"
-        yield Row(here, "featly", seconds + coded, note, ours=True)
+        yield Row(title, "featly", seconds + coded, note, ours=True)
         columns = X.T[:2000].copy()
         sorting, _ = best_of(lambda columns=columns: np.sort(columns, axis=1))
-        yield Row(here, "numpy.sort of the values, one thread", 50 * sorting, "from 2,000")
+        yield Row(title, "numpy.sort of the values, one thread", 50 * sorting, "from 2,000")
 
 
 def unsupervised() -> Iterator[Row]:
@@ -91,9 +91,9 @@ def unsupervised() -> Iterator[Row]:
 def sparse() -> Iterator[Row]:
     problem = "MDLP, 10,000 x 100,000 sparse, 10 million stored"
     rng = np.random.default_rng(0)
-    stored = 10_000_000
-    cells = (rng.integers(0, 10_000, stored), rng.integers(0, 100_000, stored))
-    matrix = scipy.sparse.coo_array((rng.exponential(size=stored), cells), (10_000, 100_000))
+    n_stored = 10_000_000
+    cells = (rng.integers(0, 10_000, n_stored), rng.integers(0, 100_000, n_stored))
+    matrix = scipy.sparse.coo_array((rng.exponential(size=n_stored), cells), (10_000, 100_000))
     matrix = scipy.sparse.csc_array(matrix)
     y = rng.integers(0, 2, 10_000)
     learn_cuts(CSCSource(matrix[:, :99]), y, 2, CutRule("mdlp"))

@@ -14,17 +14,17 @@ def large() -> Iterator[Row]:
     problem = "F-test, 1,000 x 100,000 float32"
     X, y = two_classes(1000, 100_000, np.float32)
     exact, _ = f_classif(X.astype(np.float64), y)
-    for layout in ("row-major", "column-major"):
-        if layout == "column-major":
+    for memory_order in ("row-major", "column-major"):
+        if memory_order == "column-major":
             X = np.asfortranarray(X)
         FTest().fit(X[:, :1000].copy("K"), y)
         seconds, ours = best_of(lambda X=X: FTest().fit(X, y))
         one_pass, _ = best_of(lambda X=X: X.sum())
         peer, (statistic, _) = best_of(lambda X=X: f_classif(X, y))
-        here = f"{problem} {layout}"
-        yield Row(here, "featly", seconds, worst(ours.statistic_, exact), ours=True)
-        yield Row(here, "one pass over the memory (X.sum())", one_pass)
-        yield Row(here, "scikit-learn f_classif", peer, worst(statistic, exact))
+        title = f"{problem} {memory_order}"
+        yield Row(title, "featly", seconds, largest_error(ours.statistic_, exact), ours=True)
+        yield Row(title, "one pass over the memory (X.sum())", one_pass)
+        yield Row(title, "scikit-learn f_classif", peer, largest_error(statistic, exact))
 
 
 def offset() -> Iterator[Row]:
@@ -35,7 +35,7 @@ def offset() -> Iterator[Row]:
     exact, _ = f_classif(centred - centred.mean(axis=0), y)
     FTest().fit(X, y)
     seconds, ours = best_of(lambda: FTest().fit(X, y))
-    yield Row(problem, "featly", seconds, worst(ours.statistic_, exact), ours=True)
+    yield Row(problem, "featly", seconds, largest_error(ours.statistic_, exact), ours=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         peer, (statistic, _) = best_of(lambda: f_classif(X, y))
@@ -43,8 +43,8 @@ def offset() -> Iterator[Row]:
     yield Row(problem, "scikit-learn f_classif", peer, note)
 
 
-def worst(found, exact):
-    return f"largest error {np.max(np.abs(found - exact) / np.maximum(exact, 1e-3)):.0e}"
+def largest_error(statistic, exact):
+    return f"largest error {np.max(np.abs(statistic - exact) / np.maximum(exact, 1e-3)):.0e}"
 
 
 CASES = {"f-test": large, "f-test-offset": offset}

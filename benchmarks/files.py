@@ -30,18 +30,18 @@ def write_csv(path: Path, n: int, p: int) -> None:
             frame.write_csv(out, include_header=low == 0, float_precision=5)
 
 
-def peak_of(arguments: list[str]) -> tuple[float, int]:
-    """Seconds and peak resident bytes of a process (Linux)."""
+def run_process(arguments: list[str]) -> tuple[float, int]:
+    """Run a process; return its seconds and its peak of resident bytes (Linux)."""
     began, peak = time.perf_counter(), 0
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     status = Path(f"/proc/{process.pid}/status")
     # not ru_maxrss: a child starts with that of its parent
     while process.poll() is None:
         try:
-            found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+            match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
         except OSError:
             break
-        peak = max(peak, int(found[1]) * 1024 if found else 0)
+        peak = max(peak, int(match[1]) * 1024 if match else 0)
         time.sleep(0.01)
     assert process.wait() == 0, arguments
     return time.perf_counter() - began, peak
@@ -72,10 +72,10 @@ def large() -> Iterator[Row]:
             ("featly", "import featly; featly.read_table({!r}, target='outcome')"),
             ("polars", "import polars; polars.read_csv({!r})"),
         ):
-            seconds, peak = peak_of([sys.executable, "-c", code.format(str(path))])
+            seconds, peak = run_process([sys.executable, "-c", code.format(str(path))])
             note = f"peak memory {peak / size:.2f} times the file"
             yield Row(f"read {problem}", tool, seconds, note, ours=tool == "featly")
-        seconds, peak = peak_of(
+        seconds, peak = run_process(
             [sys.executable, "-m", "featly", "select", str(path), "--target", "outcome",
              "--method", "f-test", "--count", "20", "--output", str(small)]
         )  # fmt: skip
@@ -85,7 +85,7 @@ def large() -> Iterator[Row]:
 
 def command() -> Iterator[Row]:
     featly = [sys.executable, "-m", "featly"]
-    seconds, _ = best_of(lambda: peak_of([*featly, "--help"]))
+    seconds, _ = best_of(lambda: run_process([*featly, "--help"]))
     yield Row("command line", "featly --help", seconds)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
@@ -94,8 +94,8 @@ def command() -> Iterator[Row]:
             cache = {"FEATLY_CACHE_DIR": str(Path(folder) / method)}
             rank = ["env", *(f"{key}={value}" for key, value in cache.items()), *featly, "rank",
                     str(path), "--target", "outcome", "--method", method]  # fmt: skip
-            first, _ = peak_of(rank)
-            later, _ = best_of(lambda rank=rank: peak_of(rank))
+            first, _ = run_process(rank)
+            later, _ = best_of(lambda rank=rank: run_process(rank))
             problem = f"featly rank --method {method}, 100 x 2,000"
             yield Row(problem, "the first run ever, which compiles", first)
             yield Row(problem, "later runs", later)

@@ -70,8 +70,8 @@ def scikit_learn(X: pl.DataFrame, y: np.ndarray, n_trees: int, threads: int) -> 
     numbers = X.with_columns(pl.col(pl.Categorical, pl.String).cast(pl.Categorical).to_physical())
     values = numbers.cast(pl.Float64).to_numpy()
     forest = RandomForestClassifier(n_trees, n_jobs=threads, random_state=0).fit(values, y)
-    found = permutation_importance(forest, values, y, n_jobs=1, random_state=0)
-    return found.importances_mean
+    importance = permutation_importance(forest, values, y, n_jobs=1, random_state=0)
+    return importance.importances_mean
 
 
 def against(name: str, n: int, p: int, peer_trees: int, slow_trees: int) -> Iterator[Row]:
@@ -80,16 +80,16 @@ def against(name: str, n: int, p: int, peer_trees: int, slow_trees: int) -> Iter
     threads = len(os.sched_getaffinity(0))
     ForestRanker(n_trees=1).fit(X, y)  # compile
     ours_alone, _ = best_of(lambda: ForestRanker(n_trees=N_TREES, n_jobs=1).fit(X, y), 3)
-    ours, found = best_of(lambda: ForestRanker(n_trees=N_TREES).fit(X, y), 5)
-    error = f"out-of-bag error {found.oob_error_:.3f}"
+    ours, fitted = best_of(lambda: ForestRanker(n_trees=N_TREES).fit(X, y), 5)
+    error = f"out-of-bag error {fitted.oob_error_:.3f}"
     yield Row(problem, "featly", ours, error, ours=True)
     yield Row(problem, "featly, one thread", ours_alone)
     complete = X.select([column for column in X.columns if X[column].null_count() == 0])
     note = "" if complete.width == X.width else f"without {X.width - complete.width} with gaps; "
-    kept = [X.columns.index(column) for column in complete.columns]
+    positions = [X.columns.index(column) for column in complete.columns]
 
-    def told(importance: np.ndarray, n_trees: int) -> str:
-        best = set(np.argsort(-importance)[:10]) & set(np.argsort(-found.scores_[kept])[:10])
+    def compare_best(importance: np.ndarray, n_trees: int) -> str:
+        best = set(np.argsort(-importance)[:10]) & set(np.argsort(-fitted.scores_[positions])[:10])
         times = "" if n_trees == N_TREES else f", {N_TREES // n_trees} x the time of {n_trees:,}"
         return f"{note}{len(best)} of the best 10 in common{times}"
 
@@ -97,16 +97,18 @@ def against(name: str, n: int, p: int, peer_trees: int, slow_trees: int) -> Iter
         for count in sorted({1, threads}, reverse=True):
             peer = ranger(complete, y, peer_trees, count)
             if peer is not None:
-                words = f"out-of-bag error {peer[1]:.3f}; {told(peer[2], peer_trees)}"
+                words = f"out-of-bag error {peer[1]:.3f}; {compare_best(peer[2], peer_trees)}"
                 seconds = peer[0] * N_TREES / peer_trees
                 yield Row(problem, f"ranger, {count} thread{'s' * (count > 1)}", seconds, words)
     if slow_trees:
         seconds, importance = best_of(lambda: scikit_learn(complete, y, slow_trees, threads), 1)
         tool = "RandomForestClassifier + permutation_importance"
-        yield Row(problem, tool, seconds * N_TREES / slow_trees, told(importance, slow_trees))
+        yield Row(
+            problem, tool, seconds * N_TREES / slow_trees, compare_best(importance, slow_trees)
+        )
 
 
-def mixed() -> Iterator[Row]:
+def mixed_columns() -> Iterator[Row]:
     yield from against("boston_housing2", 506, 17, N_TREES, 500)
 
 
@@ -125,13 +127,13 @@ def genes() -> Iterator[Row]:
 def tall() -> Iterator[Row]:
     X, y = two_classes(100_000, 20)
     ForestRanker(n_trees=1).fit(X, y)
-    seconds, extra, found = peak_over(lambda: ForestRanker(n_trees=20).fit(X, y))
-    note = f"out-of-bag error {found.oob_error_:.3f}; memory {extra / X.nbytes:.1f} times X"
+    seconds, extra, fitted = peak_over(lambda: ForestRanker(n_trees=20).fit(X, y))
+    note = f"out-of-bag error {fitted.oob_error_:.3f}; memory {extra / X.nbytes:.1f} times X"
     yield Row("Forest importance, 20 trees, 100,000 x 20", "featly", seconds, note, ours=True)
 
 
 CASES = {
-    "forest": mixed,
+    "forest": mixed_columns,
     "forest-clinical": clinical,
     "forest-classes": many_classes,
     "forest-genes": genes,

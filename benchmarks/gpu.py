@@ -1,4 +1,4 @@
-"""What a GPU was asked to show, in one call: ``python -m benchmarks.gpu [--output FILE]``.
+"""Figures that were asked of a GPU, in one call: ``python -m benchmarks.gpu [--output FILE]``.
 
 mRMR, JMI and CMIM on five million columns of three levels, the ten nearest of a million columns,
 ReliefF on 10,000 x 100,000. Tables are made on the device before the clock starts. Each figure
@@ -87,7 +87,7 @@ def main() -> None:
                 print(line(figure), flush=True)
         except Exception as error:
             traceback.print_exc()
-            figures.append(Figure(name, None, None, note=told(error)))
+            figures.append(Figure(name, None, None, note=describe_error(error)))
         free()
         if arguments.output:
             write(arguments.output, figures, rates, small)
@@ -98,32 +98,32 @@ def main() -> None:
 
 # ---- parts ---------------------------------------------------------------------------------------
 def greedy(rates: dict[str, float], small: bool) -> Iterator[Figure]:
-    """mRMR, JMI and CMIM, by the search on the device and by the public method."""
-    from benchmarks.gpu_greedy import METHODS, made
+    """Measure mRMR, JMI and CMIM, by the search on the device and by the public method."""
+    from benchmarks.gpu_greedy import METHODS, make_table
     from featly.core.counts.codes_cuda import CudaCodes
     from featly.core.greedy import search_cuda as on_device
 
     n, p = SIZES["greedy"][small]
-    X, y = made(n, p)
+    X, y = make_table(n, p)
     few = X[:, : min(p, COMPARED)].copy()
     for name, kind in METHODS.items():
         method = kind()
         wants = {"by_class": method._by_class, "redundancy": method._redundancy}
 
         def search(method=method, wants=wants) -> tuple[Any, int]:
-            terms = on_device.PairInformation(CudaCodes.of(X), y, 2, **wants)
-            found = on_device.forward(method._criterion(terms), STEPS)
-            return found, sum(array.nbytes for array in terms._store.lying)
+            terms = on_device.PairInformation(CudaCodes.from_array(X), y, 2, **wants)
+            result = on_device.forward_search(method._criterion(terms), STEPS)
+            return result, sum(array.nbytes for array in terms._store.data)
 
         title = f"{name}, {STEPS} of {n:,} x {p:,}, three levels"
         asked = None if small else ASKED[name.lower()]
-        fit = partial(fitted, kind, {"discretizer": None, "max_steps": STEPS}, X, y)
+        fit = partial(fit_method, kind, {"discretizer": None, "max_steps": STEPS}, X, y)
         try:
-            seconds, (found, lying) = best(search)
+            seconds, (result, n_plane_bytes) = best(search)
             # the table twice, for bounds and packing; planes written once, then read at each step,
             # with a criterion read and informations written
-            step = lying + 8 * p * (1 + method._by_class + method._redundancy)
-            moved = 2 * X.nbytes + lying + (STEPS - 1) * step
+            step = n_plane_bytes + 8 * p * (1 + method._by_class + method._redundancy)
+            moved = 2 * X.nbytes + n_plane_bytes + (STEPS - 1) * step
             yield Figure(
                 f"{title}: the search",
                 asked,
@@ -134,25 +134,25 @@ def greedy(rates: dict[str, float], small: bool) -> Iterator[Figure]:
             )
         except Exception as error:
             traceback.print_exc()
-            moved, found = None, None
-            yield Figure(f"{title}: the search", asked, None, note=told(error))
-        yield attempted(f"{title}: fit", asked, fit, moved, rates, found)
-        yield checked(f"{name}, {few.shape[1]:,} columns as on the CPU", kind, few, y)
+            moved, result = None, None
+            yield Figure(f"{title}: the search", asked, None, note=describe_error(error))
+        yield try_fit(f"{title}: fit", asked, fit, moved, rates, result)
+        yield check_against_cpu(f"{name}, {few.shape[1]:,} columns as on the CPU", kind, few, y)
 
 
 def pairs(rates: dict[str, float], small: bool) -> Iterator[Figure]:
-    """The ten nearest columns of each, exactly."""
+    """Measure the ten nearest columns of each, exactly."""
     from benchmarks import gpu_pairs
     from featly.core.pairs import search_cuda
 
     n, p = SIZES["pairs"][small]
-    X = gpu_pairs.made(n, p)
+    X = gpu_pairs.make_table(n, p)
     gpu_pairs.warm(n)
-    found: list[Any] = []
+    neighbours: list[Any] = []
 
     def search() -> None:
-        found.clear()
-        found.extend(search_cuda.neighbours(search_cuda.UnitColumns(X), NEIGHBOURS))
+        neighbours.clear()
+        neighbours.extend(search_cuda.neighbours(search_cuda.UnitColumns(X), NEIGHBOURS))
 
     title = f"the {NEIGHBOURS} nearest of {p:,} columns, {n:,} rows"
     asked = None if small else ASKED["pairs"]
@@ -176,7 +176,7 @@ def pairs(rates: dict[str, float], small: bool) -> Iterator[Figure]:
 
     try:
         seconds, result = best(public, 1)
-        same = np.array_equal(result.neighbours, found[0])
+        same = np.array_equal(result.neighbours, neighbours[0])
         fraction = n * p * p / seconds / coarse if coarse else None
         yield Figure(
             f"{title}: redundancy(X, neighbours={NEIGHBOURS})",
@@ -189,17 +189,17 @@ def pairs(rates: dict[str, float], small: bool) -> Iterator[Figure]:
         del result
     except Exception as error:
         traceback.print_exc()
-        yield Figure(f"{title}: redundancy", asked, None, note=told(error))
+        yield Figure(f"{title}: redundancy", asked, None, note=describe_error(error))
     free()
     if not small:
         began = time.perf_counter()
-        lines = gpu_pairs.checked(X, tuple(found))
+        lines = gpu_pairs.check_results(X, tuple(neighbours))
         seconds = time.perf_counter() - began
         yield Figure("nearest columns, compared", None, seconds, note="; ".join(lines))
 
 
 def relief(rates: dict[str, float], small: bool) -> Iterator[Figure]:
-    """ReliefF with ten neighbours."""
+    """Measure ReliefF with ten neighbours."""
     from benchmarks.gpu_relief import normal
     from featly.core.ranking.ordering import best_first
     from featly.core.relief import relief as on_host
@@ -227,15 +227,15 @@ def relief(rates: dict[str, float], small: bool) -> Iterator[Figure]:
         yield Figure(f"{title}: the weights", asked, seconds, fraction, peak, note)
     except Exception as error:
         traceback.print_exc()
-        yield Figure(f"{title}: the weights", asked, None, note=told(error))
+        yield Figure(f"{title}: the weights", asked, None, note=describe_error(error))
     free()
     try:
-        seconds, _ = best(partial(fitted, ReliefF, {}, X, y), 1)
+        seconds, _ = best(partial(fit_method, ReliefF, {}, X, y), 1)
         fraction = 2 * terms / seconds / additions if additions else None
         yield Figure(f"{title}: fit", asked, seconds, fraction, peak)
     except Exception as error:
         traceback.print_exc()
-        yield Figure(f"{title}: fit", asked, None, note=told(error))
+        yield Figure(f"{title}: fit", asked, None, note=describe_error(error))
     del X
     free()
     X, y = normal(300, 3000, seed=1)
@@ -257,7 +257,7 @@ PARTS: dict[str, Callable[[dict[str, float], bool], Iterator[Figure]]] = {
 
 # ---- measuring -----------------------------------------------------------------------------------
 def best(call: Callable[[], Any], repeats: int = REPEATS) -> tuple[float, Any]:
-    """The shortest time of some calls, the device waited for, after one that is not counted."""
+    """Return the shortest time of some calls, the device waited for, after one not counted."""
     import cupy
 
     call()
@@ -273,12 +273,12 @@ def best(call: Callable[[], Any], repeats: int = REPEATS) -> tuple[float, Any]:
     return min(seconds), result
 
 
-def fitted(kind: Any, parameters: dict[str, Any], X: Any, y: np.ndarray, device="cuda") -> Any:
-    """The public method, from a table on the device to attributes on the host."""
+def fit_method(kind: Any, parameters: dict[str, Any], X: Any, y: np.ndarray, device="cuda") -> Any:
+    """Fit by the public method, from a table on the device to attributes on the host."""
     return kind(**parameters, device=device).fit(X, y)
 
 
-def attempted(
+def try_fit(
     title: str,
     asked: float | None,
     fit: Callable[[], Any],
@@ -286,12 +286,12 @@ def attempted(
     rates: dict[str, float],
     search: Any,
 ) -> Figure:
-    """A fit of a greedy filter, beside the search that it is made of."""
+    """Time a fit of a greedy filter, beside the search that it is made of."""
     try:
         seconds, method = best(fit)
     except Exception as error:
         traceback.print_exc()
-        return Figure(title, asked, None, note=told(error))
+        return Figure(title, asked, None, note=describe_error(error))
     fraction = None if moved is None else moved / seconds / rates["bandwidth"]
     note = ""
     if search is not None:
@@ -300,18 +300,18 @@ def attempted(
     return Figure(title, asked, seconds, fraction, "bandwidth of a copy", note)
 
 
-def checked(title: str, kind: Any, few: Any, y: np.ndarray) -> Figure:
-    """Whether a fit on the device gives the order and the scores of the CPU."""
+def check_against_cpu(title: str, kind: Any, few: Any, y: np.ndarray) -> Figure:
+    """Compare the order and the scores of a fit on the device with those of the CPU."""
     import cupy
 
     parameters = {"discretizer": None, "max_steps": STEPS}
     began = time.perf_counter()
     try:
-        ours = fitted(kind, parameters, few, y)
-        theirs = fitted(kind, parameters, cupy.asnumpy(few), y, "cpu")
+        ours = fit_method(kind, parameters, few, y)
+        theirs = fit_method(kind, parameters, cupy.asnumpy(few), y, "cpu")
     except Exception as error:
         traceback.print_exc()
-        return Figure(title, None, None, note=told(error))
+        return Figure(title, None, None, note=describe_error(error))
     same = np.array_equal(ours.order_, theirs.order_) and np.array_equal(
         ours.scores_, theirs.scores_
     )
@@ -319,12 +319,12 @@ def checked(title: str, kind: Any, few: Any, y: np.ndarray) -> Figure:
 
 
 def yes(same: bool) -> str:
-    """In words, so that a difference is seen."""
+    """Return a truth value in words, so that a difference is seen."""
     return "yes" if same else "NO"
 
 
-def told(error: Exception) -> str:
-    """An error in a line."""
+def describe_error(error: Exception) -> str:
+    """Return an error in a line."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     return f"{type(error).__name__}: {text}"
 
@@ -337,33 +337,35 @@ def free() -> None:
 
         cupy.get_default_memory_pool().free_all_blocks()
     except Exception as error:  # the device may be lost: the next part tells
-        print(told(error), file=sys.stderr)
+        print(describe_error(error), file=sys.stderr)
 
 
 # ---- output --------------------------------------------------------------------------------------
 def line(figure: Figure) -> str:
-    """A figure as it is measured."""
+    """Return a figure as a line."""
     seconds = "failed" if figure.seconds is None else f"{figure.seconds:.4g} s"
     return f"{figure.figure}: {seconds} {figure.note}"
 
 
 def as_table(figures: list[Figure]) -> str:
-    """All figures, as Markdown."""
+    """Return all figures as a Markdown table."""
     lines = [
         "| figure | asked, s | seconds | of peak | the peak | note |",
         "|---|---|---|---|---|---|",
     ]
-    for one in figures:
-        asked = "" if one.asked is None else f"under {one.asked:g}"
-        seconds = "failed" if one.seconds is None else f"{one.seconds:.4g}"
-        share = "" if one.fraction is None else f"{one.fraction:.0%}"
-        lines.append(f"| {one.figure} | {asked} | {seconds} | {share} | {one.peak} | {one.note} |")
+    for figure in figures:
+        asked = "" if figure.asked is None else f"under {figure.asked:g}"
+        seconds = "failed" if figure.seconds is None else f"{figure.seconds:.4g}"
+        share = "" if figure.fraction is None else f"{figure.fraction:.0%}"
+        lines.append(
+            f"| {figure.figure} | {asked} | {seconds} | {share} | {figure.peak} | {figure.note} |"
+        )
     return "\n".join(lines)
 
 
 def write(path: Path, figures: list[Figure], rates: dict[str, float], small: bool) -> None:
-    """The file, whole or not at all."""
-    found = {
+    """Write the file, whole or not at all."""
+    content = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": machine("cuda"),
         "versions": environment(),
@@ -373,7 +375,7 @@ def write(path: Path, figures: list[Figure], rates: dict[str, float], small: boo
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    beside.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     os.replace(beside, path)
 
 

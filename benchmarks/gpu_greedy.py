@@ -47,7 +47,7 @@ extern "C" __global__ void make(unsigned char* X, const int* y, long long n, lon
 """
 
 
-def made(n, p):
+def make_table(n, p):
     cupy = xp()
     y = np.random.default_rng(0).integers(0, 2, n)
     X = cupy.empty((n, p), cupy.uint8)
@@ -57,7 +57,7 @@ def made(n, p):
 
 
 def clock(function, repeats=5):
-    """Median of the seconds that a call takes, the device waited for; the first is not counted."""
+    """Return the median seconds of a call, the device waited for; the first is not counted."""
     cupy = xp()
     times = []
     for _ in range(repeats + 1):
@@ -70,11 +70,11 @@ def clock(function, repeats=5):
 
 
 def bandwidth():
-    """Bytes a second that a copy reads and writes."""
+    """Return the bytes a second that a copy reads and writes."""
     cupy = xp()
-    one = cupy.ones(1 << 31, cupy.uint8)
-    other = cupy.empty_like(one)
-    return 2 * one.nbytes / clock(lambda: cupy.copyto(other, one), 10)
+    values = cupy.ones(1 << 31, cupy.uint8)
+    copied = cupy.empty_like(values)
+    return 2 * values.nbytes / clock(lambda: cupy.copyto(copied, values), 10)
 
 
 def row(name, seconds, moved, peak):
@@ -86,62 +86,67 @@ def row(name, seconds, moved, peak):
 def main(p=5_000_000, n=1000):
     peak = bandwidth()
     print(f"copy: {peak / 1e12:.2f} TB/s")
-    X, y = made(n, p)
+    X, y = make_table(n, p)
     small = X[:, :COMPARED].copy()
     preparation(X, y, peak)
-    lines = [searched(name, X, y, small, peak) for name in METHODS]
+    lines = [measure_search(name, X, y, small, peak) for name in METHODS]
     print(*lines, sep="\n")
     fit(X, y)
 
 
 def preparation(X, y, peak):
-    """What comes before a search, and the filters that need no more."""
-    coded, given = next(CudaCodes.of(X).blocks()), Classes(y, 2)
+    """Measure the steps before a search, and the filters that need no more."""
+    coded, grouping = next(CudaCodes.from_array(X).blocks()), Classes(y, 2)
     size = len(X) * coded.n_columns
-    row("bounds of a block", clock(lambda: next(CudaCodes.of(X).blocks())), size, peak)
-    written = bitplanes_cuda.pack(coded, None, 2, given.layout).lying.nbytes
-    seconds = clock(lambda: bitplanes_cuda.pack(coded, None, 2, given.layout))
+    row("bounds of a block", clock(lambda: next(CudaCodes.from_array(X).blocks())), size, peak)
+    written = bitplanes_cuda.pack(coded, None, 2, grouping.layout).data.nbytes
+    seconds = clock(lambda: bitplanes_cuda.pack(coded, None, 2, grouping.layout))
     row("packing of a block", seconds, size + written, peak)
     for name, function in (("information", class_information), ("chi-squared", chi_squared)):
-        seconds = clock(lambda function=function: function(CudaCodes.of(X), y, 2), 3)
+        seconds = clock(lambda function=function: function(CudaCodes.from_array(X), y, 2), 3)
         row(f"{name} of all columns, on the host", seconds, X.nbytes, peak)
 
 
-def searched(name, X, y, small, peak):
-    """Times of a search and its steps, and a line that tells whether the CPU agrees."""
+def measure_search(name, X, y, small, peak):
+    """Measure a search and its steps, and return a line that tells whether the CPU agrees."""
     method, p = METHODS[name](), X.shape[1]
     wants = {"by_class": method._by_class, "redundancy": method._redundancy}
 
     def terms(table):
-        return search_cuda.PairInformation(CudaCodes.of(table), y, 2, **wants)
+        return search_cuda.PairInformation(CudaCodes.from_array(table), y, 2, **wants)
 
     def search(table):
-        return search_cuda.forward(method._criterion(terms(table)), N_STEPS)
+        return search_cuda.forward_search(method._criterion(terms(table)), N_STEPS)
 
     seconds = clock(lambda: terms(X), 3)
-    here = terms(X)
-    lying = sum(array.nbytes for array in here._store.lying)
-    row(f"{name}: packed, relevance known", seconds, 2 * X.nbytes + lying, peak)
+    pair_terms = terms(X)
+    n_plane_bytes = sum(array.nbytes for array in pair_terms._store.data)
+    row(f"{name}: packed, relevance known", seconds, 2 * X.nbytes + n_plane_bytes, peak)
     written = 8 * p * (method._by_class + method._redundancy)
-    step = clock(lambda: [here.beside(17) for _ in range(20)]) / 20
-    row(f"{name}: a step, the counts alone", step, lying + 8 * p + written, peak)
-    criterion = method._criterion(here)
+    step = clock(lambda: [pair_terms.condition_on(17) for _ in range(20)]) / 20
+    row(f"{name}: a step, the counts alone", step, n_plane_bytes + 8 * p + written, peak)
+    criterion = method._criterion(pair_terms)
     step = clock(lambda: [(criterion.choose(17), criterion.value()) for _ in range(20)]) / 20
-    row(f"{name}: a step, counts and criterion", step, lying + 8 * p + written, peak)
-    step = clock(lambda: search_cuda._best(here.relevance, here.digits, None, here.varies), 20)
+    row(f"{name}: a step, counts and criterion", step, n_plane_bytes + 8 * p + written, peak)
+    step = clock(
+        lambda: search_cuda._best(pair_terms.relevance, pair_terms.digits, None, pair_terms.varies),
+        20,
+    )
     row(f"{name}: a step, the best column", step, 9 * p, peak)
     whole = clock(lambda: search(X), 3)
-    moved = 2 * X.nbytes + lying + (N_STEPS - 1) * (lying + 8 * p + written)
+    moved = 2 * X.nbytes + n_plane_bytes + (N_STEPS - 1) * (n_plane_bytes + 8 * p + written)
     row(f"{name}: {N_STEPS} steps, order on the host", whole, moved, peak)
     # ---- the same order as on the CPU
     table = to_host(small)
     low, high = np.zeros(table.shape[1], np.int64), np.full(table.shape[1], 2)
     begin = time.perf_counter()
     theirs = cpu.PairInformation(WholeCodes(table, low, high), y, 2, **wants)
-    wanted = cpu.forward(method._criterion(theirs), N_STEPS)
+    expected = cpu.forward_search(method._criterion(theirs), N_STEPS)
     cpu_seconds = time.perf_counter() - begin
-    found = search(small)
-    alike = (found.order == wanted.order).all() and (found.criterion == wanted.criterion).all()
+    result = search(small)
+    alike = (result.order == expected.order).all() and (
+        result.criterion == expected.criterion
+    ).all()
     return (
         f"{name}: {whole * 1e3:.1f} ms for {p:,} x {len(X):,}; {table.shape[1]:,} columns in the "
         f"order of the CPU: {'yes' if alike else 'NO'} (CPU {cpu_seconds:.2f} s, first call)"
@@ -149,7 +154,7 @@ def searched(name, X, y, small, peak):
 
 
 def fit(X, y):
-    """The public method, from an array on the device to fitted attributes on the host."""
+    """Time the public method, from an array on the device to attributes on the host."""
     for name, kind in METHODS.items():
         if "device" not in kind().get_params():
             print("the methods take no device yet")

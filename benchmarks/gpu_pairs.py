@@ -24,17 +24,17 @@ COUNT = 10
 def main() -> None:
     p = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     n = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000
-    X = made(n, p)
+    X = make_table(n, p)
     lines = [f"{p} columns x {n} rows, {COUNT} nearest, on {device_name()}"]
     lines.append(f"{'tile':>6} {'ready':>8} {'all':>8} {'flop/s':>9} {'of peak':>8} {'margin':>8}")
-    found = None
+    result = None
     for tile in (4096, 8192, 16384):
         search_cuda.TILE = tile
         warm(n)
         begin = clock()
         columns = search_cuda.UnitColumns(X)
         ready = clock() - begin
-        found = search_cuda.neighbours(columns, COUNT)
+        result = search_cuda.neighbours(columns, COUNT)
         seconds = clock() - begin
         rate = p * p * n / seconds  # a multiplication and an addition, of half the pairs
         lines.append(
@@ -45,12 +45,12 @@ def main() -> None:
         del columns
     search_cuda.TILE = 8192
     lines += parts(X)
-    lines += checked(X, found)
+    lines += check_results(X, result)
     print("\n".join(lines))
 
 
-def made(n: int, p: int) -> cp.ndarray:
-    """Normal columns, one in a hundred nearly a copy of an earlier one."""
+def make_table(n: int, p: int) -> cp.ndarray:
+    """Make normal columns, one in a hundred nearly a copy of an earlier one."""
     random = cp.random.default_rng(0)
     X = cp.empty((p, n), np.float32)
     for low in range(0, p, 50_000):
@@ -62,7 +62,7 @@ def made(n: int, p: int) -> cp.ndarray:
 
 
 def warm(n: int) -> None:
-    """Everything compiled, and the device awake."""
+    """Compile everything and wake the device."""
     random = cp.random.default_rng(1)
     few = search_cuda.UnitColumns(random.standard_normal((2 * search_cuda.TILE, n), np.float32).T)
     search_cuda.neighbours(few, COUNT)
@@ -78,7 +78,7 @@ def device_name() -> str:
 
 
 def parts(X: cp.ndarray) -> list[str]:
-    """The products alone, and what the sorting and the last values take."""
+    """Measure the products alone, the sorting, and the last values."""
     columns = search_cuda.UnitColumns(X)
     p, n = columns.n_features, columns.n_rows
     lines = []
@@ -98,7 +98,7 @@ def parts(X: cp.ndarray) -> list[str]:
     originals = {name: getattr(search_cuda._Sweep, name) for name in spent}
     lengths = []
 
-    def timed(name):
+    def time_method(name):
         def call(sweep):
             sweep.wait()
             lengths.append(sweep._length())
@@ -110,7 +110,7 @@ def parts(X: cp.ndarray) -> list[str]:
         return call
 
     for name in spent:
-        setattr(search_cuda._Sweep, name, timed(name))
+        setattr(search_cuda._Sweep, name, time_method(name))
     search_cuda.neighbours(columns, COUNT)
     for name, function in originals.items():
         setattr(search_cuda._Sweep, name, function)
@@ -120,7 +120,7 @@ def parts(X: cp.ndarray) -> list[str]:
     return lines
 
 
-def checked(X: cp.ndarray, found: tuple[np.ndarray, np.ndarray]) -> list[str]:
+def check_results(X: cp.ndarray, result: tuple[np.ndarray, np.ndarray]) -> list[str]:
     few = cp.asnumpy(X[:, :5000])
     begin = time.perf_counter()
     expected = cpu.neighbours(correlation.UnitColumns(DenseSource(few)), COUNT, 1 << 33)
@@ -141,10 +141,10 @@ def checked(X: cp.ndarray, found: tuple[np.ndarray, np.ndarray]) -> list[str]:
     value[cp.arange(len(chosen)), cp.asarray(chosen)] = 0
     value = cp.rint(value * 2.0**40) / 2.0**40
     best = cp.asnumpy(cp.argsort(-value, axis=1)[:, :COUNT])
-    there = cp.asnumpy(cp.take_along_axis(value, cp.asarray(best), axis=1))
+    best_values = cp.asnumpy(cp.take_along_axis(value, cp.asarray(best), axis=1))
     # products by cuBLAS may be a step of the grid off
-    near = np.abs(there - found[1][chosen]).max() < 2.0**-38
-    agree = (np.sort(best, axis=1) == np.sort(found[0][chosen], axis=1)).all(axis=1).sum()
+    near = np.abs(best_values - result[1][chosen]).max() < 2.0**-38
+    agree = (np.sort(best, axis=1) == np.sort(result[0][chosen], axis=1)).all(axis=1).sum()
     lines.append(
         f"{len(chosen)} columns against all in float64: values {near}, the same columns {agree}"
     )

@@ -1,4 +1,4 @@
-"""Numbers on a CUDA device: ``PYTHONPATH=src python3 benchmarks/gpu_relief.py``.
+"""Times of numbers on a CUDA device: ``PYTHONPATH=src python3 benchmarks/gpu_relief.py``.
 
 ReliefF, SVM-RFE, l2-AROM, moments and the clinical kernel on tables that are made on the device.
 Times are the best of some, the device waited for. Fractions are of what the same device reaches
@@ -22,7 +22,7 @@ from featly.core.ranking.ordering import best_first
 from featly.core.relief import relief
 from featly.core.relief import relief_cuda as cuda_relief
 from featly.core.relief.relief import GRID, Near, Nearest
-from featly.core.relief.relief_columns import Layout
+from featly.core.relief.relief_columns import ClassOrder
 from featly.core.runtime import device_cuda
 from featly.core.sources import centers_and_variances, linear_cuda, moments_cuda, unit_scale
 from featly.core.sources.source_cuda import CudaSource, cuda_source
@@ -48,28 +48,28 @@ extern "C" __global__ void additions(double* out, double step, int times)
 
 
 def best_of(call, times=3):
-    """The shortest time of some calls on the device, and what the last one returned."""
-    found, result = [], None
+    """Return the shortest time of some calls on the device, and the last result."""
+    seconds, result = [], None
     for _ in range(times):
         result = None  # its memory is given back before the next call
         wait()
         began = time.perf_counter()
         result = call()
         wait()
-        found.append(time.perf_counter() - began)
-    return min(found), result
+        seconds.append(time.perf_counter() - began)
+    return min(seconds), result
 
 
 def wait():
     device_cuda.xp().cuda.runtime.deviceSynchronize()
 
 
-def show(what, seconds, note=""):
-    print(f"{what:<58} {1e3 * seconds:12.2f} ms   {note}", flush=True)
+def show(label, seconds, note=""):
+    print(f"{label:<58} {1e3 * seconds:12.2f} ms   {note}", flush=True)
 
 
 def peaks(small):
-    """Bytes moved, float64 operations of products, and float64 additions, all a second."""
+    """Return bytes moved, float64 operations of products, and float64 additions, all a second."""
     cupy = device_cuda.xp()
     size = 1 << (20 if small else 29)
     values, copied = cupy.ones(size), cupy.empty(size)
@@ -93,7 +93,7 @@ def peaks(small):
 
 
 def normal(n, p, layout="rows", seed=0):
-    """Normal numbers of float32 on the device, 20 columns shifted between two classes."""
+    """Make normal float32 numbers on the device, 20 columns shifted between two classes."""
     cupy = device_cuda.xp()
     cupy.random.seed(seed)
     y = np.random.default_rng(seed).permutation(np.arange(n) % 2)
@@ -104,44 +104,44 @@ def normal(n, p, layout="rows", seed=0):
     return X, y
 
 
-def of_relief(n, p, additions, bandwidth):
+def measure_relief(n, p, additions, bandwidth):
     X, y = normal(n, p)
     name = f"ReliefF {n:,} x {p:,} float32"
-    seconds, found = best_of(lambda: cuda_relief.relief_weights(CudaSource(X), y, 2, Nearest(10)))
+    seconds, result = best_of(lambda: cuda_relief.relief_weights(CudaSource(X), y, 2, Nearest(10)))
     terms = n * (n + 1) / 2 * p
     show(name, seconds, f"{2 * terms / seconds / additions:.0%} of float64 additions")
-    good = (np.sort(best_first(found.weights)[:20]) < 20).sum()
-    layout = Layout.of(y, 2)
+    good = (np.sort(best_first(result.weights)[:20]) < 20).sum()
+    layout = ClassOrder.from_labels(y, 2)
 
     def columns():
-        made = cuda_relief._Columns(CudaSource(X), layout)
-        for _ in made.tiles():
+        varying = cuda_relief._Columns(CudaSource(X), layout)
+        for _ in varying.tiles():
             pass
-        return made
+        return varying
 
-    seconds, made = best_of(columns, 2)
+    seconds, varying = best_of(columns, 2)
     bytes_moved = n * p * (4 + 4 + 8)
     show("  ranges and scaling", seconds, f"{bytes_moved / seconds / bandwidth:.0%} of a copy")
 
     def distances():
-        sums = PairSums(n, made.width)
-        for _, tile in made.tiles():
+        sums = PairSums(n, varying.width)
+        for _, tile in varying.tiles():
             sums.add(tile)
         return sums.total()
 
     seconds, total = best_of(distances, 2)
     show("  distances", seconds, f"{2 * terms / seconds / additions:.0%} of float64 additions")
-    own = device_cuda.as_device(np.arange(n, dtype=np.int32))
-    work = cuda_relief._Work(made, layout, Nearest(10), False)
-    seconds, _ = best_of(partial(work._weigh, total, own), 1)
+    own_rows = device_cuda.as_device(np.arange(n, dtype=np.int32))
+    work = cuda_relief._Work(varying, layout, Nearest(10), False)
+    seconds, _ = best_of(partial(work._weigh, total, own_rows), 1)
     show("  neighbours", seconds)
-    seconds, pairs = best_of(partial(cuda_relief._collected, total, own, triangle=True), 1)
+    seconds, pairs = best_of(partial(cuda_relief._collect_pairs, total, own_rows, triangle=True), 1)
     show("  pairs", seconds, f"{len(pairs.firsts):,}")
     del total
-    out = device_cuda.xp().zeros(len(made.features))
+    out = device_cuda.xp().zeros(len(varying.features))
 
     def weights():
-        for positions, tile in made.tiles():
+        for positions, tile in varying.tiles():
             cuda_relief._add_weights(tile, pairs, positions, out)
 
     seconds, _ = best_of(weights, 2)
@@ -149,33 +149,35 @@ def of_relief(n, p, additions, bandwidth):
     show("  weights", seconds, f"{read / seconds / 1e12:.1f} TB/s of rows, {good}/20 found")
 
 
-def of_multisurf(n, p):
+def measure_multisurf(n, p):
     X, y = normal(n, p)
     seconds, _ = best_of(lambda: cuda_relief.relief_weights(CudaSource(X), y, 2, Near()), 2)
     show(f"MultiSURF {n:,} x {p:,} float32", seconds)
 
 
-def standardised(source):
+def standardise(source):
     center, variance = centers_and_variances(source, source.moments())
     return source.scaled(center, unit_scale(variance))
 
 
-def of_columns(n, p, bandwidth, products):
-    """Moments, forms, Gram matrices, SVM-RFE and l2-AROM of a wide table."""
+def measure_columns(n, p, bandwidth, products):
+    """Measure moments, forms, Gram matrices, SVM-RFE and l2-AROM of a wide table."""
     for layout in ("rows", "columns"):
         X, y = normal(n, p, layout)
         source, signs = CudaSource(X), np.where(y == 1, 1.0, -1.0)
         size = X.nbytes
         name = f"{n:,} x {p:,} float32 by {layout}: "
-        found_moments = partial(moments_cuda.moments_of, X, source.columns, y, 2)
-        seconds, _ = best_of(found_moments, 5)
+        by_class = partial(moments_cuda.compute_moments, X, source.columns, y, 2)
+        seconds, _ = best_of(by_class, 5)
         note = f"{size / seconds / 1e12:.2f} TB/s, {size / seconds / bandwidth:.0%} of a copy"
         show(name + "moments by class", seconds, note)
         seconds, _ = best_of(lambda source=source, y=y: source.moments(y, 2))
         show("  and brought to the host", seconds)
-        scaled = standardised(source)
+        scaled = standardise(source)
         v = np.random.default_rng(0).normal(size=n)
-        forms = partial(linear_cuda.forms_of, X, scaled.columns, v, scaled.center, scaled.scale)
+        forms = partial(
+            linear_cuda.compute_forms, X, scaled.columns, v, scaled.center, scaled.scale
+        )
         seconds, _ = best_of(forms, 5)
         note = f"{size / seconds / 1e12:.2f} TB/s, {size / seconds / bandwidth:.0%} of a copy"
         show(name + "forms v'K_f v", seconds, note)
@@ -190,16 +192,16 @@ def of_columns(n, p, bandwidth, products):
 
         seconds, order = best_of(rfe, 2)
         show(name + "SVM-RFE", seconds, f"{(order[:20] < 20).sum()} of the best 20 told the class")
-        seconds, found = best_of(lambda scaled=scaled, signs=signs: arom(scaled, signs, np.inf), 2)
-        show(name + "l2-AROM", seconds, f"{len(found.path)} machines, {found.path[-1]} left")
+        seconds, result = best_of(lambda scaled=scaled, signs=signs: arom(scaled, signs, np.inf), 2)
+        show(name + "l2-AROM", seconds, f"{len(result.path)} machines, {result.path[-1]} left")
 
 
-def of_clinical(n, p, bandwidth, additions):
-    """The clinical kernel: sorting, forms, matrix, SVM-RFE and MKL."""
+def measure_clinical(n, p, bandwidth, additions):
+    """Measure the clinical kernel: sorting, forms, matrix, SVM-RFE and MKL."""
     X, y = normal(n, p)
     source, signs = CudaSource(X), np.where(y == 1, 1.0, -1.0)
     name = f"clinical {n:,} x {p:,} float32: "
-    seconds, columns = best_of(lambda: cuda_clinical.ClinicalColumns.of(source), 2)
+    seconds, columns = best_of(lambda: cuda_clinical.ClinicalColumns.from_source(source), 2)
     show(name + "sorted", seconds, f"{n * p / seconds / 1e9:.1f} G cells/s")
     v = np.random.default_rng(0).normal(size=n)
     seconds, _ = best_of(lambda: columns.forms(v), 5)
@@ -217,23 +219,23 @@ def of_clinical(n, p, bandwidth, additions):
 
     seconds, order = best_of(rfe, 1)
     show(name + "SVM-RFE", seconds, f"{(order[:20] < 20).sum()} of the best 20 told the class")
-    kernels = cuda_clinical.ColumnKernels.of(source)
-    seconds, found = best_of(lambda: solve_mkl(kernels, signs, np.full(n, 0.1)), 1)
-    show(name + "multiple kernel learning", seconds, f"{found.n_iter} machines")
+    kernels = cuda_clinical.ColumnKernels.from_source(source)
+    seconds, result = best_of(lambda: solve_mkl(kernels, signs, np.full(n, 0.1)), 1)
+    show(name + "multiple kernel learning", seconds, f"{result.n_iter} machines")
 
 
-def streamed(n, p):
-    """A table on the host that passes through the device."""
+def measure_streaming(n, p):
+    """Measure a table on the host that passes through the device."""
     X = np.random.default_rng(0).standard_normal((n, p), dtype=np.float32)
     source = cuda_source(X, capacity=X.nbytes // 4)
-    for what, call in (("moments", source.moments), ("Gram matrix", source.gram)):
+    for label, call in (("moments", source.moments), ("Gram matrix", source.gram)):
         seconds, _ = best_of(call, 2)
         note = f"{X.nbytes / seconds / 1e9:.1f} GB/s"
-        show(f"streamed {n:,} x {p:,} float32: {what}", seconds, note)
+        show(f"streamed {n:,} x {p:,} float32: {label}", seconds, note)
 
 
-def compared():
-    """The same orders as the CPU, on tables that it can do."""
+def compare_with_cpu():
+    """Compare orders with those of the CPU, on tables that it can do."""
     for layout in ("rows", "columns"):
         X, y = normal(300, 3000, layout, seed=1)
         mine = CudaSource(X)
@@ -247,38 +249,40 @@ def compared():
             print(f"{layout}: {rule}: same order {same}, weights within {apart:.0f} of the grid")
 
         def rfe(source, signs=signs):
-            machine = LinearMachine(standardised(source), signs, np.ones(300), 1.0)
+            machine = LinearMachine(standardise(source), signs, np.ones(300), 1.0)
             return eliminate(machine, 3000, step=0.2).order
 
         print(f"{layout}: SVM-RFE: same order {(rfe(mine) == rfe(theirs)).all()}")
-        paths = [arom(standardised(source), signs, np.inf).path for source in (mine, theirs)]
+        paths = [arom(standardise(source), signs, np.inf).path for source in (mine, theirs)]
         print(f"{layout}: l2-AROM: same path {paths[0] == paths[1]}")
 
         def clinical(columns, signs=signs):
             machine = ClinicalMachine(columns, signs, np.full(300, 0.1))
             return eliminate(machine, 3000, step=0.2).order
 
-        ours = clinical(cuda_clinical.ClinicalColumns.of(mine))
-        cpu = clinical(host_clinical.ClinicalColumns.of(theirs))
+        ours = clinical(cuda_clinical.ClinicalColumns.from_source(mine))
+        cpu = clinical(host_clinical.ClinicalColumns.from_source(theirs))
         print(f"{layout}: clinical SVM-RFE: same order {(ours == cpu).all()}")
-        both = [
-            solve_mkl(kernels.of(source), signs, np.full(300, 0.1)).weights
+        weights = [
+            solve_mkl(kernels.from_source(source), signs, np.full(300, 0.1)).weights
             for kernels, source in (
                 (cuda_clinical.ColumnKernels, mine),
                 (kernel_sets.ColumnKernels, theirs),
             )
         ]
-        print(f"{layout}: MKL: same order {(best_first(both[0]) == best_first(both[1])).all()}")
+        print(
+            f"{layout}: MKL: same order {(best_first(weights[0]) == best_first(weights[1])).all()}"
+        )
 
 
 def main(small):
     bandwidth, products, additions = peaks(small)
-    of_relief(*((300, 1000) if small else (10_000, 100_000)), additions, bandwidth)
-    of_multisurf(*((200, 500) if small else (4_000, 20_000)))
-    of_columns(*((50, 3000) if small else (200, 1_000_000)), bandwidth, products)
-    of_clinical(*((50, 500) if small else (200, 200_000)), bandwidth, additions)
-    streamed(*((50, 2000) if small else (200, 4_000_000)))
-    compared()
+    measure_relief(*((300, 1000) if small else (10_000, 100_000)), additions, bandwidth)
+    measure_multisurf(*((200, 500) if small else (4_000, 20_000)))
+    measure_columns(*((50, 3000) if small else (200, 1_000_000)), bandwidth, products)
+    measure_clinical(*((50, 500) if small else (200, 200_000)), bandwidth, additions)
+    measure_streaming(*((50, 2000) if small else (200, 4_000_000)))
+    compare_with_cpu()
 
 
 if __name__ == "__main__":

@@ -51,8 +51,8 @@ def levels(n: int, p: int, n_levels: int, seed: int = 0) -> tuple[np.ndarray, np
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
     X = rng.integers(0, n_levels, (n, p), dtype=np.uint8)
-    told = rng.random((n, 20)) < 0.3
-    X[:, :20] = np.where(told, y[:, None], X[:, :20])
+    is_informative = rng.random((n, 20)) < 0.3
+    X[:, :20] = np.where(is_informative, y[:, None], X[:, :20])
     return X, y
 
 
@@ -83,12 +83,12 @@ def against(n: int, p: int, n_levels: int) -> Iterator[Row]:
         problem = f"{name}, {N_CHOSEN} of {n:,} x {p:,}, {n_levels} levels"
         ours = method(discretizer=None, max_steps=N_CHOSEN, n_features_to_select=N_CHOSEN)
         ours.fit(X[:, :100], y)  # compile
-        seconds, found = best_of(lambda ours=ours: ours.fit(X, y), 9)
-        alone, _ = best_of(lambda ours=ours: ours.set_params(n_jobs=1).fit(X, y), 5)
+        seconds, fitted = best_of(lambda ours=ours: ours.fit(X, y), 9)
+        single_thread, _ = best_of(lambda ours=ours: ours.set_params(n_jobs=1).fit(X, y), 5)
         yield Row(problem, "featly", seconds, ours=True)
-        yield Row(problem, "featly, one thread", alone)
+        yield Row(problem, "featly, one thread", single_thread)
         if name in peers:
-            same = len(set(peers[name][1]) & set(found.order_[:N_CHOSEN].tolist()))
+            same = len(set(peers[name][1]) & set(fitted.order_[:N_CHOSEN].tolist()))
             note = f"{same} of {N_CHOSEN} in common"
             yield Row(problem, f"praznik, {threads} threads", peers[name][0], note)
         else:
@@ -138,9 +138,9 @@ def relevance() -> Iterator[Row]:
     X, y = levels(500, 2000, 5)
     problem = "I(f; y) of 500 x 2,000, 5 levels"
     ours = MIM(discretizer=None).fit(X[:, :100], y)
-    seconds, found = best_of(lambda: ours.fit(X, y))
+    seconds, fitted = best_of(lambda: ours.fit(X, y))
     peer, bits = best_of(lambda: mutual_info_classif(X, y, discrete_features=True), 2)
-    worst = np.abs(bits / np.log(2) - found.scores_).max()
+    worst = np.abs(bits / np.log(2) - fitted.scores_).max()
     yield Row(problem, "featly MIM", seconds, ours=True)
     yield Row(problem, "mutual_info_classif", peer, f"largest difference {worst:.0e} bits")
 

@@ -27,7 +27,7 @@ class Row:
 
 
 def best_of(call: Callable[[], Any], repeats: int = 5, budget: float = 20.0) -> tuple[float, Any]:
-    """The shortest time of some calls, and what the last one returned."""
+    """Return the shortest time of some calls, and what the last one returned."""
     times, result, spent = [], None, 0.0
     for _ in range(repeats):
         gc.collect()
@@ -41,7 +41,7 @@ def best_of(call: Callable[[], Any], repeats: int = 5, budget: float = 20.0) -> 
 
 
 def peak_over(call: Callable[[], Any]) -> tuple[float, int, Any]:
-    """Seconds, bytes of resident memory above those before the call, and the result (Linux)."""
+    """Return seconds, bytes of memory above those before a call, and its result (Linux)."""
     page = os.sysconf("SC_PAGE_SIZE")
 
     def resident() -> int:
@@ -80,18 +80,18 @@ def two_classes(n: int, p: int, dtype: Any = np.float64, seed: int = 0) -> tuple
 
 
 def environment() -> dict[str, str]:
-    """Versions and machine, for the record."""
-    found = {"python": platform.python_version(), "cores": str(len(os.sched_getaffinity(0)))}
+    """Return versions and number of cores, for the record."""
+    versions = {"python": platform.python_version(), "cores": str(len(os.sched_getaffinity(0)))}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def as_markdown(rows: list[Row]) -> str:
-    """A table; the ratio is a peer's time over featly's on the same problem."""
+    """Convert rows to a table; the ratio is a peer's time over featly's on the same problem."""
     lines = ["| problem | tool | seconds | times featly's | note |", "|---|---|---|---|---|"]
     for row in rows:
         ours = next((r for r in rows if r.problem == row.problem and r.ours), None)
@@ -101,5 +101,5 @@ def as_markdown(rows: list[Row]) -> str:
 
 
 def as_json(rows: list[Row]) -> dict[str, Any]:
-    """The same for machines."""
+    """Convert rows to a JSON document, with the environment."""
     return {"environment": environment(), "rows": [asdict(row) for row in rows]}

@@ -25,21 +25,21 @@ PAIRS = "the same for each of 10 pairs of 5 classes, decoded by the sum"
 KEPT = 4  # columns that CFS chooses; scikit-learn is told
 
 
-def file() -> Path | None:
-    """The table, where FEATLY_DATA names its folder."""
+def table_file() -> Path | None:
+    """Return the file of the table, where FEATLY_DATA names its folder; else None."""
     folder = os.environ.get("FEATLY_DATA")
-    found = Path(folder) / "kddcup99.parquet" if folder else None
-    return found if found is not None and found.exists() else None
+    path = Path(folder) / "kddcup99.parquet" if folder else None
+    return path if path is not None and path.exists() else None
 
 
 # ---- what runs in a process of its own -----------------------------------------------------------
 def parts(library: str, five: bool = False) -> tuple[Any, ...]:
-    """Both parts and their classes."""
+    """Return both parts and their classes."""
     import polars as pl
 
-    found = file()
-    assert found is not None
-    frame = pl.read_parquet(found)
+    path = table_file()
+    assert path is not None
+    frame = pl.read_parquet(path)
     if five:
         from studies.intrusion_data import CLASS_OF
 
@@ -67,15 +67,15 @@ def tree(ordered: bool = True) -> Any:
     return make_pipeline(MDLP(ordered=ordered), CFS(discretizer=None), C45())
 
 
-def told(model: Any, predicted: Any, truth: Any) -> str:
+def describe(model: Any, predicted: Any, truth: Any) -> str:
     chosen = model[:-1].get_feature_names_out()
     return f"{len(chosen)} columns, error {100 * (predicted != truth).mean():.2f}%"
 
 
-def ours(library: str) -> str:
+def run_featly(library: str) -> str:
     train, test, y, truth = parts(library)
     model = tree(ordered=library == "polars").fit(train, y)
-    return told(model, model.predict(test), truth)
+    return describe(model, model.predict(test), truth)
 
 
 def pairs() -> str:
@@ -85,7 +85,9 @@ def pairs() -> str:
     train, test, y, truth = parts("polars", five=True)
     model = DecodedClassifier(tree(), code="ovo", decoding="sum").fit(train, y)
     score = cost_score(confusion_matrix(truth, model.predict(test), 5), KDD_COSTS)
-    columns = {name for one in model.estimators_ for name in one[:-1].get_feature_names_out()}
+    columns = {
+        name for estimator in model.estimators_ for name in estimator[:-1].get_feature_names_out()
+    }
     return f"{len(columns)} columns, cost {score:.4f}"
 
 
@@ -110,29 +112,29 @@ def scikit_learn() -> str:
 
 
 WORK: dict[str, Callable[[], str]] = {
-    "polars": lambda: ours("polars"),
-    "pandas": lambda: ours("pandas"),
+    "polars": lambda: run_featly("polars"),
+    "pandas": lambda: run_featly("pandas"),
     "pairs": pairs,
     "scikit-learn": scikit_learn,
 }
 
 
-def measured(name: str) -> None:
-    """Run one of WORK and print seconds, megabytes and what it says."""
+def run_case(name: str) -> None:
+    """Run one of WORK and print seconds, megabytes and its summary."""
     import pandas, polars, sklearn.compose, sklearn.tree  # noqa: E401, F401, I001
 
     import featly.learners  # noqa: F401
 
     began = time.perf_counter()
-    said = WORK[name]()
+    summary = WORK[name]()
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "megabytes": peak, "said": said}))
+    print(json.dumps({"seconds": seconds, "megabytes": peak, "said": summary}))
 
 
 # ---- what is asked for ---------------------------------------------------------------------------
-def alone(name: str, repeats: int = 3) -> dict[str, Any]:
-    """The fastest of some processes; the first may compile."""
+def run_fastest(name: str, repeats: int = 3) -> dict[str, Any]:
+    """Run a case in some processes and return the fastest; the first may compile."""
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.intrusion", name]
     runs = []
     for _ in range(repeats):
@@ -142,20 +144,20 @@ def alone(name: str, repeats: int = 3) -> dict[str, Any]:
 
 
 def whole() -> Iterator[Row]:
-    if file() is None:
+    if table_file() is None:
         return
     for name, tool, problem in (
         ("polars", "featly: MDLP, CFS, C45", PROBLEM),
         ("pandas", "featly, the same from pandas", PROBLEM),
         ("scikit-learn", "scikit-learn: quantiles, chi2, its tree", PROBLEM),
     ):
-        found = alone(name)
-        note = f"{found['said']}; peak memory {found['megabytes']:.0f} MB"
-        yield Row(problem, tool, found["seconds"], note, ours=name == "polars")
+        fastest = run_fastest(name)
+        note = f"{fastest['said']}; peak memory {fastest['megabytes']:.0f} MB"
+        yield Row(problem, tool, fastest["seconds"], note, ours=name == "polars")
     yield from weka()
-    found = alone("pairs", 2)
-    note = f"{found['said']}; peak memory {found['megabytes']:.0f} MB"
-    yield Row(PAIRS, "featly: MDLP, CFS, C45 for each pair", found["seconds"], note, ours=True)
+    fastest = run_fastest("pairs", 2)
+    note = f"{fastest['said']}; peak memory {fastest['megabytes']:.0f} MB"
+    yield Row(PAIRS, "featly: MDLP, CFS, C45 for each pair", fastest["seconds"], note, ours=True)
 
 
 def weka() -> Iterator[Row]:
@@ -180,8 +182,9 @@ def weka() -> Iterator[Row]:
         seconds = time.perf_counter() - began
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     error = re.search(r"Incorrectly Classified Instances\s+\d+\s+([\d.]+)", done.stdout)
-    kept = re.search(r"Selected attributes: [\d,]+ : (\d+)", done.stdout)
-    note = f"{kept.group(1) if kept else '?'} columns, error {error.group(1) if error else '?'}%"
+    selected = re.search(r"Selected attributes: [\d,]+ : (\d+)", done.stdout)
+    n_selected = selected.group(1) if selected else "?"
+    note = f"{n_selected} columns, error {error.group(1) if error else '?'}%"
     if peak > before:
         note += f"; peak memory {peak / 1024:.0f} MB"
     yield Row(PROBLEM, "Weka 3: Discretize, CfsSubsetEval, J48", seconds, note)
@@ -197,8 +200,8 @@ def write_arff(folder: Path) -> tuple[str, str]:
         if train[name].dtype == pl.Float64:
             head.append(f"@attribute {name} numeric")
         else:
-            both = pl.concat([train[name].cast(pl.String), test[name].cast(pl.String)])
-            head.append(f"@attribute {name} {{{','.join(sorted(both.unique()))}}}")
+            texts = pl.concat([train[name].cast(pl.String), test[name].cast(pl.String)])
+            head.append(f"@attribute {name} {{{','.join(sorted(texts.unique()))}}}")
     head += ["@attribute class {normal,attack}", "@data", ""]
     files = []
     for name, rows, codes in (("train", train, y), ("test", test, truth)):
@@ -214,4 +217,4 @@ def write_arff(folder: Path) -> tuple[str, str]:
 CASES = {"intrusion": whole}
 
 if __name__ == "__main__":
-    measured(sys.argv[1])
+    run_case(sys.argv[1])

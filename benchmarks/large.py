@@ -44,7 +44,7 @@ STOP = 20  # the step at which a search is stopped, to be gone on with
 
 # ---- files ---------------------------------------------------------------------------------------
 def write_table(path: Path, n: int, p: int, table: str) -> None:
-    """A table in an npy file, column after column; no more than a block of it is in memory."""
+    """Write a table to an npy file column by column; at most a block of it is in memory."""
     y, planted = classes_and_columns(n, p, 2, 0)
     fill = filler(y, planted, 2, table, 0)
     dtype = np.dtype(np.float32 if table == "numbers" else np.uint8)
@@ -54,38 +54,38 @@ def write_table(path: Path, n: int, p: int, table: str) -> None:
         np.lib.format.write_array_header_1_0(file, head)
         block = np.empty((width, n), dtype)
         for low in range(0, p, width):
-            some = block[: min(width, p - low)]
-            fill(low, some)
-            file.write(some.data)
+            columns = block[: min(width, p - low)]
+            fill(low, columns)
+            file.write(columns.data)
 
 
 def read_through(path: Path, buffer: np.ndarray) -> int:
     """Read a file from start to end, by chunks, into a buffer that begins anew when it is full."""
-    places, total = memoryview(buffer), 0
+    view, total = memoryview(buffer), 0
     with path.open("rb", buffering=0) as file:
-        while count := file.readinto(places[(low := total % len(buffer)) : low + CHUNK]):
+        while count := file.readinto(view[(low := total % len(buffer)) : low + CHUNK]):
             total += count
     return total
 
 
 def reading_times(path: Path) -> tuple[float, float]:
-    """Seconds to read a file and forget it, and to read it into memory."""
-    found = []
+    """Return seconds to read a file and forget it, and to read it into memory."""
+    times = []
     for size in (CHUNK, STORED):
         buffer = np.ones(size, np.uint8)  # there before the clock starts
-        found.append(best_of(lambda buffer=buffer: read_through(path, buffer), 5)[0])
-    return found[0], found[1]
+        times.append(best_of(lambda buffer=buffer: read_through(path, buffer), 5)[0])
+    return times[0], times[1]
 
 
 # ---- a process a fit -----------------------------------------------------------------------------
-def fitted(path: Path, method: str, n: int, p: int, **job: Any) -> dict[str, Any]:
-    """What a process tells about fitting a method to a file."""
+def fit_in_process(path: Path, method: str, n: int, p: int, **job: Any) -> dict[str, Any]:
+    """Fit a method to a file in a process of its own; return what that reports."""
     job = {"path": str(path), "method": method, "n": n, "p": p, **job}
     paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.large", json.dumps(job)],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(one for one in paths if one)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(folder for folder in paths if folder)},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -110,7 +110,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         brief = {"max_steps": 3} if "max_steps" in parameters else {}
         without = {key: value for key, value in parameters.items() if key != "cache"}
         kind(**{**without, **brief}).fit(np.load(small) if in_memory else scan(small), labels)
-    reading, storing = (0.0, 0.0) if in_memory else reading_times(path)
+    reading_time, storing_time = (0.0, 0.0) if in_memory else reading_times(path)
     calls: list[tuple[int, int]] = []
     interrupted = False
 
@@ -137,12 +137,12 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         marks.append(mark)
         own.append(mine.peak - mine.before)
     # of a later fit less: buffers of the table are there already
-    mark = max(marks, key=lambda one: one.extra)
+    mark = max(marks, key=lambda candidate: candidate.extra)
     steps = [done for done, total in calls if total == STEPS]
     return {
         "seconds": min(seconds),
-        "reading": reading,
-        "storing": storing,
+        "reading": reading_time,
+        "storing": storing_time,
         "peak": mark.peak,
         "before": mark.before,
         "own": max(own),
@@ -180,40 +180,42 @@ class OwnMemory:
 
 
 def digest(values: np.ndarray) -> str:
-    """A short name of an array's bits."""
+    """Return a short name of an array's bits."""
     return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
 
 
 # ---- cases ---------------------------------------------------------------------------------------
-def compared(path: Path, method: str, n: int, p: int, table: str, **parameters: Any) -> Row:
-    """A fit under the limit, beside reading the file and beside a fit in memory."""
+def compare_with_memory(
+    path: Path, method: str, n: int, p: int, table: str, **parameters: Any
+) -> Row:
+    """Compare a fit under the limit with reading the file and with a fit in memory."""
     job = {"table": table, "parameters": parameters}
-    found = fitted(path, method, n, p, **job)
-    whole = fitted(path, method, n, p, in_memory=True, **job)
+    streamed = fit_in_process(path, method, n, p, **job)
+    whole = fit_in_process(path, method, n, p, in_memory=True, **job)
     problem = f"{n:,} x {p:,} {KINDS[table]}, from a file of {size_of(path)}, {LIMIT}"
-    return Row(problem, method, found["seconds"], note_of(found, whole), ours=True)
+    return Row(problem, method, streamed["seconds"], note_of(streamed, whole), ours=True)
 
 
-def note_of(found: dict[str, Any], whole: dict[str, Any] | None) -> str:
-    """What was found beside the time."""
+def note_of(fit: dict[str, Any], whole: dict[str, Any] | None) -> str:
+    """Describe a fit in words: reading, memory, accuracy, and the fit in memory."""
     parts = [
-        f"{found['seconds'] / found['reading']:.3g} times reading the file ({found['reading']:.2g} "
-        f"s), {found['seconds'] / found['storing']:.3g} times reading it into memory "
-        f"({found['storing']:.2g} s)",
-        memory_of(found),
-        f"{found['accuracy']:.0%} of the first 20 planted",
+        f"{fit['seconds'] / fit['reading']:.3g} times reading the file ({fit['reading']:.2g} "
+        f"s), {fit['seconds'] / fit['storing']:.3g} times reading it into memory "
+        f"({fit['storing']:.2g} s)",
+        memory_of(fit),
+        f"{fit['accuracy']:.0%} of the first 20 planted",
     ]
     if whole is not None:
-        parts.append(f"in memory {whole['seconds']:.3g} s, {agreement(found, whole)}")
+        parts.append(f"in memory {whole['seconds']:.3g} s, {agreement(fit, whole)}")
     return "; ".join(parts)
 
 
-def memory_of(found: dict[str, Any]) -> str:
-    """The peak of the process, what it had before the fit, and what is the fit's own.
+def memory_of(fit: dict[str, Any]) -> str:
+    """Describe the peak of the process, its memory before the fit, and the fit's own.
 
     The limit is for what is read and kept of the table; that a fit takes more than it is told.
     """
-    peak, before, own = (found[part] / 1e6 for part in ("peak", "before", "own"))
+    peak, before, own = (fit[part] / 1e6 for part in ("peak", "before", "own"))
     above = ", MORE THAN THE LIMIT" if own > LIMIT_BYTES / 1e6 else ""
     return (
         f"peak memory {peak:.0f} MB: {before:.0f} before the fit, {peak - before:.0f} for it, of "
@@ -221,16 +223,16 @@ def memory_of(found: dict[str, Any]) -> str:
     )
 
 
-def agreement(found: dict[str, Any], other: dict[str, Any]) -> str:
-    """Whether two fits tell the same."""
-    if found["order"] == other["order"]:
-        return "the same order" + (" and scores" if found["scores"] == other["scores"] else "")
-    same = len(set(found["first"]) & set(other["first"]))
+def agreement(fit: dict[str, Any], other: dict[str, Any]) -> str:
+    """Describe in words whether two fits agree."""
+    if fit["order"] == other["order"]:
+        return "the same order" + (" and scores" if fit["scores"] == other["scores"] else "")
+    same = len(set(fit["first"]) & set(other["first"]))
     return f"ANOTHER ORDER, {same} of the first {len(other['first'])} in common"
 
 
 def size_of(path: Path) -> str:
-    """The size of a file in words."""
+    """Return the size of a file in words."""
     return f"{path.stat().st_size / 1e9:.3g} GB"
 
 
@@ -242,7 +244,7 @@ def mrmr(n: int = 1000, p: int = 1_000_000) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "levels.npy"
         write_table(path, n, p, "levels")
-        yield compared(path, "mrmr", n, p, "levels", discretizer=None, max_steps=STEPS)
+        yield compare_with_memory(path, "mrmr", n, p, "levels", discretizer=None, max_steps=STEPS)
 
 
 def filters(n: int = 1000, p: int = 1_000_000, fewer: int = 100) -> Iterator[Row]:
@@ -253,12 +255,12 @@ def filters(n: int = 1000, p: int = 1_000_000, fewer: int = 100) -> Iterator[Row
         for name in (
             "chi-squared", "information-gain", "gain-ratio", "symmetric-uncertainty", "mim",
         ):  # fmt: skip
-            yield compared(path, name, n, p, "levels", discretizer=None)
+            yield compare_with_memory(path, name, n, p, "levels", discretizer=None)
         path.unlink()
         path = Path(folder) / "numbers.npy"
         write_table(path, fewer, p, "numbers")
         for name in ("f-test", "signal-to-noise", "univariate-test"):
-            yield compared(path, name, fewer, p, "numbers")
+            yield compare_with_memory(path, name, fewer, p, "numbers")
 
 
 def machines(n: int = 100, p: int = 1_000_000) -> Iterator[Row]:
@@ -267,7 +269,7 @@ def machines(n: int = 100, p: int = 1_000_000) -> Iterator[Row]:
         path = Path(folder) / "numbers.npy"
         write_table(path, n, p, "numbers")
         for name in ("svm-rfe", "arom"):
-            yield compared(path, name, n, p, "numbers")
+            yield compare_with_memory(path, name, n, p, "numbers")
 
 
 def five_million(n: int = 1000, p: int = 5_000_000) -> Iterator[Row]:
@@ -278,14 +280,14 @@ def five_million(n: int = 1000, p: int = 5_000_000) -> Iterator[Row]:
         problem = f"{n:,} x {p:,} {KINDS['levels']}, from a file of {size_of(path)}, {LIMIT}"
         search = {"discretizer": None, "max_steps": STEPS}
         job = {"table": "levels", "watch": True}
-        whole = fitted(path, "mrmr", n, p, parameters=search, **job)
+        whole = fit_in_process(path, "mrmr", n, p, parameters=search, **job)
         note = f"{note_of(whole, None)}; told {whole['calls']:,} times how far it is"
         yield Row(problem, "mrmr", whole["seconds"], note, ours=True)
         search["cache"] = str(Path(folder) / "kept")
-        first = fitted(path, "mrmr", n, p, parameters=search, stop=STOP, **job)
+        first = fit_in_process(path, "mrmr", n, p, parameters=search, stop=STOP, **job)
         stopped = f"stopped at step {STOP}" if first["interrupted"] else "NOT STOPPED"
         yield Row(problem, f"mrmr with a cache, {stopped}", first["seconds"], memory_of(first))
-        second = fitted(path, "mrmr", n, p, parameters=search, **job)
+        second = fit_in_process(path, "mrmr", n, p, parameters=search, **job)
         note = f"goes on at step {second['first_step']}; {memory_of(second)}; "
         note += agreement(second, whole)
         yield Row(problem, "mrmr, called again", second["seconds"], note)

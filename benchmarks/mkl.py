@@ -76,8 +76,8 @@ def thousand() -> Iterator[Row]:
     for tolerance in (1e-3, 1e-9):
         problem = f"MKL, 1,000 column kernels on 300 rows, C=0.1, relative gap {tolerance:g}"
         _, extra, _ = peak_over(lambda tolerance=tolerance: ours(z, y, tolerance))
-        seconds, found = best_of(lambda tolerance=tolerance: ours(z, y, tolerance))
-        note = f"{found.n_iter} machines, peak memory {extra / 1e6:.0f} MB"
+        seconds, solution = best_of(lambda tolerance=tolerance: ours(z, y, tolerance))
+        note = f"{solution.n_iter} machines, peak memory {extra / 1e6:.0f} MB"
         yield Row(problem, "featly", seconds, note, ours=True)
         if tolerance == 1e-3:
             seconds, turns = best_of(lambda: alternation(z, y, 0.1, 1e-3), 1)
@@ -88,7 +88,7 @@ def thousand() -> Iterator[Row]:
 
 
 def mklpy(z, y) -> dict[str, float]:
-    """Seconds of MKLpy's machines; none where no Python with it is named."""
+    """Return seconds of MKLpy's machines; none where no Python with it is named."""
     python = os.environ.get("FEATLY_PEERS")
     if not python:
         return {}
@@ -116,11 +116,11 @@ def table(name, n, p):
 
 def elimination() -> Iterator[Row]:
     for name, n, p in (("vantveer_breast", 78, 24_488), ("boston_housing2", 455, 17)):
-        X, y, told = table(name, n, p)
+        X, y, title = table(name, n, p)
         MKLRFE().fit(X, y)  # compile
         seconds, rfe = best_of(lambda X=X, y=y: MKLRFE().fit(X, y))
         note = f"largest relative duality gap {rfe.duality_gap_.max():.0e}"
-        yield Row(f"MKL-RFE, {told}, 20% a step", "featly", seconds, note, ours=True)
+        yield Row(f"MKL-RFE, {title}, 20% a step", "featly", seconds, note, ours=True)
 
 
 CASES = {"mkl": thousand, "mkl-rfe": elimination}

@@ -23,7 +23,7 @@ FORMULATIONS = ("crammer-singer", "weston-watkins", "ovo")
 
 
 def loop(X, y, **parameters):
-    """Zhou and Tuck's loop as one writes it by hand; the order, and rounds not finished."""
+    """Run Zhou and Tuck's loop as one writes it by hand; the order, and rounds not finished."""
     left, order, unfinished = np.arange(X.shape[1]), [], 0
     while len(left):
         machine = LinearSVC(multi_class="crammer_singer", random_state=0, **parameters)
@@ -38,7 +38,7 @@ def loop(X, y, **parameters):
     return np.array(order), unfinished
 
 
-def same(order, other):
+def describe_agreement(order, other):
     return f"{int((order == other).sum()):,} of {len(order):,} positions as at tol=1e-8"
 
 
@@ -58,18 +58,20 @@ def against_liblinear() -> Iterator[Row]:
     seconds, ours = best_of(lambda: MulticlassSVMRFE().fit(X, y))
     exact_seconds, (exact, left) = best_of(lambda: loop(X, y, tol=1e-8, max_iter=100_000), 1)
     gap = f"largest relative duality gap {ours.duality_gap_.max():.0e}"
-    yield Row(problem, "featly", seconds, f"{same(ours.order_, exact)}; {gap}", ours=True)
+    yield Row(
+        problem, "featly", seconds, f"{describe_agreement(ours.order_, exact)}; {gap}", ours=True
+    )
     shipped_seconds, (shipped, _) = best_of(lambda: loop(X, y), 2)
     tool = "loop around LinearSVC(crammer_singer)"
-    yield Row(problem, f"{tool}, as shipped", shipped_seconds, same(shipped, exact))
+    yield Row(problem, f"{tool}, as shipped", shipped_seconds, describe_agreement(shipped, exact))
     yield Row(problem, f"{tool}, tol=1e-8", exact_seconds, f"{left} rounds not finished")
 
 
 def formulations() -> Iterator[Row]:
     """Real tables where FEATLY_DATA names their folder, and the artificial problem of the paper."""
     tables = {}
-    found = make_artificial(1)
-    tables["Artificial-1-8C"] = (np.asarray(found.X, dtype=float), np.asarray(found.y))
+    artificial = make_artificial(1)
+    tables["Artificial-1-8C"] = (np.asarray(artificial.X, dtype=float), np.asarray(artificial.y))
     folder = Path(os.environ.get("FEATLY_DATA", "absent"))
     for name in ("monti_leukemia_stjude", "mfeat"):
         if (folder / f"{name}.parquet").exists():

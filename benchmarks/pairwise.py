@@ -21,7 +21,7 @@ STEP = 0.2  # both sides drop a fifth of the columns that are left
 
 
 def by_hand(X: np.ndarray, y: np.ndarray, C: float) -> np.ndarray:
-    """Positions in the list of every pair: standardise, fit, drop the smallest weights."""
+    """Return positions in the list of every pair: standardise, fit, drop the smallest weights."""
     lists = []
     for a, b in combinations(np.unique(y).tolist(), 2):
         rows = np.flatnonzero((y == a) | (y == b))
@@ -46,17 +46,19 @@ def artificial() -> Iterator[Row]:
     for C in (1.0, 0.01):
         problem = f"SVM-RFE for each of 28 pairs, Artificial-1-8C, 3,000 x 540, C = {C:g}"
         ours, fitted = best_of(lambda C=C: PairwiseRanker(SVMRFE(C=C)).fit(X, y), 3)
-        one, _ = best_of(lambda C=C: PairwiseRanker(SVMRFE(C=C), n_jobs=1).fit(X, y), 2)
+        single_thread, _ = best_of(lambda C=C: PairwiseRanker(SVMRFE(C=C), n_jobs=1).fit(X, y), 2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             peer, lists = best_of(lambda C=C: by_hand(X, y, C), 1)
-        yield Row(problem, "featly", ours, _found(fitted.ranking_), ours=True)
-        yield Row(problem, "featly, one thread", one)
+        yield Row(problem, "featly", ours, _describe_recovery(fitted.ranking_), ours=True)
+        yield Row(problem, "featly, one thread", single_thread)
         ranking = combine_rankings(lists).ranking
-        yield Row(problem, "by hand around LinearSVC, as shipped", peer, _found(ranking))
+        yield Row(
+            problem, "by hand around LinearSVC, as shipped", peer, _describe_recovery(ranking)
+        )
 
 
-def _found(ranking: np.ndarray) -> str:
+def _describe_recovery(ranking: np.ndarray) -> str:
     return f"{int((ranking[:40] <= 40).sum())} of the 40 relevant columns among the first 40"
 
 

@@ -33,25 +33,25 @@ def _pairs(sizes: tuple[tuple[int, int], ...]) -> Iterator[Row]:
         def ours(X: Any = X) -> Any:
             return redundancy(X, threshold=THRESHOLD, device="cpu", memory_limit=LIMIT)
 
-        yield from _measured(problem, "featly", ours, lambda found: len(found.pairs), ours=True)
+        yield from _measure(problem, "featly", ours, lambda result: len(result.pairs), ours=True)
         if p <= MOST_FOR_NUMPY:
-            yield from _measured(problem, "numpy.corrcoef", lambda X=X: by_numpy(X), len)
+            yield from _measure(problem, "numpy.corrcoef", lambda X=X: by_numpy(X), len)
         if p <= MOST_FOR_PANDAS:
-            yield from _measured(problem, "pandas.DataFrame.corr", lambda X=X: by_pandas(X), len)
+            yield from _measure(problem, "pandas.DataFrame.corr", lambda X=X: by_pandas(X), len)
         problem = f"{NEAREST} nearest of each column, {n:,} x {p:,}"
-        yield from _measured(
+        yield from _measure(
             problem,
             "featly",
             lambda X=X: redundancy(X, neighbours=NEAREST, device="cpu", memory_limit=LIMIT),
-            lambda found: found.neighbours.size,
+            lambda result: result.neighbours.size,
             ours=True,
         )
         if p <= MOST_FOR_NUMPY:
-            yield from _measured(
+            yield from _measure(
                 problem,
                 "numpy.corrcoef and argpartition",
                 lambda X=X: nearest_by_numpy(X),
-                lambda found: found.size,
+                lambda result: result.size,
             )
 
 
@@ -68,10 +68,10 @@ def _ranks_and_levels(n: int, p: int) -> Iterator[Row]:
         def ours(X: Any = X, measure: str = measure) -> Any:
             return redundancy(X, threshold=THRESHOLD, measure=measure, device="cpu")
 
-        yield from _measured(problem, "featly", ours, lambda found: len(found.pairs), ours=True)
+        yield from _measure(problem, "featly", ours, lambda result: len(result.pairs), ours=True)
         if measure == "spearman":
             ranks = pd.DataFrame(X).rank().to_numpy()
-            yield from _measured(
+            yield from _measure(
                 problem, "numpy.corrcoef of ready ranks", lambda ranks=ranks: by_numpy(ranks), len
             )
 
@@ -87,51 +87,51 @@ def _filters(sizes: tuple[tuple[int, int], ...]) -> Iterator[Row]:
         method = RedundancyFilter(threshold=THRESHOLD, device="cpu", memory_limit=LIMIT)
         method.fit(X[:, :100], y)
 
-        def columns(found: Any) -> str:
-            return f"{len(found.order_):,} columns stay"
+        def describe_columns(result: Any) -> str:
+            return f"{len(result.order_):,} columns stay"
 
         def ours(X: Any = X, y: Any = y, method: Any = method) -> Any:
             return method.fit(X, y)
 
-        yield from _measured(problem, "RedundancyFilter", ours, columns, ours=True)
+        yield from _measure(problem, "RedundancyFilter", ours, describe_columns, ours=True)
         if p <= MOST_FOR_NUMPY:
-            yield from _measured(
+            yield from _measure(
                 problem,
                 "numpy.corrcoef and a loop",
                 lambda X=X, y=y: by_loop(X, y),
-                lambda kept: f"{len(kept):,} columns stay",
+                lambda chosen: f"{len(chosen):,} columns stay",
             )
         problem = f"a few columns of those that say the same of the class, {n:,} x {p:,}"
         for other in (RedundancyFilter(rule="groups"), FCBF()):
             name = type(other).__name__
             other.fit(X[:, :100], y)
-            yield from _measured(
+            yield from _measure(
                 problem,
                 f"{name}, groups (FAST)" if name == "RedundancyFilter" else name,
                 lambda X=X, y=y, other=other: other.fit(X, y),
-                columns,
+                describe_columns,
                 ours=name == "RedundancyFilter",
             )
 
 
-def _measured(
+def _measure(
     problem: str,
     tool: str,
     call: Callable[[], Any],
-    told: Callable[[Any], Any],
+    describe: Callable[[Any], Any],
     *,
     ours: bool = False,
 ) -> Iterator[Row]:
-    """The shortest time, what was found, and the memory above that of the table."""
+    """Measure the shortest time of a call, and its memory above that of the table."""
     _, memory, _ = peak_over(call)
-    seconds, found = best_of(call, 3)
-    what = told(found)
-    words = f"{what:,} found" if isinstance(what, int) else what
+    seconds, result = best_of(call, 3)
+    summary = describe(result)
+    words = f"{summary:,} found" if isinstance(summary, int) else summary
     yield Row(problem, tool, seconds, f"{words}; {memory / 1e6:,.0f} MB", ours=ours)
 
 
 def table(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
-    """Normal columns, of which one in ten repeats another one with a little noise."""
+    """Make normal columns, of which one in ten repeats another one with a little noise."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, p), dtype=np.float32)
     y = np.arange(n) % 2
@@ -156,21 +156,21 @@ def nearest_by_numpy(X: np.ndarray) -> np.ndarray:
 
 
 def by_pandas(X: np.ndarray) -> np.ndarray:
-    """The same."""
+    """Pairs above the threshold."""
     square = pd.DataFrame(X).corr().abs().to_numpy()
     return np.argwhere(np.triu(square >= THRESHOLD, 1))
 
 
 def by_loop(X: np.ndarray, y: np.ndarray) -> list[int]:
-    """What everybody writes: columns by F, and out with those that are near to a better one."""
+    """The usual loop: columns by F, without those that are near to a better one."""
     from sklearn.feature_selection import f_classif
 
     square = np.abs(np.corrcoef(X, rowvar=False))
-    kept: list[int] = []
+    chosen: list[int] = []
     for column in np.argsort(-f_classif(X, y)[0], kind="stable").tolist():
-        if not kept or square[column, kept].max() < THRESHOLD:
-            kept.append(column)
-    return kept
+        if not chosen or square[column, chosen].max() < THRESHOLD:
+            chosen.append(column)
+    return chosen
 
 
 CASES = {

@@ -62,7 +62,7 @@ public class Peer {
 
 
 def weka(cells: np.ndarray, y: np.ndarray, *, named: bool = False, turns: int = 3) -> tuple | None:
-    """Seconds and weights of rows x columns of numbers or of levels 0, 1, 2; None without Weka."""
+    """Return Weka's seconds and weights of a table of numbers, or of levels 0, 1, 2; or None."""
     jar = os.environ.get("FEATLY_WEKA")
     if not jar or shutil.which("java") is None:
         return None
@@ -83,11 +83,11 @@ def weka(cells: np.ndarray, y: np.ndarray, *, named: bool = False, turns: int = 
 def against(problem: str, X, cells: np.ndarray, y: np.ndarray, **options) -> Iterator[Row]:
     """featly, featly on one thread, MultiSURF for scale, Weka."""
     as_weka = ReliefF(ties="weka", missing="weka").fit(X, y)
-    alone, _ = best_of(lambda: ReliefF(n_jobs=1).fit(X, y))
+    single_thread, _ = best_of(lambda: ReliefF(n_jobs=1).fit(X, y))
     ours, _ = best_of(lambda: ReliefF().fit(X, y), 7)
     surf, _ = best_of(lambda: MultiSURF().fit(X, y))
     yield Row(problem, "featly", ours, ours=True)
-    yield Row(problem, "featly, one thread", alone)
+    yield Row(problem, "featly, one thread", single_thread)
     yield Row(problem, "featly MultiSURF", surf)
     peer = weka(cells, y, **options)
     if peer is not None:
@@ -123,12 +123,12 @@ def genotypes() -> Iterator[Row]:
     ReliefF().fit(X[:, :100], y)  # compile
     seconds, extra, _ = peak_over(lambda: ReliefF().fit(X, y))
     yield Row(problem, "featly", seconds, f"peak memory {extra / 1e6:.0f} MB", ours=True)
-    some = X[:, :2000].with_columns(pl.all().cast(pl.String))
-    ranks = some.select(pl.all().rank("dense").cast(pl.Float64) - 1).to_numpy()
+    few_columns = X[:, :2000].with_columns(pl.all().cast(pl.String))
+    ranks = few_columns.select(pl.all().rank("dense").cast(pl.Float64) - 1).to_numpy()
     peer = weka(ranks, y, named=True, turns=1)
     if peer is not None:
-        told = f"{X.width / 2000:.2f} x the time of 2,000 columns"
-        yield Row(problem, "Weka ReliefFAttributeEval", peer[0] * X.width / 2000, told)
+        note = f"{X.width / 2000:.2f} x the time of 2,000 columns"
+        yield Row(problem, "Weka ReliefFAttributeEval", peer[0] * X.width / 2000, note)
 
 
 def many_rows() -> Iterator[Row]:

@@ -30,8 +30,8 @@ def colon() -> tuple[Dataset, str]:
 
 
 def by_hand(data: Dataset, splits: Subsampling, **parameters) -> np.ndarray:
-    """BCR of every split and size, as one writes it down: scale, eliminate, train, predict."""
-    found = []
+    """Return BCR of every split and size by hand: scale, eliminate, train, predict."""
+    rates = []
     for split in splits.split(None, data.codes):
         scaler = StandardScaler().fit(data.X[split.train])
         X, X_test = scaler.transform(data.X[split.train]), scaler.transform(data.X[split.test])
@@ -42,8 +42,8 @@ def by_hand(data: Dataset, splits: Subsampling, **parameters) -> np.ndarray:
             best = order[:size]
             machine = SVC(kernel="linear", **parameters).fit(X[:, best], y)
             row.append(balanced_accuracy_score(y_test, machine.predict(X_test[:, best])))
-        found.append(row)
-    return np.array(found)
+        rates.append(row)
+    return np.array(rates)
 
 
 def protocol() -> Iterator[Row]:
@@ -52,8 +52,8 @@ def protocol() -> Iterator[Row]:
     splits = Subsampling(200, test_size=0.1)
     study = Study("svm-rfe", data, splits)
     study.run(n_jobs=1)  # load the compiled loops
-    one, results = best_of(lambda: study.run(n_jobs=1), 3)
-    both, _ = best_of(lambda: study.run(), 3)
+    one_core, results = best_of(lambda: study.run(n_jobs=1), 3)
+    all_cores, _ = best_of(lambda: study.run(), 3)
     exact_seconds, exact = best_of(lambda: by_hand(data, splits, tol=1e-10), 1)
     shipped, _ = best_of(lambda: by_hand(data, splits), 1)
     ours = results.curve().values
@@ -64,8 +64,8 @@ def protocol() -> Iterator[Row]:
         f"{equal:,} of {ours.size:,} BCR as at tol=1e-10; chosen size {size}, BCR {at['bcr']:.3f}, "
         f"Kuncheva's index {at['kuncheva']:.3f}"
     )
-    yield Row(problem, "featly, all cores", both, note, ours=True)
-    yield Row(problem, "featly, one core", one)
+    yield Row(problem, "featly, all cores", all_cores, note, ours=True)
+    yield Row(problem, "featly, one core", one_core)
     yield Row(problem, "by hand around SVC, as shipped", shipped, "one core")
     yield Row(problem, "by hand around SVC, tol=1e-10", exact_seconds, "one core")
 
@@ -129,14 +129,14 @@ def summary() -> Iterator[Row]:
         study.run(folder)
         began = time.perf_counter()
         results = Results.open(folder)
-        opened = time.perf_counter() - began
+        opening_time = time.perf_counter() - began
         results.summary()
         seconds = time.perf_counter() - began
         began = time.perf_counter()
         results.compare()
-        compared = time.perf_counter() - began
+        comparing_time = time.perf_counter() - began
     problem = f"summary of {results.rows.height:,} rows of results"
-    note = f"opening them {opened:.2f} s of it; comparing methods {compared:.2f} s more"
+    note = f"opening them {opening_time:.2f} s of it; comparing methods {comparing_time:.2f} s more"
     yield Row(problem, "featly", seconds, note, ours=True)
 
 

@@ -38,12 +38,12 @@ PATIENCE = 900  # seconds that Weka is given
 
 
 def genes() -> Iterator[Row]:
-    X, y, place = leukemia()
+    X, y, title = leukemia()
     for name, method in METHODS.items():
-        problem = f"{name}, {place}"
+        problem = f"{name}, {title}"
         method.fit(X[:, :100], y)
-        seconds, found = best_of(lambda method=method: method.fit(X, y))
-        yield Row(problem, "featly", seconds, described(found), ours=True)
+        seconds, fitted = best_of(lambda method=method: method.fit(X, y))
+        yield Row(problem, "featly", seconds, describe(fitted), ours=True)
         if name in EVALUATORS and (peer := weka(EVALUATORS[name], X, y)) is not None:
             seconds, size, merit = peer
             note = f"{size} columns, merit {merit}" if size else "not done by then"
@@ -59,9 +59,9 @@ def genotypes() -> Iterator[Row]:
     for name, method in METHODS.items():
         whole = type(method)(**{**method.get_params(), "discretizer": None})
         whole.fit(X[:, :100], y)
-        seconds, found = best_of(lambda whole=whole: whole.fit(X, y), 3)
+        seconds, fitted = best_of(lambda whole=whole: whole.fit(X, y), 3)
         problem = f"{name}, made genotypes, {n:,} x {p:,}"
-        yield Row(problem, "featly", seconds, described(found), ours=True)
+        yield Row(problem, "featly", seconds, describe(fitted), ours=True)
 
 
 def leukemia() -> tuple[np.ndarray, np.ndarray, str]:
@@ -76,15 +76,15 @@ def leukemia() -> tuple[np.ndarray, np.ndarray, str]:
     return X, y.astype(str), "made, 72 x 7,129"
 
 
-def described(found: Any) -> str:
-    size = f"{len(found.order_)} columns"
-    if hasattr(found, "merit_"):
-        return f"{size}, merit {found.merit_:.4f}"
-    return f"{size}, inconsistency {found.rate_:.3f}" if hasattr(found, "rate_") else size
+def describe(fitted: Any) -> str:
+    size = f"{len(fitted.order_)} columns"
+    if hasattr(fitted, "merit_"):
+        return f"{size}, merit {fitted.merit_:.4f}"
+    return f"{size}, inconsistency {fitted.rate_:.3f}" if hasattr(fitted, "rate_") else size
 
 
 def weka(evaluator: list[str], X: np.ndarray, y: np.ndarray) -> tuple[float, int, str] | None:
-    """Seconds, number of columns and merit; None without a jar, or where it lacks the evaluator."""
+    """Return seconds, number of columns and merit by Weka; None without jar or evaluator."""
     jar = os.environ.get("FEATLY_WEKA")
     if not jar:
         return None

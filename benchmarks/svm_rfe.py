@@ -16,7 +16,7 @@ from featly.elimination.rfe import schedule
 
 
 def loop(X, y, step, **parameters):
-    """Guyon's loop with a fraction of the remaining columns, as one writes it by hand."""
+    """Run Guyon's loop with a fraction of the remaining columns, as one writes it by hand."""
     left, order = np.arange(X.shape[1]), []
     while len(left):
         machine = SVC(kernel="linear", **parameters).fit(X[:, left], y)
@@ -27,7 +27,7 @@ def loop(X, y, step, **parameters):
     return np.array(order)
 
 
-def same(order, other):
+def describe_agreement(order, other):
     return f"{int((order == other).sum()):,} of {len(order):,} positions as at tol=1e-10"
 
 
@@ -37,9 +37,11 @@ def wide() -> Iterator[Row]:
     SVMRFE().fit(X, y)  # compile
     seconds, ours = best_of(lambda: SVMRFE().fit(X, y))
     exact_seconds, exact = best_of(lambda: loop(X, y, 0.2, tol=1e-10), 2)
-    yield Row(problem, "featly", seconds, same(ours.order_, exact), ours=True)
+    yield Row(problem, "featly", seconds, describe_agreement(ours.order_, exact), ours=True)
     shipped_seconds, shipped = best_of(lambda: loop(X, y, 0.2), 3)
-    yield Row(problem, "loop around SVC, as shipped", shipped_seconds, same(shipped, exact))
+    yield Row(
+        problem, "loop around SVC, as shipped", shipped_seconds, describe_agreement(shipped, exact)
+    )
     yield Row(problem, "loop around SVC, tol=1e-10", exact_seconds)
 
 
@@ -53,9 +55,11 @@ def one_by_one() -> Iterator[Row]:
         rfe = RFE(SVC(kernel="linear", **parameters), n_features_to_select=1, step=1)
         peers[name] = best_of(lambda rfe=rfe: rfe.fit(X, y).ranking_.copy(), 1)
     exact = peers["tol=1e-10"][1]
-    yield Row(problem, "featly", seconds, same(ours.ranking_, exact), ours=True)
+    yield Row(problem, "featly", seconds, describe_agreement(ours.ranking_, exact), ours=True)
     shipped = peers["as shipped"]
-    yield Row(problem, "RFE(SVC, step=1), as shipped", shipped[0], same(shipped[1], exact))
+    yield Row(
+        problem, "RFE(SVC, step=1), as shipped", shipped[0], describe_agreement(shipped[1], exact)
+    )
     yield Row(problem, "RFE(SVC, step=1), tol=1e-10", peers["tol=1e-10"][0])
 
 
@@ -64,12 +68,12 @@ def million() -> Iterator[Row]:
     SVMRFE().fit(small, y)
     SVMRFE().fit(np.asfortranarray(small), y)
     X, y = two_classes(100, 1_000_000, np.float32)
-    for layout in ("row-major", "column-major"):
-        if layout == "column-major":
+    for memory_order in ("row-major", "column-major"):
+        if memory_order == "column-major":
             X = np.asfortranarray(X)
         seconds, extra, _ = peak_over(lambda X=X: SVMRFE().fit(X, y))
         yield Row(
-            f"SVM-RFE, 100 x 1,000,000 float32 {layout}, 20% a step",
+            f"SVM-RFE, 100 x 1,000,000 float32 {memory_order}, 20% a step",
             "featly",
             seconds,
             f"peak memory {1 + extra / X.nbytes:.2f} times X",

@@ -1,4 +1,4 @@
-"""Whether every link in the built pages leads somewhere: ``python docs/check_links.py FOLDER``.
+"""Check the links of the built pages: ``python docs/check_links.py FOLDER``.
 
 Pages, anchors, pictures, styles and scripts within the folder must be there. Links to other places
 are not followed, for a build must not need a network: they are counted, and their form is checked.
@@ -18,15 +18,15 @@ SHOWN = 50  # faults that are told one by one
 
 
 def check(folder):
-    """Faults, one line each, and the links to other places, from the pages of a folder."""
+    """Return faults, one line each, and links to other places, from the pages of a folder."""
     folder = Path(folder).resolve()
     pages = {page: _Page.read(page) for page in sorted(folder.rglob("*.html"))}
     if not pages:
         raise SystemExit(f"check_links: {folder} has no page: build the documentation first")
     faults, outside = [], set()
-    for page, found in pages.items():
+    for page, content in pages.items():
         name = page.relative_to(folder)
-        for line, address, loaded in found.links:
+        for line, address, loaded in content.links:
             fault = _fault(page, address, loaded, pages, folder, outside)
             if fault:
                 faults.append(f"{name}:{line}: {address!r} {fault}")
@@ -34,7 +34,7 @@ def check(folder):
 
 
 def main(arguments):
-    """Print what was found; 1 where a link leads nowhere."""
+    """Print the faults; return 1 where a link leads nowhere."""
     if len(arguments) != 1:
         raise SystemExit("usage: python docs/check_links.py FOLDER")
     faults, outside = check(arguments[0])
@@ -55,28 +55,28 @@ class _Page(HTMLParser):
 
     @classmethod
     def read(cls, path):
-        found = cls()
-        found.feed(path.read_text("utf-8"))
-        return found
+        page = cls()
+        page.feed(path.read_text("utf-8"))
+        return page
 
     def handle_starttag(self, tag, attributes):
-        told = {name: value for name, value in attributes if value is not None}
-        self.anchors.update(told[name] for name in ("id", "name") if name in told)
+        values = {name: value for name, value in attributes if value is not None}
+        self.anchors.update(values[name] for name in ("id", "name") if name in values)
         line = self.getpos()[0]
-        if tag in ("a", "area") and "href" in told:
-            self.links.append((line, told["href"], False))
-        if tag == "link" and "href" in told:
+        if tag in ("a", "area") and "href" in values:
+            self.links.append((line, values["href"], False))
+        if tag == "link" and "href" in values:
             # search engines and feeds read the others; a browser does not load them
-            loaded = not {"canonical", "alternate"} & set(told.get("rel", "").split())
-            self.links.append((line, told["href"], loaded))
-        if tag in LOADED and LOADED[tag] in told:
-            self.links.append((line, told[LOADED[tag]], True))
+            loaded = not {"canonical", "alternate"} & set(values.get("rel", "").split())
+            self.links.append((line, values["href"], loaded))
+        if tag in LOADED and LOADED[tag] in values:
+            self.links.append((line, values[LOADED[tag]], True))
 
     handle_startendtag = handle_starttag
 
 
 def _fault(page, address, loaded, pages, folder, outside):
-    """What is wrong with a link, or nothing."""
+    """Return what is wrong with a link, or None."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""How the documentation is built: ``make docs``."""
+"""Configuration of Sphinx: ``make docs`` builds the documentation."""
 
 import re
 import sys
@@ -113,7 +113,7 @@ def tidy_signature(app, what, name, obj, options, signature, returns):
 
 def anchor_by_every_name(app, doctree):
     """Let an object be found by all modules that offer it: the pages of source link to any."""
-    taken = {one for node in doctree.findall(nodes.Element) for one in node.get("ids", ())}
+    taken = {anchor for node in doctree.findall(nodes.Element) for anchor in node.get("ids", ())}
     for signature in doctree.findall(addnodes.desc_signature):
         module, name = signature.get("module"), signature.get("fullname")
         if not module or not name:
@@ -121,7 +121,7 @@ def anchor_by_every_name(app, doctree):
         thing = getattr(sys.modules.get(module), name.partition(".")[0], None)
         parts = (getattr(thing, "__module__", None) or module).split(".")
         names = [".".join((*parts[:end], name)) for end in range(1, len(parts) + 1)]
-        signature["ids"] += [one for one in names if one not in taken]
+        signature["ids"] += [anchor for anchor in names if anchor not in taken]
         taken.update(names)
 
 
@@ -133,7 +133,7 @@ def shorten_sidebar(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    """Called by Sphinx."""
+    """Connect the writers of generated pages to Sphinx."""
     app.connect("doctree-read", anchor_by_every_name)
     app.connect("html-page-context", shorten_sidebar, priority=400)  # before the theme's
     app.connect("autodoc-process-signature", tidy_signature)

@@ -36,28 +36,28 @@ PANELS = (
 
 
 def draw_all(root, folder):
-    """Every figure for which there are results; returns the files by name."""
+    """Draw every figure for which there are results; return the files by name."""
     import matplotlib
 
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "featly", "font.size": 9})
-    found = {}
+    files = {}
     results = Path(root) / "studies" / "results" / "heterogeneous.json"
     if results.exists():
         study = json.loads(results.read_text("utf-8"))
-        found["ranks"] = _save(_ranks(study["diagrams"]), folder, "heterogeneous-ranks")
+        files["ranks"] = _save(_ranks(study["diagrams"]), folder, "heterogeneous-ranks")
         for name, curves in study["curves"].items():
             file = "heterogeneous-" + "".join(c for c in name.lower() if c.isalnum())
             size = study["small_sizes"][name]
-            found[name] = _save(_curves(name, curves, size), folder, file)
+            files[name] = _save(_curves(name, curves, size), folder, file)
     rows = Path(root) / "benchmarks" / "clinical_rows.json"
     if rows.exists():
-        found["rows"] = _save(_growth(json.loads(rows.read_text("utf-8"))), folder, "clinical-rows")
+        files["rows"] = _save(_growth(json.loads(rows.read_text("utf-8"))), folder, "clinical-rows")
     for name, page in PAGES.items():
-        found[name] = _save(_drawn(root, page), folder, name)
+        files[name] = _save(_draw_page_figure(root, page), folder, name)
     for draw in (draw_prior, draw_multiclass, draw_microarray, draw_intrusion):
-        found |= draw(root, folder, _save)
-    return found
+        files |= draw(root, folder, _save)
+    return files
 
 
 def _save(figure, folder, name):
@@ -69,8 +69,8 @@ def _save(figure, folder, name):
     return file.name
 
 
-def _drawn(root, name):
-    """The picture of a page of the guide, by the lines that the page shows."""
+def _draw_page_figure(root, name):
+    """Draw the picture of a page of the guide, by the lines that the page shows."""
     page = (Path(root) / "docs" / "guide" / f"{name}.md").read_text("utf-8")
     names = {}
     for language, code in re.findall(r"```(python|pycon)\n(.*?)```", page, flags=re.DOTALL):
@@ -115,26 +115,26 @@ def _ranks(diagrams):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 4.2))
-    for axis, (title, found) in zip(axes.flat, diagrams.items(), strict=True):
-        _diagram(axis, title, found)
+    for axis, (title, diagram) in zip(axes.flat, diagrams.items(), strict=True):
+        _diagram(axis, title, diagram)
     figure.tight_layout()
     return figure
 
 
-def _diagram(axis, title, found):
-    ranks = sorted(found["mean_ranks"].items(), key=lambda item: item[1])
-    distance = found["critical_difference"]
+def _diagram(axis, title, result):
+    ranks = sorted(result["mean_ranks"].items(), key=lambda item: item[1])
+    distance = result["critical_difference"]
     axis.set_xlim(0.8, 5.2)
     axis.set_ylim(-len(ranks) / 2 - 1.4, 1.6)
     axis.spines[["left", "right", "bottom"]].set_visible(False)
     axis.xaxis.set_ticks_position("top")
     axis.set_yticks([])
-    p = found["p_value"]
-    axis.set_title(f"fig. {title} (p = {p:.1g}, {found['blocks']} blocks)", fontsize=9)
+    p = result["p_value"]
+    axis.set_title(f"fig. {title} (p = {p:.1g}, {result['blocks']} blocks)", fontsize=9)
     half = (len(ranks) + 1) // 2
-    for place, (method, rank) in enumerate(ranks):
-        left = place < half
-        level = -0.9 - (place if left else len(ranks) - 1 - place)
+    for position, (method, rank) in enumerate(ranks):
+        left = position < half
+        level = -0.9 - (position if left else len(ranks) - 1 - position)
         end = 0.85 if left else 5.15
         axis.plot([rank, rank, end], [1.6, level, level], color=COLOURS[method], lw=1)
         text = f"{method} {rank:.2f}"

@@ -25,27 +25,27 @@ ziamath.config.precision = 2
 
 
 def setup(app):
-    """Called by Sphinx."""
-    app.add_html_math_renderer("drawn", (inline, None), (display, None))
+    """Register the renderer of formulas with Sphinx."""
+    app.add_html_math_renderer("drawn", (render_inline, None), (render_display, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def inline(translator, node):
-    """A formula within a line."""
-    translator.body.append(drawn(node.astext(), False))
+def render_inline(translator, node):
+    """Render a formula within a line."""
+    translator.body.append(draw_formula(node.astext(), False))
     raise SkipNode
 
 
-def display(translator, node):
-    """A formula on its own."""
-    translator.body.append(f'<div class="formula">{drawn(node.astext(), True)}</div>\n')
+def render_display(translator, node):
+    """Render a formula on its own."""
+    translator.body.append(f'<div class="formula">{draw_formula(node.astext(), True)}</div>\n')
     raise SkipNode
 
 
 @cache
-def drawn(text, alone):
-    """One formula as SVG; screen readers read its LaTeX."""
-    formula = _laid_out(_spelled(text), alone)
+def draw_formula(text, is_display):
+    """Draw one formula as SVG; screen readers read its LaTeX."""
+    formula = _lay_out(_replace_spellings(text), is_display)
     width, height = (side / EM for side in formula.getsize())
     depth = formula.getyofst() / EM
     style = f"width:{width:.3f}em;height:{height:.3f}em;vertical-align:{depth:.3f}em"
@@ -55,17 +55,17 @@ def drawn(text, alone):
     return svg.replace("<svg ", head, 1)
 
 
-def _laid_out(text, alone):
-    formula = ziamath.Latex(text, size=SIZE, inline=not alone, color="currentColor")
+def _lay_out(text, is_display):
+    formula = ziamath.Latex(text, size=SIZE, inline=not is_display, color="currentColor")
     if formula.getsize()[1] > TALLEST * SIZE:  # brackets around some sums grow without end
         text = text.replace(r"\left", r"\Bigl").replace(r"\right", r"\Bigr")
-        formula = ziamath.Latex(text, size=SIZE, inline=not alone, color="currentColor")
+        formula = ziamath.Latex(text, size=SIZE, inline=not is_display, color="currentColor")
     if formula.getsize()[1] > TALLEST * SIZE:
         raise ValueError(f"formula {text!r} comes out {formula.getsize()[1] / SIZE:.0f} em tall")
     return formula
 
 
-def _spelled(text):
+def _replace_spellings(text):
     for old, new in SPELLINGS.items():
         text = re.sub(re.escape(old) + r"(?![a-zA-Z])", lambda _, new=new: new, text)
     if r"\\" in text and r"\begin" not in text:  # lines of one formula, as Sphinx has them

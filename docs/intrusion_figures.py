@@ -18,14 +18,16 @@ CLASSES = ("Normal", "DoS", "Probe", "R2L", "U2R")
 
 
 def draw_intrusion(root, folder, save):
-    """Files by study; `save` takes a figure, a folder and a name, and returns the file's name."""
-    found = {}
+    """Draw the figures of each study; `save` takes figure, folder and name, returns a file name."""
+    files = {}
     for study, draw in (("intrusion", _binary), ("intrusion-five", _five)):
         file = Path(root) / "studies" / "results" / f"{study}.json"
         if file.exists():
             figures = draw(json.loads(file.read_text("utf-8")))
-            found[study] = [save(one, folder, f"{study}-{name}") for name, one in figures.items()]
-    return found
+            files[study] = [
+                save(figure, folder, f"{study}-{name}") for name, figure in figures.items()
+            ]
+    return files
 
 
 # ---- normal or attack ----------------------------------------------------------------------------
@@ -120,11 +122,11 @@ def _detection(results):
     rows = results["detections"]
     figure, axes = plt.subplots(1, len(CLASSES), figsize=(11, 2.9), sharey=True)
     for axis, name in zip(axes, CLASSES, strict=True):
-        for k, found in enumerate(rows.values()):
-            low, high = found["interval"][name]
+        for k, rates in enumerate(rows.values()):
+            low, high = rates["interval"][name]
             axis.plot([low, high], [-k, -k], color="#0072b2", lw=2, alpha=0.5)
-            axis.plot(found["ours"][name], -k, "o", ms=5, color="#0072b2", label="ours")
-            axis.plot(found["printed"][name], -k, "D", ms=5, mfc="white", color="k",
+            axis.plot(rates["ours"][name], -k, "o", ms=5, color="#0072b2", label="ours")
+            axis.plot(rates["printed"][name], -k, "D", ms=5, mfc="white", color="k",
                       label="printed")  # fmt: skip
         axis.axvline(results["winner"][name], color="grey", ls=":", lw=1)
         axis.set_title(name, fontsize=9)

@@ -58,7 +58,7 @@ def write_methods(app):
     def link(method):
         return f"{{py:class}}`{method.class_name} <featly.{method.class_name}>`"
 
-    def yes(answer):
+    def mark(answer):
         return "yes" if answer else "–"
 
     tables = {
@@ -74,21 +74,24 @@ def write_methods(app):
             [
                 (
                     link(m),
-                    *(yes(kind in m.kinds) for kind in KINDS),
-                    yes(m.missing),
-                    yes(m.sparse),
-                    yes(m.many_classes),
+                    *(mark(kind in m.kinds) for kind in KINDS),
+                    mark(m.missing),
+                    mark(m.sparse),
+                    mark(m.many_classes),
                 )
                 for m in METHODS.values()
             ],
         ),
         "where": table(
             ("method", "from disk, by blocks of columns", "on a GPU", "sparse"),
-            [(link(m), yes(m.streams), yes(m.on_device), yes(m.sparse)) for m in METHODS.values()],
+            [
+                (link(m), mark(m.streams), mark(m.on_device), mark(m.sparse))
+                for m in METHODS.values()
+            ],
         ),
         "uses": table(
             ("method", *(f"`{part}`" for part in SCHEMA_PARTS)),
-            [(link(m), *(yes(part in m.uses) for part in SCHEMA_PARTS)) for m in METHODS.values()],
+            [(link(m), *(mark(part in m.uses) for part in SCHEMA_PARTS)) for m in METHODS.values()],
         ),
     }
     for name, text in tables.items():
@@ -104,10 +107,10 @@ def give_pages(app, config):
 
 
 def method_pages():
-    """What the template of a class shows of a method, by its public name; reStructuredText."""
+    """Return what the template of a class shows of every method, as reStructuredText by name."""
     pages = {}
     for name, method in METHODS.items():
-        first, criterion = _words(method)
+        first, criterion = _summary_and_criterion(method)
         pages[f"featly.{method.class_name}"] = {
             "summary": first,
             "facts": _facts(name, method),
@@ -117,15 +120,15 @@ def method_pages():
     return pages
 
 
-def _words(method):
-    """The first sentence about a method, and its formula with what belongs to it."""
+def _summary_and_criterion(method):
+    """Return the first sentence about a method, and its formula with what belongs to it."""
     module = sys.modules[method_class(method.class_name).__module__]
-    first, _, rest = (module.__doc__ or "").strip().partition("\n\n")
-    return " ".join(first.split()), rest
+    first, _, body = (module.__doc__ or "").strip().partition("\n\n")
+    return " ".join(first.split()), body
 
 
 def _facts(name, method):
-    """What it takes, as rows of a list-table."""
+    """Return facts about a method as rows of a list-table."""
     parts = ", ".join(f"``{part}``" for part in SCHEMA_PARTS if part in method.uses)
     rows = (
         ("Command line", f"``featly rank FILE --target COLUMN --method {name}``"),
@@ -147,7 +150,7 @@ def _facts(name, method):
 
 
 def _related(method):
-    """Links to the guide and to what is alike."""
+    """Return links to the guide and to similar methods."""
     groups = [(page, names) for page, names in GROUPS if method.class_name in names]
     known = {m.class_name for m in METHODS.values()}
     if not groups:

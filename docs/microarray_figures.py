@@ -13,7 +13,7 @@ STUDY = "microarray-dobscv"
 
 
 def draw_microarray(root, folder, save):
-    """Files by study; `save` takes a figure, a folder and a name, and returns the file's name."""
+    """Draw the figures of each study; `save` takes figure, folder and name, returns a file name."""
     file = Path(root) / "studies" / "results" / f"{STUDY}.json"
     if not file.exists():
         return {}
@@ -28,13 +28,13 @@ def _deals(pairs):
     figure, axes = plt.subplots(2, len(pairs), figsize=(3.3 * len(pairs), 6.2), squeeze=False,
                                 sharex=True, sharey=True)  # fmt: skip
     for column, (learner, sets) in enumerate(pairs.items()):
-        for row, (what, at) in enumerate((("printed, one deal", 0), ("ours, mean of deals", 2))):
+        for row, (caption, at) in enumerate((("printed, one deal", 0), ("ours, mean of deals", 2))):
             axis = axes[row][column]
             axis.plot([0.15, 1], [0.15, 1], color="#cccccc", lw=1, zorder=0)
             for name, points in sets.items():
                 axis.scatter([p[at] for p in points], [p[at + 1] for p in points], s=14,
                              color=COLOURS[name], label=name)  # fmt: skip
-            axis.set_title(f"{learner}, {what}")
+            axis.set_title(f"{learner}, {caption}")
             if row:
                 axis.set_xlabel("accuracy, five folds")
         axes[0][column].set_xlim(0.15, 1.02)

@@ -31,8 +31,8 @@ FEW = ", 15 training rows a class"
 
 
 def draw_multiclass(root, folder, save):
-    """Files by study; `save` takes a figure, a folder and a name, and returns the file's name."""
-    found = {}
+    """Draw the figures of each study; `save` takes figure, folder and name, returns a file name."""
+    files = {}
     for study in STUDIES:
         file = Path(root) / "studies" / "results" / f"{study}.json"
         if file.exists():
@@ -41,15 +41,17 @@ def draw_multiclass(root, folder, save):
                 "multiclass-real": _real,
                 "multiclass-time": _time,
             }.get(study, _artificial)(results, FEW if study.endswith("few-rows") else "")
-            found[study] = [save(one, folder, f"{study}-{name}") for name, one in figures.items()]
-    return found
+            files[study] = [
+                save(figure, folder, f"{study}-{name}") for name, figure in figures.items()
+            ]
+    return files
 
 
 def _artificial(results, note):
     """Figures 1 to 4, those for which there are results."""
     figures = {}
     if "shares" in results:
-        panels = {name: _shaded(results["shares"][name]) for name in FIRST}
+        panels = {name: _shade_lines(results["shares"][name]) for name in FIRST}
         title = f"Figure 1: K-First with k as a share of the columns{note}"
         figures["k"] = _panels(title, panels)
     if "ties" in results:
@@ -58,19 +60,19 @@ def _artificial(results, note):
     if "ova" in results:
         panels = {}
         for name in THIRD:
-            ova = {key.removesuffix(", OvA"): one for key, one in results["ova"][name].items()}
-            panels[f"{name}, each class against the rest"] = _plain(ova)
-            panels[f"{name}, every pair of classes"] = _plain(results["lines"][name])
+            ova = {key.removesuffix(", OvA"): line for key, line in results["ova"][name].items()}
+            panels[f"{name}, each class against the rest"] = _style_lines(ova)
+            panels[f"{name}, every pair of classes"] = _style_lines(results["lines"][name])
         title = f"Figure 3: lists of classes against the rest, and of pairs of classes{note}"
         figures["ova"] = _panels(title, panels, same="row")
     if "shares" in results:
-        panels = {name: _plain(lines) for name, lines in results["lines"].items()}
+        panels = {name: _style_lines(lines) for name, lines in results["lines"].items()}
         figures["rules"] = _panels(f"Figures 3 and 4: the six rules{note}", panels, columns=3)
     return figures
 
 
-def _plain(lines):
-    """Name, line, and how it is drawn."""
+def _style_lines(lines):
+    """Return name, line and style of every line."""
     return [
         (name, line, {"color": COLOURS[name], "ls": STYLES.get(name, "-"),
                       "marker": MARKS.get(name)})
@@ -78,7 +80,7 @@ def _plain(lines):
     ]  # fmt: skip
 
 
-def _shaded(lines):
+def _shade_lines(lines):
     import matplotlib
 
     shades = matplotlib.colormaps["viridis"]
@@ -103,8 +105,8 @@ def _directions(lines):
     ]
 
 
-def _relevant(name):
-    """How many columns matter, from the name of a made table."""
+def _count_relevant(name):
+    """Count the relevant columns of a made table, from its name."""
     problem, classes = name.split(",", maxsplit=1)[0].removeprefix("Artificial-").split("-")
     return 25 if problem == "2" else 5 * int(classes.removesuffix("C"))
 
@@ -126,7 +128,7 @@ def _panels(title, panels, columns=2, made=True, same=False):
                 **({"lw": 1.3, "ms": 3, "elinewidth": 0.5} | style),
             )  # fmt: skip
         if made:
-            axis.axvline(_relevant(name), color="#888888", lw=0.8, ls=":")
+            axis.axvline(_count_relevant(name), color="#888888", lw=0.8, ls=":")
         axis.set_xscale("log")
         ticks = [size for size in lines[0][1]["size"] if size in (2, 5, 10, 20, 40, 80, 160)]
         axis.set_xticks(ticks, [str(tick) for tick in ticks])
@@ -149,7 +151,7 @@ def _panels(title, panels, columns=2, made=True, same=False):
 
 def _real(results, note):
     """Figures 5 and 6, and table 8."""
-    panels = {name: _plain(lines) for name, lines in results["lines"].items()}
+    panels = {name: _style_lines(lines) for name, lines in results["lines"].items()}
     title = "Figures 5 and 6: real tables"
     return {
         "table-8": _scores(results["table8"]),
@@ -164,16 +166,16 @@ def _scores(rows):
     rows = [row for row in rows if "ours" in row]
     figure, axes = plt.subplots(1, len(rows), figsize=(2.7 * len(rows), 3.2), sharey=True)
     for axis, row in zip(axes, rows, strict=True):
-        places = range(len(row["methods"]))[::-1]
+        heights = range(len(row["methods"]))[::-1]
         colours = [COLOURS[name] for name in row["methods"]]
-        axis.hlines(places, row["printed"], row["ours"], color="#cccccc", lw=1, zorder=1)
-        axis.barh(places, row["sure"], height=0.28, color=colours, alpha=0.3, zorder=0)
-        axis.scatter(row["ours"], places, color=colours, s=34, zorder=3, label="ours")
+        axis.hlines(heights, row["printed"], row["ours"], color="#cccccc", lw=1, zorder=1)
+        axis.barh(heights, row["sure"], height=0.28, color=colours, alpha=0.3, zorder=0)
+        axis.scatter(row["ours"], heights, color=colours, s=34, zorder=3, label="ours")
         axis.scatter(
-            row["printed"], places, facecolor="white", edgecolor="#222222", s=34, zorder=2,
+            row["printed"], heights, facecolor="white", edgecolor="#222222", s=34, zorder=2,
             label="printed",
         )  # fmt: skip
-        axis.set_yticks(list(places), row["methods"])
+        axis.set_yticks(list(heights), row["methods"])
         axis.set_xlim(-0.5, 8.5)
         axis.set_xticks(range(0, 9, 2))
         axis.set_xlabel("others beaten")
@@ -196,9 +198,9 @@ def _time(results, note):
         ("columns", "combining", "columns: to combine the 28 lists alone"),
         ("rows", "seconds", "training rows (540 columns)"),
     )
-    for axis, (part, what, label) in zip(axes, panels, strict=True):
+    for axis, (part, quantity, label) in zip(axes, panels, strict=True):
         sizes = results[part]["size"]
-        for name, values in results[part][what].items():
+        for name, values in results[part][quantity].items():
             axis.plot(
                 sizes, values, color=COLOURS[name], ls=STYLES.get(name, "-"),
                 marker=MARKS.get(name), ms=3, lw=1.3, label=name,

@@ -30,8 +30,8 @@ TITLES = {
 
 
 def draw_prior(root, folder, save):
-    """Files by study; `save` takes a figure, a folder and a name, and returns the file's name."""
-    found = {}
+    """Draw the figures of each study; `save` takes figure, folder and name, returns a file name."""
+    files_by_study = {}
     for study in STUDIES:
         file = Path(root) / "studies" / "results" / f"{study}.json"
         if not file.exists():
@@ -41,14 +41,16 @@ def draw_prior(root, folder, save):
         for name, lines in results["lines"].items():
             title = TITLES.get((study, name), f"{name}, 1-norm and 2-norm")
             styles = {method: (COLOURS[method], _style(method)) for method in lines}
-            files.append(save(_drawn(title, lines, styles), folder, f"{study}-{name.lower()}"))
+            files.append(
+                save(_draw_panels(title, lines, styles), folder, f"{study}-{name.lower()}")
+            )
         for name, lines in results.get("weights", {}).items():
             title = f"{name}: markers favoured by other weights than 10"
             styles = _shades(lines)
             file_name = f"{study}-weights-{name.lower()}"
-            files.append(save(_drawn(title, lines, styles, "beta = "), folder, file_name))
-        found[study] = files
-    return found
+            files.append(save(_draw_panels(title, lines, styles, "beta = "), folder, file_name))
+        files_by_study[study] = files
+    return files_by_study
 
 
 def _style(method):
@@ -63,8 +65,8 @@ def _shades(lines):
     return {name: (shades(0.9 * k / steps), "-") for k, name in enumerate(lines)}
 
 
-def _drawn(title, lines, styles, prefix=""):
-    """Stability, rate and their geometric mean by size."""
+def _draw_panels(title, lines, styles, prefix=""):
+    """Draw stability, rate and their geometric mean by size."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.2))

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.scale.families import FAMILIES  # noqa: E402
-from benchmarks.scale.plots import draw, label_of, loaded  # noqa: E402
+from benchmarks.scale.plots import draw, label_of, load_runs  # noqa: E402
 from benchmarks.scale.slopes import family_names, rows  # noqa: E402
 
 DEVICES = {"cpu": "CPU", "cuda": "GPU"}
@@ -33,14 +33,14 @@ def write_scale(app):
     folder = Path(app.srcdir) / "generated"
     folder.mkdir(exist_ok=True)
     results = Path(app.srcdir).parent / "benchmarks" / "scale" / "results"
-    runs = loaded([file for name in DEVICES if (file := results / f"{name}.json").exists()])
+    runs = load_runs([file for name in DEVICES if (file := results / f"{name}.json").exists()])
     for old in folder.glob("scale-*.svg"):
         old.unlink()
     figures = {name: file.name for name, file in draw(runs, folder).items()} if runs else {}
     texts = {
         "scale": families(runs, figures),
         "scale_rates": rates(runs),
-        "scale_must": shown(results),
+        "scale_must": large_tables(results),
     }
     for name, text in texts.items():
         (folder / f"{name}.inc").write_text(text, encoding="utf-8")
@@ -48,23 +48,23 @@ def write_scale(app):
 
 # ---- families ------------------------------------------------------------------------------------
 def families(runs, figures=()):
-    """A section a family: the floor, the picture, a table with a row a method and device."""
+    """Return a section a family: the floor, the picture, a row a method and device."""
     parts = []
     for name, family in FAMILIES.items():
-        found = [
+        device_rows = [
             (device, row)
             for device, run in runs.items()
             for row in rows(run, family_names(run).get(name, ()))
         ]
-        if not found:
+        if not device_rows:
             continue
-        methods = list(dict.fromkeys(row["method"] for _, row in found))
-        found.sort(key=lambda pair: methods.index(pair[1]["method"]))
+        methods = list(dict.fromkeys(row["method"] for _, row in device_rows))
+        device_rows.sort(key=lambda pair: methods.index(pair[1]["method"]))
         parts.append(f"### {family.title}\n\nFloor: {safe(family.floor)}.\n")
         if name in figures:
             parts.append(f"![](/generated/{figures[name]})\n")
-        parts.append(table(HEAD, [_row(device, row) for device, row in found]))
-    return "\n".join(parts) + "\n" + _ended(runs) if parts else NOTHING
+        parts.append(table(HEAD, [_row(device, row) for device, row in device_rows]))
+    return "\n".join(parts) + "\n" + _list_unmeasured(runs) if parts else NOTHING
 
 
 def _row(device, row):
@@ -77,17 +77,17 @@ def _row(device, row):
         str(row["slope_n"] or "too few points"),
         f"{point['n']:,} x {point['p']:,}",
         f"{point['seconds']:.2g}",
-        _times(row[f"ratio_{axis}"]),
-        _memory(point["memory"]),
+        _format_ratio(row[f"ratio_{axis}"]),
+        _format_bytes(point["memory"]),
         f"{point['accuracy']:.2f}",
     )
 
 
-def _times(ratio):
+def _format_ratio(ratio):
     return f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
 
 
-def _memory(count):
+def _format_bytes(count):
     for unit, size in (("GB", 1e9), ("MB", 1e6)):
         if count >= size:
             return (
@@ -96,18 +96,18 @@ def _memory(count):
     return "under 1 MB"
 
 
-def _ended(runs):
-    """Methods that were not measured on a device, or whose grids did not come to their end."""
+def _list_unmeasured(runs):
+    """List methods not measured on a device, and grids that did not come to their end."""
     lines = []
     for device, run in runs.items():
         skipped = [name for name, known in run["methods"].items() if "skipped" in known]
         if skipped:
-            told = ", ".join(f"`{name}`" for name in skipped)
-            lines.append(f"- {DEVICES[device]}: computed on the CPU only: {told}.")
+            names = ", ".join(f"`{name}`" for name in skipped)
+            lines.append(f"- {DEVICES[device]}: computed on the CPU only: {names}.")
         short = [
             f"`{name}` ({', '.join(axes)})"
             for name, known in run["methods"].items()
-            if (axes := [axis for axis in ("p", "n") if _short(known, axis)])
+            if (axes := [axis for axis in ("p", "n") if _is_short(known, axis)])
         ]
         if short:
             budget = run["about"]["budget"]
@@ -128,14 +128,14 @@ def _ended(runs):
     return "### What was not measured\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
-def _short(known, axis):
+def _is_short(known, axis):
     state = known.get("axes", {}).get(axis, {})
     return "would take" in state.get("why", "")
 
 
 # ---- what the machines reach ---------------------------------------------------------------------
 def rates(runs):
-    """The measured rates that floors are made of, and what it was measured with."""
+    """Return the table of measured rates that floors are made of, and what measured them."""
     if not runs:
         return NOTHING
     head = ("", *(label_of(run) for run in runs.values()))
@@ -143,11 +143,11 @@ def rates(runs):
         (words, *(_rate(run, name, size, unit) for run in runs.values()))
         for name, (words, size, unit) in RATES.items()
     ]
-    told = [
+    provenance = [
         f"{DEVICES[device]}: {run['about']['date']}, {_versions(run)}."
         for device, run in runs.items()
     ]
-    return table(head, lines) + "\n" + " ".join(told) + "\n"
+    return table(head, lines) + "\n" + " ".join(provenance) + "\n"
 
 
 def _rate(run, name, size, unit):
@@ -160,20 +160,20 @@ def _versions(run):
 
 
 # ---- tables that were asked for ------------------------------------------------------------------
-def shown(results):
-    """Large tables from files on a CPU, and tables on a GPU, where they were run."""
+def large_tables(results):
+    """Return tables of large files on a CPU, and of tables on a GPU, where they were run."""
     parts = []
     large, gpu = results / "large.json", results / "gpu.json"
     if large.exists():
-        found = json.loads(large.read_text("utf-8"))
+        content = json.loads(large.read_text("utf-8"))
         lines = [
             (safe(row["problem"]), safe(row["tool"]), f"{row['seconds']:.3g}", safe(row["note"]))
-            for row in found["rows"]
+            for row in content["rows"]
         ]
-        cores = found["environment"]["cores"]
+        cores = content["environment"]["cores"]
         parts += [f"From files, on {cores} cores:\n", table(("", "", "seconds", ""), lines)]
     if gpu.exists():
-        found = json.loads(gpu.read_text("utf-8"))
+        content = json.loads(gpu.read_text("utf-8"))
         lines = [
             (
                 safe(row["figure"]),
@@ -183,8 +183,8 @@ def shown(results):
                 safe(row["peak"]),
                 safe(row["note"]),
             )
-            for row in found["figures"]
+            for row in content["figures"]
         ]
         head = ("", "asked, s", "seconds", "of peak", "the peak", "")
-        parts += [f"On {safe(found['machine']['gpu'])}:\n", table(head, lines)]
+        parts += [f"On {safe(content['machine']['gpu'])}:\n", table(head, lines)]
     return "\n".join(parts) if parts else NOTHING

@@ -1,4 +1,4 @@
-"""Published figures held against ours: a page for each study, and what they add up to."""
+"""Published figures compared with ours: a page for each study, and what they add up to."""
 
 import ast
 import json
@@ -17,7 +17,7 @@ def write_reproduced(app):
     folder.mkdir(exist_ok=True)
     root = Path(app.srcdir).parent
     figures = draw_all(root, folder)
-    pages = reproduced(root / "studies" / "results", figures, about=root / "studies")
+    pages = study_pages(root / "studies" / "results", figures, about=root / "studies")
     for old in folder.glob("verdicts-*.md"):
         old.unlink()
     for name, text in pages.items():
@@ -30,54 +30,56 @@ def write_reproduced(app):
         (folder / f"reproduced{name}.inc").write_text(text, encoding="utf-8")
 
 
-def reproduced(folder, figures=(), about=None):
-    """A page for each study of a folder, as Markdown; `figures` are files by name.
+def study_pages(folder, figures=(), about=None):
+    """Return a page for each study of a folder, as Markdown; `figures` are files by name.
 
     `about` is the folder of the studies, whose first words say how they were made.
     """
     pages = {}
     for path in sorted(Path(folder).glob("*.json")):
-        words = _words(Path(about) / f"{path.stem.replace('-', '_')}.py") if about else ""
+        words = (
+            _study_description(Path(about) / f"{path.stem.replace('-', '_')}.py") if about else ""
+        )
         pages[path.stem] = _study(path.stem, json.loads(path.read_text("utf-8")), figures, words)
     return pages
 
 
 def overview(folder, own=False):
-    """One row a study: what it is, and how many of its claims hold; `own`: of claims of ours."""
+    """Return one row a study: what it is, and how many claims hold; `own`: of claims of ours."""
     rows = []
-    for name, found in _results(folder, own):
-        counts = [f"{found['counts'][word]:,}" for word in COUNTED]
-        title = found["about"]["title"] or name
-        biased = " (biased)" if found["biased"] else ""
+    for name, result in _results(folder, own):
+        counts = [f"{result['counts'][word]:,}" for word in COUNTED]
+        title = result["about"]["title"] or name
+        biased = " (biased)" if result["biased"] else ""
         rows.append((f"[{safe(title)}](generated/verdicts-{name}.md){biased}", *counts))
     rows.sort(key=lambda row: row[0].lower())
     return table(("study", *COUNTED), rows) if rows else NOTHING
 
 
 def totals(folder):
-    """What all studies of published claims add up to, in a sentence."""
-    found = [result for _, result in _results(folder)]
-    if not found:
+    """Return what all studies of published claims add up to, in a sentence."""
+    results = [result for _, result in _results(folder)]
+    if not results:
         return NOTHING
-    holds, fails, untestable = (sum(one["counts"][word] for one in found) for word in COUNTED)
-    tested, fits = holds + fails, sum(one["fits"] for one in found)
+    holds, fails, untestable = (sum(study["counts"][word] for study in results) for word in COUNTED)
+    tested, fits = holds + fails, sum(study["fits"] for study in results)
     share = 100 * holds / max(tested, 1)
     return (
-        f"**{len(found)} studies, {tested + untestable:,} claims: {holds:,} hold, {fails:,} do "
+        f"**{len(results)} studies, {tested + untestable:,} claims: {holds:,} hold, {fails:,} do "
         f"not, {untestable:,} cannot be tested.** That is {share:.0f}% of what could be tested, "
         f"from {fits:,} fits.\n"
     )
 
 
 def _results(folder, own=False):
-    """The committed results of a folder, by name; of published claims, or of our own."""
+    """Yield the committed results of a folder by name: of published claims, or of our own."""
     for path in sorted(Path(folder).glob("*.json")):
         if (path.stem in OWN) == own:
             yield path.stem, json.loads(path.read_text("utf-8"))
 
 
-def _words(file):
-    """What the file of a study says about it, as Markdown."""
+def _study_description(file):
+    """Return what the docstring of a study says, as Markdown."""
     if not file.exists():
         return ""
     text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
@@ -85,29 +87,29 @@ def _words(file):
     return text.replace("``", "`") + "\n"
 
 
-def _study(name, found, figures, words):
+def _study(name, result, figures, words):
     """One study: protocol, data, verdicts, and what was found of the truth."""
-    about = found["about"]
-    holds, fails, untestable = (found["counts"][word] for word in COUNTED)
-    told = f"{holds} hold, {fails} do not hold, {untestable} cannot be tested"
+    about = result["about"]
+    holds, fails, untestable = (result["counts"][word] for word in COUNTED)
+    tally = f"{holds} hold, {fails} do not hold, {untestable} cannot be tested"
     parts = [f"# {safe(about['title'] or name)}\n"]
-    if found["biased"]:
+    if result["biased"]:
         parts.append(BIASED)
     parts += [
-        f"**{holds + fails + untestable} claims: {told}.**\n",
+        f"**{holds + fails + untestable} claims: {tally}.**\n",
         words,
-        table(("", ""), _protocol(name, found)),
+        table(("", ""), _protocol(name, result)),
     ]
-    if found["failures"]:
-        parts.append(_failures(found["failures"]))
-    parts += ["## Verdicts\n", table(VERDICT_HEAD, map(_verdict, found["verdicts"]))]
-    if "success" in found["summary"]:
-        parts += ["## Index of success\n", SUCCESS, _by_method(found["summary"]["success"])]
-    for extra in found.get("tables", ()):
+    if result["failures"]:
+        parts.append(_failures(result["failures"]))
+    parts += ["## Verdicts\n", table(VERDICT_HEAD, map(_verdict, result["verdicts"]))]
+    if "success" in result["summary"]:
+        parts += ["## Index of success\n", SUCCESS, _by_method(result["summary"]["success"])]
+    for extra in result.get("tables", ()):
         parts += [f"## {extra['title']}\n", table(extra["head"], extra["rows"])]
-    if "curves" in found and figures:
+    if "curves" in result and figures:
         parts += ["## Figures\n", FIGURES]
-        parts += [f"![](/generated/{figures[part]})\n" for part in ("ranks", *found["curves"])]
+        parts += [f"![](/generated/{figures[part]})\n" for part in ("ranks", *result["curves"])]
     if figures and name in figures:
         parts += ["## Figures\n", *(f"![](/generated/{file})\n" for file in figures[name])]
     parts += ["## Data\n", _data(about["datasets"])]
@@ -131,18 +133,18 @@ COUNTED = ("holds", "does not hold", "cannot be tested")
 VERDICT_HEAD = ("claim", "what was published", "printed", "ours", "verdict", "why")
 
 
-def _protocol(name, found):
-    about = found["about"]
+def _protocol(name, result):
+    about = result["about"]
     versions = ", ".join(f"{library} {number}" for library, number in about["versions"].items())
     rows = [
         ("run", f"`python -m studies {name}`"),
         ("methods", ", ".join(f"`{method}`" for method in about["methods"])),
         ("learners", ", ".join(f"`{learner}`" for learner in about["learners"])),
         ("splits", f"`{about['splits']}`"),
-        ("columns selected", "on all rows" if found["biased"] else "on the training rows"),
+        ("columns selected", "on all rows" if result["biased"] else "on the training rows"),
         ("gaps filled", "yes" if about["fill"] else "no"),
         ("shuffled labels", str(about["null"]) if about["null"] else "none"),
-        ("fits", f"{found['fits']:,}"),
+        ("fits", f"{result['fits']:,}"),
         ("versions", versions),
     ]
     return [(f"**{part}**", safe(value) if "`" not in value else value) for part, value in rows]
@@ -182,8 +184,8 @@ def _by_method(rows):
     return table(
         ("problem", *(f"`{method}`" for method in methods)),
         [
-            (safe(family), *("; ".join(found.get(method, ["–"])) for method in methods))
-            for family, found in cells.items()
+            (safe(family), *("; ".join(by_method.get(method, ["–"])) for method in methods))
+            for family, by_method in cells.items()
         ],
     )
 

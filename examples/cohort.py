@@ -35,43 +35,48 @@ def main(folder: str | Path = "demo") -> None:
 
     # Nothing is changed here; remarks are hints. We take them: the identifier goes, the numbers
     # of the wards are labels. The order of stage and grade no program can see, so we tell it.
-    heading("1. How the table is read: as it is, then without the identifier and with a schema")
+    print_heading(
+        "1. How the table is read: as it is, then without the identifier and with a schema"
+    )
     print(Schema().describe(cohort.frame.drop("outcome")))
     print(cohort.schema.describe(cohort.X))
 
-    heading("2. Each column by itself: FTest, with missing values as they are")
+    print_heading("2. Each column by itself: FTest, with missing values as they are")
     alone = rank_alone(cohort)
-    heading("3. All columns together: SVMRFE, which needs every value, and MKLRFE, which does not")
+    print_heading(
+        "3. All columns together: SVMRFE, which needs every value, and MKLRFE, which does not"
+    )
     together, mixed = rank_together(cohort), rank_mixed(cohort)
     compare(alone, together, mixed, n_causes=(cohort.truth["role"] == "causal").sum())
-    heading("5. Saved, to go on with")
+    print_heading("5. Saved, to go on with")
     save(cohort, alone, together, mixed, Path(folder))
 
 
 def rank_alone(cohort: Cohort) -> pl.DataFrame:
-    """Every column that has an order by the F-test, joined with the truth."""
+    """Rank every column that has an order by the F-test; join the truth."""
     order = cohort.schema.ordinal
     unordered = ["ward", *cohort.X.select(selectors.string()).columns]
     unordered = [name for name in unordered if name not in order]
     test = FTest(schema=Schema(ordinal=order)).fit(cohort.X.drop(unordered), cohort.y)
     table = with_truth(test.table(), cohort)
-    n_found, left_out = len(found_in(table)), ", ".join(unordered)
+    n_found, left_out = len(select_significant(table)), ", ".join(unordered)
     print(f"{len(table)} columns, {n_found} with q <= 0.05. No order, so left out: {left_out}.")
     return table
 
 
 def rank_together(cohort: Cohort) -> pl.DataFrame:
-    """All columns by SVM-RFE, gaps filled in the plainest way, joined with the truth."""
-    full, gappy = fill_missing(cohort.X)
+    """Rank all columns by SVM-RFE, missing values filled in the plainest way; join the truth."""
+    full, incomplete = fill_missing(cohort.X)
     rfe = SVMRFE(schema=cohort.schema).fit(full, cohort.y)
     print(
-        f"Gaps in {len(gappy)} columns filled: numbers by their median, text by a level 'missing'."
+        f"Gaps in {len(incomplete)} columns filled: numbers by their median, text by a level "
+        "'missing'."
     )
     return with_truth(rfe.table(), cohort)
 
 
 def rank_mixed(cohort: Cohort) -> pl.DataFrame:
-    """All columns by MKL-RFE, numbers, categories and gaps as they are, joined with the truth."""
+    """Rank all columns by MKL-RFE, categories and missing values as they are; join the truth."""
     rfe = MKLRFE(schema=cohort.schema).fit(cohort.X, cohort.y)
     print("Nothing is filled for MKLRFE: it compares patients column by column.")
     return with_truth(rfe.table(), cohort)
@@ -80,33 +85,40 @@ def rank_mixed(cohort: Cohort) -> pl.DataFrame:
 def compare(
     alone: pl.DataFrame, together: pl.DataFrame, mixed: pl.DataFrame, n_causes: int
 ) -> None:
-    """What the methods put first, and what it is worth."""
-    found, first, second = found_in(alone), alone.head(n_causes), together.head(n_causes)
+    """Print what the methods put first, and what it is worth."""
+    significant, first, second = (
+        select_significant(alone),
+        alone.head(n_causes),
+        together.head(n_causes),
+    )
     third = mixed.head(n_causes)
-    heading(f"4. The {n_causes} best of each, and the truth: {n_causes} columns cause the outcome")
+    print_heading(
+        f"4. The {n_causes} best of each, and the truth: {n_causes} columns cause the outcome"
+    )
     print(f"rank  {'FTest':<34}{'SVMRFE':<24}MKLRFE")
     rows = zip(entries(first), entries(second), entries(third), strict=True)
     for rank, (a, b, c) in enumerate(rows, 1):
         print(f"{rank:>4}  {a:<34}{b:<24}{c}")
     print("        causal  redundant  batch or noise  causes told of")
-    lists = {"FTest": first, "SVMRFE": second, "MKLRFE": third, "q<=0.05": found}
+    lists = {"FTest": first, "SVMRFE": second, "MKLRFE": third, "q<=0.05": significant}
     for name, table in lists.items():
-        causal, redundant, other = n_by_role(table)
-        print(f"{name:<7} {causal:>6}{redundant:>11}{other:>16}{n_told(table):>16}")
+        causal, redundant, other = count_by_role(table)
+        print(f"{name:<7} {causal:>6}{redundant:>11}{other:>16}{count_causes(table):>16}")
 
     shown = alone.filter(pl.col("role") == "causal")
-    n_missed = len(shown) - n_by_role(found)[0]
+    n_missed = len(shown) - count_by_role(significant)[0]
     middle = together.filter(pl.col("role") == "redundant")["rank"].median()
     text = f"""
-        FTest says how sure it is. Of its {len(found)} finds with q <= 0.05, neither cause nor copy:
-        {n_by_role(found)[2]}. Causes it was shown and missed: {n_missed} of {len(shown)}. It
-        repeats itself: a copy of a gene scores much like the gene. SVMRFE asks what a column adds
-        to the others. Its {n_causes} best tell of {n_told(second)} causes, those of FTest of
-        {n_told(first)}. But {n_by_role(second)[2]} of its {n_causes} are neither cause nor copy,
-        and the list does not say which. Low does not mean useless: half of the copies, which do
-        tell of the outcome, rank below {middle:.0f}. MKLRFE lets copies share a weight instead of
-        choosing one: {n_by_role(third)[1]} of its {n_causes} are copies, {n_by_role(third)[2]}
-        neither. All methods saw all patients; a fair judge would keep some back."""
+        FTest says how sure it is. Of its {len(significant)} finds with q <= 0.05, neither cause nor
+        copy: {count_by_role(significant)[2]}. Causes it was shown and missed: {n_missed} of
+        {len(shown)}. It repeats itself: a copy of a gene scores much like the gene. SVMRFE asks
+        what a column adds to the others. Its {n_causes} best tell of {count_causes(second)} causes,
+        those of FTest of {count_causes(first)}. But {count_by_role(second)[2]} of its {n_causes}
+        are neither cause nor copy, and the list does not say which. Low does not mean useless: half
+        of the copies, which do tell of the outcome, rank below {middle:.0f}. MKLRFE lets copies
+        share a weight instead of choosing one: {count_by_role(third)[1]} of its {n_causes} are
+        copies, {count_by_role(third)[2]} neither. All methods saw all patients; a fair judge would
+        keep some back."""
     print(fill(" ".join(text.split()), 100))
 
 
@@ -135,23 +147,23 @@ def save(
     print(f"  featly select {table} --schema {schema} --count 20 --output small.csv")
 
 
-def heading(text: str) -> None:
+def print_heading(text: str) -> None:
     """Print a heading."""
     print(f"\n{text}\n{'-' * len(text)}")
 
 
 def with_truth(table: pl.DataFrame, cohort: Cohort) -> pl.DataFrame:
-    """A method's table, best first, with what each column is worth."""
+    """Join to a method's table, best first, what each column is worth."""
     return table.join(cohort.truth, left_on="feature", right_on="column").sort("rank")
 
 
-def found_in(table: pl.DataFrame) -> pl.DataFrame:
-    """The columns that the F-test calls significant."""
+def select_significant(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns that the F-test calls significant."""
     return table.filter(pl.col("q_value") <= 0.05)
 
 
 def entries(table: pl.DataFrame) -> list[str]:
-    """Each column with its role, and its q-value where it has one."""
+    """Describe each column with its role, and its q-value where it has one."""
     return [
         f"{row['feature']} ({'copy of ' + row['partner'] if row['partner'] else row['role']})"
         + (f" q = {row['q_value']:.0e}" if "q_value" in row else "")
@@ -159,14 +171,14 @@ def entries(table: pl.DataFrame) -> list[str]:
     ]
 
 
-def n_by_role(table: pl.DataFrame) -> tuple[int, int, int]:
-    """How many columns are causal, redundant, neither."""
+def count_by_role(table: pl.DataFrame) -> tuple[int, int, int]:
+    """Count the columns that are causal, redundant, neither."""
     n_causal, n_redundant = ((table["role"] == role).sum() for role in ("causal", "redundant"))
     return n_causal, n_redundant, len(table) - n_causal - n_redundant
 
 
-def n_told(table: pl.DataFrame) -> int:
-    """Of how many causes a list tells, by the causal column itself or by a copy."""
+def count_causes(table: pl.DataFrame) -> int:
+    """Count the causes that a list names, by the causal column itself or by a copy."""
     about = table.filter(pl.col("role").is_in(["causal", "redundant"]))
     return about.select(pl.coalesce("partner", "feature")).n_unique()
 

@@ -42,7 +42,7 @@ LEFT_OUT = ("names", "kinds", "roles")  # of the datasets: long, and made anew f
 
 
 def document(study: Study, results: Results, extras: dict[str, Any]) -> dict[str, Any]:
-    """What is committed of a study; `extras` are of its own making, such as curves to draw."""
+    """Return what is committed of a study; `extras` are of its own, such as curves to draw."""
     about = dict(results.about)
     about["datasets"] = {
         name: {part: value for part, value in data.items() if part not in LEFT_OUT}

@@ -1,4 +1,4 @@
-"""How good is the advice of ``featly advise``? Eleven methods on all tables at hand.
+"""A study of how good the advice of ``featly advise`` is: eleven methods on all tables here.
 
 On every table and split all methods rank the training rows, and two learners, a linear support
 vector machine and five nearest neighbours, judge their first 2, 4, 8, 16, 32 and 64 columns (as
@@ -60,7 +60,7 @@ from sklearn.datasets import load_svmlight_file
 
 import featly
 from featly.basics.errors import DataError
-from featly.diagnostics.reading import stratified
+from featly.diagnostics.reading import draw_stratified
 from featly.study import Dataset, Results, Study, Subsampling
 from studies.advice_claims import claims, tables
 from studies.intrusion_data import CLASSES, classes_of
@@ -86,7 +86,7 @@ class ForManyClasses(featly.MulticlassSVMRFE):
 
 
 def methods() -> dict[str, Any]:
-    """From all families, and no selection."""
+    """Return methods of all families, and no selection."""
     return {
         "none": "none",
         "univariate-test": featly.UnivariateTest(),
@@ -106,19 +106,19 @@ def methods() -> dict[str, Any]:
 # ---- the tables ----------------------------------------------------------------------------------
 @functools.lru_cache(maxsize=1)
 def datasets() -> dict[str, Dataset]:
-    """All that are here, by name."""
-    found = {path.stem: read(path) for path in sorted(FOLDER.glob("*.parquet"))}
+    """Return all tables that are here, by name."""
+    tables = {path.stem: read(path) for path in sorted(FOLDER.glob("*.parquet"))}
     sparse = FOLDER / "dorothea_valid.svmlight.gz"
     if sparse.exists():
         X, y = load_svmlight_file(str(sparse), n_features=100_000)
-        found["dorothea"] = Dataset.of(
+        tables["dorothea"] = Dataset.of(
             X.tocsc()[:, :: EVERY["dorothea"]], y.astype(int), name="dorothea"
         )
-    return found
+    return tables
 
 
 def read(path: Path) -> Dataset:
-    """One table, in the rows and columns that are used."""
+    """Read one table, in the rows and columns that are used."""
     name = path.stem
     frame = pl.read_parquet(path)
     if name == "kddcup99":
@@ -133,7 +133,7 @@ def read(path: Path) -> Dataset:
     y = frame["class"].cast(pl.String).to_numpy()
     if len(y) > MOST_ROWS:
         codes = np.unique(y, return_inverse=True)[1]
-        chosen = stratified(codes, MOST_ROWS, np.random.default_rng(0))
+        chosen = draw_stratified(codes, MOST_ROWS, np.random.default_rng(0))
         frame, y = frame[chosen], y[chosen]
     return Dataset.of(frame.drop("class"), y, name=name)
 
@@ -149,7 +149,7 @@ def _few_of_each(frame: pl.DataFrame) -> pl.DataFrame:
 
 # ---- the plan ------------------------------------------------------------------------------------
 def study() -> Study:
-    """The plan."""
+    """Return the plan."""
     return Study(
         methods(),
         datasets(),
@@ -164,5 +164,5 @@ def study() -> Study:
 
 
 def extras(results: Results) -> dict[str, Any]:
-    """Tables for the page, and the figures behind them."""
+    """Return tables for the page, and the figures behind them."""
     return tables(results, datasets, SPLITS)

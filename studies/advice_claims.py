@@ -1,4 +1,4 @@
-"""What the advice was worth: which method it names at every split, and how that one does.
+"""Claims about the advice: which method it names at every split, and how that one does.
 
 All figures are of values[table][method][split]: the balanced rate, mean of the learners, at the
 size that does best on the other splits.
@@ -55,7 +55,7 @@ Tables = Callable[[], dict[str, Dataset]]
 
 # ---- values and choices --------------------------------------------------------------------------
 def values_of(results: Results, learner: str | None = None, *, all_sizes: bool = False) -> Values:
-    """Of every method on every table, by split; None is all learners.
+    """Return values of every method on every table, by split; None is all learners.
 
     With `all_sizes`, the mean over them, and methods that have a size of their own are left out.
     """
@@ -70,18 +70,18 @@ def values_of(results: Results, learner: str | None = None, *, all_sizes: bool =
     rows = rows.with_columns(pl.when(own).then(0).otherwise("size").alias("size"))
     if all_sizes:
         rows = rows.filter(~own)
-    found: dict[str, dict[str, list[Floats]]] = {}
+    by_learner: dict[str, dict[str, list[Floats]]] = {}
     keys = ("dataset", "method", "learner")
     for (dataset, method, _), part in rows.group_by(*keys, maintain_order=True):
         square = part.pivot("size", index="split", values="bcr", sort_columns=True).sort("split")
         grid = square.drop("split").to_numpy()
         if len(grid) == n_splits and not np.isnan(grid).any():  # else it failed somewhere
             value = grid.mean(axis=1) if all_sizes else at_size_of_others(grid)
-            found.setdefault(str(dataset), {}).setdefault(str(method), []).append(value)
+            by_learner.setdefault(str(dataset), {}).setdefault(str(method), []).append(value)
     n_learners = rows["learner"].n_unique()
     values: Values = {
         dataset: {m: np.mean(v, axis=0) for m, v in methods.items() if len(v) == n_learners}
-        for dataset, methods in sorted(found.items())
+        for dataset, methods in sorted(by_learner.items())
     }
     for methods in values.values():
         for other, same in SAME_FOR_TWO.items():
@@ -91,7 +91,7 @@ def values_of(results: Results, learner: str | None = None, *, all_sizes: bool =
 
 
 def at_size_of_others(grid: Floats) -> Floats:
-    """Rates by split at the size (column) with the highest mean over the other splits.
+    """Return rates by split at the size (column) with the highest mean over the other splits.
 
     Of sizes with equal means the smallest.
     """
@@ -102,19 +102,19 @@ def at_size_of_others(grid: Floats) -> Floats:
 
 
 def choices_of(tables: Mapping[str, Dataset], splits: Splitter) -> dict[str, list[dict[str, str]]]:
-    """Method and rule of the advice at every split of every table; kept, for it takes minutes."""
+    """Return method and rule of the advice at every split of every table; cached, as it is slow."""
     known = json.loads(CACHE.read_text("utf-8")) if CACHE.exists() else {}
     texts = [Path(m.__file__).read_text("utf-8") for m in (facts_module, rules_module)]
     version = hashlib.blake2b("".join([*texts, repr(splits)]).encode(), digest_size=8).hexdigest()
-    found = {}
+    choices = {}
     for name, data in tables.items():
         key = f"{version}:{data.fingerprint}"
         if key not in known:
             known[key] = [_choice(data, split.train) for split in splits.split(data.X, data.codes)]
             CACHE.parent.mkdir(parents=True, exist_ok=True)
             CACHE.write_text(json.dumps(known), "utf-8")
-        found[name] = known[key]
-    return found
+        choices[name] = known[key]
+    return choices
 
 
 def _choice(data: Dataset, rows: npt.NDArray[np.int64]) -> dict[str, str]:
@@ -124,52 +124,62 @@ def _choice(data: Dataset, rows: npt.NDArray[np.int64]) -> dict[str, str]:
     return {"method": advice.method, "rule": advice.rule}
 
 
-def advised(
+def values_of_advice(
     values: Values, choices: Mapping[str, Sequence[Mapping[str, str]]]
 ) -> dict[str, Floats | None]:
-    """The value of the advised method, by table and split; None where it failed."""
-    found: dict[str, Floats | None] = {}
+    """Return the value of the advised method, by table and split; None where it failed."""
+    values_by_table: dict[str, Floats | None] = {}
     for name, methods in values.items():
         named = [choice["method"] for choice in choices[name]]
-        able = all(method in methods for method in named)
-        found[name] = (
-            np.array([methods[method][k] for k, method in enumerate(named)]) if able else None
+        is_complete = all(method in methods for method in named)
+        values_by_table[name] = (
+            np.array([methods[method][k] for k, method in enumerate(named)])
+            if is_complete
+            else None
         )
-    return found
+    return values_by_table
 
 
 # ---- how near the best ---------------------------------------------------------------------------
 def nearness(
     values: Values, shares: Mapping[str, tuple[int, int]], ours: Mapping[str, Floats | None]
 ) -> dict[str, dict[str, Any]]:
-    """Of the advice, of every method always taken, and of one at random: share of tables within
-    noise of the best and close to it, mean loss, mean value.
+    """Return, of the advice, of every method always taken, and of one at random, the share of
+    tables within noise of the best and close to it, mean loss, mean value.
     """
     methods = sorted({method for table in values.values() for method in table})
-    found = {
-        ADVICE: _of_one({name: _beside(table, ours[name], shares[name])
-                         for name, table in values.items()}),
+    results_by_method = {
+        ADVICE: _summarise_method(
+            {
+                name: _compare_with_best(table, ours[name], shares[name])
+                for name, table in values.items()
+            }
+        ),
         **{
-            method: _of_one({name: _beside(table, table.get(method), shares[name])
-                             for name, table in values.items()})
+            method: _summarise_method(
+                {
+                    name: _compare_with_best(table, table.get(method), shares[name])
+                    for name, table in values.items()
+                }
+            )
             for method in methods
         },
-    }  # fmt: skip
+    }
     chance = {
-        name: [_beside(table, row, shares[name]) for row in table.values()]
+        name: [_compare_with_best(table, row, shares[name]) for row in table.values()]
         for name, table in values.items()
     }
-    found[BY_CHANCE] = _of_one(
+    results_by_method[BY_CHANCE] = _summarise_method(
         {name: {part: float(np.mean([row[part] for row in rows])) for part in rows[0]}
          for name, rows in chance.items()}
     )  # fmt: skip
-    return found
+    return results_by_method
 
 
-def _beside(
+def _compare_with_best(
     table: Mapping[str, Floats], row: Floats | None, parts: tuple[int, int]
 ) -> dict[str, float]:
-    """How one method does on a table, beside the best there."""
+    """Return how one method does on a table, beside the best there."""
     best = max(table.values(), key=lambda own: float(own.mean()))
     if row is None:  # it does not take the table
         return {"within": 0.0, "close": 0.0, "loss": np.nan, "value": np.nan}
@@ -183,7 +193,7 @@ def _beside(
     }
 
 
-def _of_one(tables: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+def _summarise_method(tables: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     parts = {part: [table[part] for table in tables.values()] for part in ("within", "close")}
     taken = [table for table in tables.values() if not np.isnan(table["loss"])]
     return {
@@ -198,101 +208,103 @@ def _of_one(tables: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
 
 # ---- claims --------------------------------------------------------------------------------------
 def claims(tables: Tables, splits: Splitter) -> list[Claim]:
-    """What was settled before the first run."""
-    look = functools.lru_cache(maxsize=2)(lambda results: _looked(results, tables(), splits))
+    """Return the claims that were settled before the first run."""
+    look = functools.lru_cache(maxsize=2)(lambda results: _find_nearness(results, tables(), splits))
     new = "tables that no earlier study of ours used"
     return [
         Claim("A1", "within noise of the best on nine tables of ten",
-              lambda results: _within(look(results)[0])),
+              lambda results: _check_within(look(results)[0])),
         Claim("A2", "close to the best (0.02) more often than any one method always taken",
-              lambda results: _closest(look(results)[0])),
+              lambda results: _check_closest(look(results)[0])),
         Claim("A3", "close to the best more often than a method taken at random",
-              lambda results: _above_chance(look(results)[0])),
+              lambda results: _check_above_chance(look(results)[0])),
         Claim("A4", "a higher mean BCR over tables than any one method that takes them all",
-              lambda results: _highest(look(results)[0])),
-        Claim("A5 within", f"A1 on {new}", lambda results: _within(look(results)[1])),
-        Claim("A5 close", f"A2 on {new}", lambda results: _closest(look(results)[1])),
-        Claim("A5 chance", f"A3 on {new}", lambda results: _above_chance(look(results)[1])),
-        Claim("A5 mean", f"A4 on {new}", lambda results: _highest(look(results)[1])),
+              lambda results: _check_highest(look(results)[0])),
+        Claim("A5 within", f"A1 on {new}", lambda results: _check_within(look(results)[1])),
+        Claim("A5 close", f"A2 on {new}", lambda results: _check_closest(look(results)[1])),
+        Claim("A5 chance", f"A3 on {new}", lambda results: _check_above_chance(look(results)[1])),
+        Claim("A5 mean", f"A4 on {new}", lambda results: _check_highest(look(results)[1])),
     ]  # fmt: skip
 
 
-def _looked(results: Results, tables: dict[str, Dataset], splits: Splitter) -> Any:
-    """Nearness on all tables, and on new ones."""
+def _find_nearness(results: Results, tables: dict[str, Dataset], splits: Splitter) -> Any:
+    """Return nearness on all tables, and on new ones."""
     values = values_of(results)
     choices = choices_of({name: tables[name] for name in values}, splits)
-    ours, shares = advised(values, choices), parts_of(results)
+    ours, shares = values_of_advice(values, choices), parts_of(results)
     new = {name: table for name, table in values.items() if name not in SEEN}
     return nearness(values, shares, ours), nearness(new, shares, ours) if new else None
 
 
 def parts_of(results: Results) -> dict[str, tuple[int, int]]:
-    """Training and test rows of every table."""
+    """Return training and test rows of every table."""
     first = results.rankings.unique("dataset", keep="first")
     return {row["dataset"]: (row["n_train"], row["n_test"]) for row in first.iter_rows(named=True)}
 
 
-def _within(found: Mapping[str, Any] | None) -> Finding:
-    if found is None:
+def _check_within(look: Mapping[str, Any] | None) -> Finding:
+    if look is None:
         return Finding(None, "no such table is here")
-    one = found[ADVICE]
-    share = one["within"] / one["tables"]
-    return Finding(share >= NINE_OF_TEN, f"on {one['within']:.0f} of {one['tables']} tables", share)
+    ours = look[ADVICE]
+    share = ours["within"] / ours["tables"]
+    return Finding(
+        share >= NINE_OF_TEN, f"on {ours['within']:.0f} of {ours['tables']} tables", share
+    )
 
 
-def _closest(found: Mapping[str, Any] | None) -> Finding:
-    if found is None:
+def _check_closest(look: Mapping[str, Any] | None) -> Finding:
+    if look is None:
         return Finding(None, "no such table is here")
-    one, others = found[ADVICE], _others(found)
-    best = max(others, key=lambda name: others[name]["close"])
-    told = ", ".join(
+    ours, rivals = look[ADVICE], _single_methods(look)
+    best = max(rivals, key=lambda name: rivals[name]["close"])
+    listing = ", ".join(
         f"{name} {row['close']:.0f}"
-        for name, row in sorted(others.items(), key=lambda item: -item[1]["close"])
+        for name, row in sorted(rivals.items(), key=lambda item: -item[1]["close"])
     )
     return Finding(
-        one["close"] > others[best]["close"],
-        f"on {one['close']:.0f} of {one['tables']} tables; always {told}",
-        one["close"] / one["tables"],
+        ours["close"] > rivals[best]["close"],
+        f"on {ours['close']:.0f} of {ours['tables']} tables; always {listing}",
+        ours["close"] / ours["tables"],
     )
 
 
-def _above_chance(found: Mapping[str, Any] | None) -> Finding:
-    if found is None:
+def _check_above_chance(look: Mapping[str, Any] | None) -> Finding:
+    if look is None:
         return Finding(None, "no such table is here")
-    one, chance = found[ADVICE], found[BY_CHANCE]
+    ours, chance = look[ADVICE], look[BY_CHANCE]
     # were each table decided by a coin of its own, so many or more
     p = stats.binomtest(
-        round(one["close"]), one["tables"], chance["close"] / one["tables"], "greater"
+        round(ours["close"]), ours["tables"], chance["close"] / ours["tables"], "greater"
     ).pvalue
     return Finding(
-        one["close"] > chance["close"],
-        f"on {one['close']:.0f} of {one['tables']} tables, one at random on "
+        ours["close"] > chance["close"],
+        f"on {ours['close']:.0f} of {ours['tables']} tables, one at random on "
         f"{chance['close']:.1f} (p = {p:.2g}, if tables were independent)",
-        one["close"] / one["tables"],
+        ours["close"] / ours["tables"],
     )
 
 
-def _highest(found: Mapping[str, Any] | None) -> Finding:
-    if found is None:
+def _check_highest(look: Mapping[str, Any] | None) -> Finding:
+    if look is None:
         return Finding(None, "no such table is here")
-    one = found[ADVICE]
-    others = {n: row for n, row in _others(found).items() if row["taken"] == one["tables"]}
-    best = max(others, key=lambda name: others[name]["value"])
-    told = ", ".join(
+    ours = look[ADVICE]
+    rivals = {n: row for n, row in _single_methods(look).items() if row["taken"] == ours["tables"]}
+    best = max(rivals, key=lambda name: rivals[name]["value"])
+    listing = ", ".join(
         f"{name} {row['value']:.3f}"
-        for name, row in sorted(others.items(), key=lambda item: -item[1]["value"])
+        for name, row in sorted(rivals.items(), key=lambda item: -item[1]["value"])
     )
-    holds = one["value"] > others[best]["value"]
-    return Finding(holds, f"{one['value']:.3f}; always {told}", one["value"])
+    holds = ours["value"] > rivals[best]["value"]
+    return Finding(holds, f"{ours['value']:.3f}; always {listing}", ours["value"])
 
 
-def _others(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row for name, row in found.items() if name not in (ADVICE, BY_CHANCE)}
+def _single_methods(look: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row for name, row in look.items() if name not in (ADVICE, BY_CHANCE)}
 
 
 # ---- tables for the page -------------------------------------------------------------------------
 def tables(results: Results, data: Tables, splits: Splitter) -> dict[str, Any]:
-    """Nearness in all ways of looking, and every table with its best and its advice."""
+    """Return nearness in all ways of looking, and every table with its best and its advice."""
     values = values_of(results)
     choices = choices_of({name: data()[name] for name in values}, splits)
     shares = parts_of(results)
@@ -304,15 +316,18 @@ def tables(results: Results, data: Tables, splits: Splitter) -> dict[str, Any]:
         "rankings alone, mean over all sizes": values_of(results, all_sizes=True),
     }
     looks = {title: look for title, look in looks.items() if look}
-    found = {title: nearness(look, shares, advised(look, choices)) for title, look in looks.items()}
-    ours = advised(values, choices)
+    nearness_by_look = {
+        title: nearness(look, shares, values_of_advice(look, choices))
+        for title, look in looks.items()
+    }
+    ours = values_of_advice(values, choices)
     by_table = {
         name: {
-            "advised": _counted([c["method"] for c in choices[name]]),
-            "rule": _counted([c["rule"] for c in choices[name]]),
+            "advised": _count_names([c["method"] for c in choices[name]]),
+            "rule": _count_names([c["rule"] for c in choices[name]]),
             "best": max(table, key=lambda method: float(table[method].mean())),
             "new": name in new,
-            **_beside(table, ours[name], shares[name]),
+            **_compare_with_best(table, ours[name], shares[name]),
             "values": {method: round(float(row.mean()), 4) for method, row in table.items()},
         }
         for name, table in values.items()
@@ -321,9 +336,13 @@ def tables(results: Results, data: Tables, splits: Splitter) -> dict[str, Any]:
     return {
         # the curves of all methods would be most of the file; values by table are below
         "summary": {"bcr": none.to_dicts()},
-        "advice": {"looks": found, "tables": by_table, "seconds": seconds_of(results, choices)},
+        "advice": {
+            "looks": nearness_by_look,
+            "tables": by_table,
+            "seconds": seconds_of(results, choices),
+        },
         "tables": [
-            *(_look_table(title, look) for title, look in found.items()),
+            *(_look_table(title, look) for title, look in nearness_by_look.items()),
             _table_by_table(by_table),
         ],
     }
@@ -332,29 +351,29 @@ def tables(results: Results, data: Tables, splits: Splitter) -> dict[str, Any]:
 def seconds_of(
     results: Results, choices: Mapping[str, Sequence[Mapping[str, str]]]
 ) -> dict[str, float]:
-    """What all fits of a method took, and those of the advised one; the machine was busy."""
+    """Return seconds of all fits by method, and of the advised one; the machine was busy."""
     fits = results.rankings.filter(pl.col("failure").is_null())
-    took = {
+    seconds_by_fit = {
         (row["dataset"], row["method"], row["split"]): row["select_seconds"]
         for row in fits.iter_rows(named=True)
     }
-    found: dict[str, float] = {}
-    for (_, method, _), seconds in took.items():
-        found[method] = found.get(method, 0.0) + seconds
+    totals: dict[str, float] = {}
+    for (_, method, _), seconds in seconds_by_fit.items():
+        totals[method] = totals.get(method, 0.0) + seconds
     for name, named in choices.items():
         for split, choice in enumerate(named):
-            seconds = took.get((name, choice["method"], split), 0.0)
-            found[ADVICE] = found.get(ADVICE, 0.0) + seconds
-    return {name: round(seconds, 1) for name, seconds in found.items()}
+            seconds = seconds_by_fit.get((name, choice["method"], split), 0.0)
+            totals[ADVICE] = totals.get(ADVICE, 0.0) + seconds
+    return {name: round(seconds, 1) for name, seconds in totals.items()}
 
 
-def _counted(names: Sequence[str]) -> dict[str, int]:
+def _count_names(names: Sequence[str]) -> dict[str, int]:
     return {name: names.count(name) for name in sorted(set(names), key=names.index)}
 
 
 def _look_table(title: str, look: Mapping[str, Any]) -> dict[str, Any]:
     first = [ADVICE, BY_CHANCE]
-    rest = sorted(_others(look), key=lambda name: -look[name]["close"])
+    ranked = sorted(_single_methods(look), key=lambda name: -look[name]["close"])
     return {
         "title": f"How near the best: {title}",
         "head": ["taken", "tables", "within noise", "close (0.02)", "mean loss", "mean BCR"],
@@ -369,7 +388,7 @@ def _look_table(title: str, look: Mapping[str, Any]) -> dict[str, Any]:
                 f"{look[name]['loss']:.3f}",
                 f"{look[name]['value']:.3f}",
             ]
-            for name in (*first, *rest)
+            for name in (*first, *ranked)
         ],
     }  # fmt: skip
 
@@ -377,7 +396,7 @@ def _look_table(title: str, look: Mapping[str, Any]) -> dict[str, Any]:
 def _table_by_table(by_table: Mapping[str, Any]) -> dict[str, Any]:
     rows = []
     for name, row in by_table.items():
-        told = ", ".join(
+        methods_text = ", ".join(
             method if len(row["advised"]) == 1 else f"{method} ({count})"
             for method, count in row["advised"].items()
         )
@@ -387,7 +406,7 @@ def _table_by_table(by_table: Mapping[str, Any]) -> dict[str, Any]:
             [
                 f"{name.replace('_', '-')}{' (new)' if row['new'] else ''}",
                 ", ".join(row["rule"]),
-                told,
+                methods_text,
                 f"{row['value']:.3f}",
                 f"{best} {row['values'][best]:.3f}",
                 near,

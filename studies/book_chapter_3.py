@@ -76,14 +76,14 @@ class PositiveGain(BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Rank, and keep what tells anything; the best where nothing does."""
         ranked = InformationGain(discretizer=MDLP(), n_jobs=1).fit(X, y)
-        told = ranked.scores_[ranked.order_] > 0
-        self.order_ = ranked.order_[: max(1, int(told.sum()))]
-        self.empty_ = not told.any()
+        is_informative = ranked.scores_[ranked.order_] > 0
+        self.order_ = ranked.order_[: max(1, int(is_informative.sum()))]
+        self.empty_ = not is_informative.any()
         return self
 
 
 def methods() -> dict[str, Any]:
-    """The book's twelve without the wrappers, and two to compare with."""
+    """Return the book's twelve without the wrappers, and two to compare with."""
     return {
         "svm-rfe": SVMRFE(),
         "f-test": "f-test",
@@ -102,19 +102,19 @@ def methods() -> dict[str, Any]:
 
 
 def sizes(n_features: int) -> list[int]:
-    """The book's rule of thumb; the optimum and 20 for the SD problems."""
+    """Return the book's rule of thumb; the optimum and 20 for the SD problems."""
     return SD_SIZES.get(n_features) or sizes_for("rule-of-thumb", n_features)
 
 
 def datasets(
     plain: Mapping[str, int] = PLAIN, leds: Sequence[str] = ("led-25", "led-100")
 ) -> dict[str, Dataset]:
-    """Every problem drawn several times, columns shuffled so that ties help nobody."""
-    found = {}
+    """Return every problem drawn several times, columns shuffled so that ties help nobody."""
+    problems = {}
 
     def draw(family: str, problem: str, number: int, **parameters: float) -> None:
         made = make_problem(problem, random_state=number, **parameters).shuffle_columns(number)
-        found[f"{family}/{number}"] = Dataset.of(made, name=f"{family}/{number}")
+        problems[f"{family}/{number}"] = Dataset.of(made, name=f"{family}/{number}")
 
     for problem, draws in plain.items():
         for number in range(draws):
@@ -127,8 +127,8 @@ def datasets(
     if folder and (Path(folder) / "monk3.parquet").exists():
         real = read_dataset("monk3.parquet", rows="train")
         roles = Roles(6, ((1,), (3,), (4,)))
-        found["monk3 real"] = Dataset.of(real.X, real.y, name="monk3 real", roles=roles)
-    return found
+        problems["monk3 real"] = Dataset.of(real.X, real.y, name="monk3 real", roles=roles)
+    return problems
 
 
 # ---- what is asked of the results ----------------------------------------------------------------
@@ -155,13 +155,13 @@ def means(results: Results, metric: str, learner: str | None = None) -> dict[tup
 
 
 def table_3_12(results: Results, learner: str | None = None) -> dict[str, dict[str, float]]:
-    """Our index of success: method -> problem -> mean."""
-    found = means(results, "success", learner)
+    """Return our index of success: method -> problem -> mean."""
+    success = means(results, "success", learner)
     return {
         method: {
-            problem: float(np.mean([found[name, method] for name in names]))
+            problem: float(np.mean([success[name, method] for name in names]))
             for problem, names in FAMILIES.items()
-            if all((name, method) in found for name in names)
+            if all((name, method) in success for name in names)
         }
         for method in methods()
         if method != "none"
@@ -169,7 +169,7 @@ def table_3_12(results: Results, learner: str | None = None) -> dict[str, dict[s
 
 
 def average(row: dict[str, float]) -> float | None:
-    """The mean over all nine problems, if the method ran on all."""
+    """Return the mean over all nine problems, if the method ran on all."""
     return float(np.mean(list(row.values()))) if len(row) == len(PROBLEMS) else None
 
 
@@ -191,7 +191,7 @@ def guidelines(results: Results) -> dict[str, dict[str, tuple[float, int]]]:
     """
     success = means(results, "success")
     accuracy = [means(results, "accuracy", learner) for learner in LEARNERS]
-    found: dict[str, dict[str, tuple[float, int]]] = {}
+    by_aspect: dict[str, dict[str, tuple[float, int]]] = {}
     for aspect, names in ASPECTS.items():
         value = {}
         for method in methods():
@@ -210,71 +210,71 @@ def guidelines(results: Results) -> dict[str, dict[str, tuple[float, int]]]:
                 )
             )
         low, high = min(value.values()), max(value.values())
-        found[aspect] = {
+        by_aspect[aspect] = {
             method: (v, 1 + round(4 * (v - low) / (high - low or 1))) for method, v in value.items()
         }
-    return found
+    return by_aspect
 
 
 # ---- claims --------------------------------------------------------------------------------------
 def printed_rows(known: Collection[str]) -> list[Claim]:
-    """Every success index and accuracy of tables 3.1 to 3.4, 3.7 and 3.11, of some methods."""
-    found = []
+    """Return claims of tables 3.1 to 3.4, 3.7 and 3.11, of some methods, a figure each."""
+    row_claims = []
     for family, rows in ROWS.items():
         where = WHERE[family]
         for method, (success, *accuracies) in rows.items():
             if method not in known:
                 continue
-            which = {"dataset": family, "method": method}
-            found.append(
+            line_key = {"dataset": family, "method": method}
+            row_claims.append(
                 Claim.value(f"T{where[6:]} {method} success", f"{method} on {family}: success",
-                            success, where=where, metric="success", **which)
+                            success, where=where, metric="success", **line_key)
             )  # fmt: skip
             for learner, accuracy in zip(LEARNERS, accuracies, strict=True):
-                found.append(
+                row_claims.append(
                     Claim.value(
                         f"T{where[6:]} {method} {learner}",
                         f"{method} on {family}: accuracy of {learner} (selected on all rows)",
                         round(accuracy / 100, 4), where=where, metric="accuracy",
-                        learner=learner, tolerance=0.00005, **which,
+                        learner=learner, tolerance=0.00005, **line_key,
                     )
                 )  # fmt: skip
-    return found
+    return row_claims
 
 
 def led_rows() -> list[Claim]:
-    """Claims D6 to D9, one a level of noise."""
-    found = []
-    for method, (name, *both) in LED.items():
-        for problem, values in zip(("led-25", "led-100"), both, strict=True):
+    """Return claims D6 to D9, one a level of noise."""
+    row_claims = []
+    for method, (name, *columns) in LED.items():
+        for problem, values in zip(("led-25", "led-100"), columns, strict=True):
             for percent, value in zip(NOISE, values, strict=True):
-                found.append(
+                row_claims.append(
                     Claim.value(f"{name} {problem} {percent}%",
                                 f"{method} on {problem} with {percent}% noise: success", value,
                                 where=WHERE[problem], dataset=f"{problem} {percent}%",
                                 method=method, metric="success")
                 )  # fmt: skip
-    return found
+    return row_claims
 
 
 def sd_rows() -> list[Claim]:
-    """Claims D14 to D16: relevant groups found."""
-    found = []
+    """Return claims D14 to D16: relevant groups found."""
+    row_claims = []
     for method, counts in RELEVANT.items():
         for name, family, count in zip(
             ("D14", "D15", "D16"), ("sd1", "sd2", "sd3"), counts, strict=True
         ):
             size = {} if method in SUBSETS else {"size": 20}
-            found.append(
+            row_claims.append(
                 Claim.value(f"{name} {method}", f"{method} on {family}: relevant groups found",
                             count, where=WHERE[family], dataset=family, method=method,
                             metric="relevant", **size)
             )  # fmt: skip
-    return found
+    return row_claims
 
 
 def _nothing_on_xor(results: Results) -> Finding:
-    """D3, asked of the filters: how often do they choose nothing?"""
+    """Judge D3, asked of the filters: how often do they choose nothing?"""
     counts = {}
     for name, method in methods().items():
         if name not in (*FOUND_NOTHING, "information-gain"):
@@ -285,30 +285,32 @@ def _nothing_on_xor(results: Results) -> Finding:
             for made in (make_problem(problem, random_state=k) for k in range(DRAWS))
         ]
         counts[name] = f"{sum(empty)} of {len(empty)}"
-    told = ", ".join(f"{name} {count}" for name, count in counts.items())
+    listing = ", ".join(f"{name} {count}" for name, count in counts.items())
     half = all(int(count.split()[0]) * 2 > 2 * DRAWS for count in counts.values())
-    return Finding(half, f"draws in which nothing was chosen: {told}; each in most of them")
+    return Finding(half, f"draws in which nothing was chosen: {listing}; each in most of them")
 
 
 def _no_irrelevant(results: Results) -> Finding:
-    found = means(results, "irrelevant")
+    irrelevant = means(results, "irrelevant")
     worst = {
-        method: max(found[f"{led} {n}%", method] for led in ("led-25", "led-100") for n in NOISE)
+        method: max(
+            irrelevant[f"{led} {n}%", method] for led in ("led-25", "led-100") for n in NOISE
+        )
         for method in SUBSETS
     }
-    told = ", ".join(f"{method} {value:.2f}" for method, value in worst.items())
+    listing = ", ".join(f"{method} {value:.2f}" for method, value in worst.items())
     return Finding(
-        max(worst.values()) == 0, f"irrelevant columns, mean of the worst noise level: {told}"
+        max(worst.values()) == 0, f"irrelevant columns, mean of the worst noise level: {listing}"
     )
 
 
 def _trade_off(results: Results) -> Finding:
-    found = means(results, "success")
+    success = means(results, "success")
     families = [f for f in PLAIN if f != "monk3"] + ["monk3", "led-25 0%", "led-100 0%"]
-    equal = [f for f in families if abs(found[f, "md-0"] - found[f, "md-1"]) < 0.5]
-    better = [f for f in families if found[f, "md-0"] > found[f, "mrmr"] + 0.5]
-    worse = [f for f in families if found[f, "md-0"] < found[f, "mrmr"] - 0.5]
-    sd = all(found[f, "md-0"] > found[f, "md-1"] for f in ("sd2", "sd3"))
+    equal = [f for f in families if abs(success[f, "md-0"] - success[f, "md-1"]) < 0.5]
+    better = [f for f in families if success[f, "md-0"] > success[f, "mrmr"] + 0.5]
+    worse = [f for f in families if success[f, "md-0"] < success[f, "mrmr"] - 0.5]
+    sd = all(success[f, "md-0"] > success[f, "md-1"] for f in ("sd2", "sd3"))
     holds = len(equal) >= 8 and sd and len(better) > len(worse)
     return Finding(
         holds,
@@ -331,11 +333,13 @@ def _times(results: Results) -> Finding:
     seconds = {(f, m): s for f, m, s in times.iter_rows()}
     linear, gaussian = seconds["xor-100", "svm-rfe"], seconds["xor-100", "svm-rfe-g"]
     filters = ("cfs", "consistency", "interact", "information-gain", "relieff", "mrmr", "md-0")
-    slowest, where, which = max((s, f, m) for (f, m), s in seconds.items() if m in filters)
+    slowest, slowest_problem, slowest_method = max(
+        (s, f, m) for (f, m), s in seconds.items() if m in filters
+    )
     return Finding(
         2 <= gaussian / linear <= 8 and slowest < 1,
         f"median times {1000 * linear:.1f} and {1000 * gaussian:.1f} ms; the slowest filter was "
-        f"{which} on {where} with {slowest:.2f} s",
+        f"{slowest_method} on {slowest_problem} with {slowest:.2f} s",
         ours=gaussian / linear,
     )
 
@@ -346,13 +350,13 @@ def _overall(results: Results) -> Finding:
         ((average(row), method) for method, row in ours.items() if average(row) is not None),
         reverse=True,
     )
-    told = ", ".join(f"{method} {value:.0f}" for value, method in order)
-    place = {method: k for k, (_, method) in enumerate(order)}
+    listing = ", ".join(f"{method} {value:.0f}" for value, method in order)
+    rank = {method: k for k, (_, method) in enumerate(order)}
     middle = ("md-0", "md-1", "mrmr")
-    holds = place["relieff"] == 0 and all(
-        place[m] < place[s] for m in middle for s in (*SUBSETS, "fs-p")
+    holds = rank["relieff"] == 0 and all(
+        rank[m] < rank[s] for m in middle for s in (*SUBSETS, "fs-p")
     )
-    return Finding(holds, f"ours: {told} (SVM-RFE does not rank the Led and SD problems here)")
+    return Finding(holds, f"ours: {listing} (SVM-RFE does not rank the Led and SD problems here)")
 
 
 def _guidelines(results: Results) -> Finding:
@@ -364,33 +368,34 @@ def _guidelines(results: Results) -> Finding:
         "noise in the target": {"relieff"},
         "many more columns than rows": {"svm-rfe"},
     }
-    agree, told = 0, []
+    agree, descriptions = 0, []
     for aspect, best in books.items():
         top = {m for m, (_, dots) in ours[aspect].items() if dots == 5 and m != "f-test"}
         agree += bool(top & best)
-        told.append(f"{aspect}: {', '.join(sorted(top))}")
-    return Finding(agree >= 4, f"agrees on {agree} of 5. Best of ours: {'; '.join(told)}")
+        descriptions.append(f"{aspect}: {', '.join(sorted(top))}")
+    return Finding(agree >= 4, f"agrees on {agree} of 5. Best of ours: {'; '.join(descriptions)}")
 
 
 def _slips(results: Results) -> Finding:
     fixed = {m: {**dict(zip(PROBLEMS, row, strict=False)), **PUT_RIGHT.get(m, {})}
              for m, row in SUCCESS.items()}  # fmt: skip
     mean = {m: float(np.mean(list(row.values()))) for m, row in fixed.items()}
-    told = ", ".join(f"{m} {mean[m]:.0f} (printed {SUCCESS[m][-1]})"
+    listing = ", ".join(f"{m} {mean[m]:.0f} (printed {SUCCESS[m][-1]})"
                      for m in ("fs-p", "wrapper-svm", "wrapper C4.5", "cfs"))  # fmt: skip
     worst = min(mean, key=lambda m: mean[m])
     return Finding(
         all(mean["wrapper C4.5"] < mean[m] for m in SUBSETS),
-        f"with tables 3.3 and 3.8-3.10 and eq. 3.1 put in, the averages are {told}; the worst is "
+        f"with tables 3.3 and 3.8-3.10 and eq. 3.1 put in, the averages are {listing}; the worst "
+        "is "
         f"{worst}",
     )
 
 
 def claims() -> list[Claim]:
-    """What chapter 3 prints: claims D1 to D22 and the tables behind them."""
-    only = "only FS-P finds exactly 1-4 on CorrAL"
-    found = [
-        Claim.value("D1", only, 100, where="table 3.1", dataset="corral", method="fs-p",
+    """Return the claims of chapter 3, D1 to D22, and the tables behind them."""
+    text = "only FS-P finds exactly 1-4 on CorrAL"
+    all_claims = [
+        Claim.value("D1", text, 100, where="table 3.1", dataset="corral", method="fs-p",
                     metric="success"),
         Claim.value("D2", "the subset filters choose only the correlated column of CorrAL", -25,
                     where="table 3.1", dataset="corral", method="cfs", metric="success"),
@@ -402,8 +407,8 @@ def claims() -> list[Claim]:
                     where="table 3.4", dataset="parity3+3", method="svm-rfe-g",
                     metric="success"),
     ]  # fmt: skip
-    found += led_rows()
-    found += [
+    all_claims += led_rows()
+    all_claims += [
         Claim("D11", "subset filters and IG choose no irrelevant Led column at any noise",
               _no_irrelevant, 0, "tables 3.5, 3.6"),
         Claim.value("D12", "Monk3: ReliefF finds 2, 5, 4 first", 100, where="table 3.7",
@@ -412,8 +417,8 @@ def claims() -> list[Claim]:
                     dataset="monk3 real", method="relieff", metric="accuracy", learner="1-nn",
                     tolerance=0.00005),
     ]  # fmt: skip
-    found += sd_rows()
-    found += [
+    all_claims += sd_rows()
+    all_claims += [
         Claim.value("D17", "Madelon: ReliefF finds four of five", 80, where="table 3.11",
                     dataset="madelon", method="relieff", metric="success"),
         Claim.value("D18", "Madelon, 1-NN after Consistency, INTERACT or IG", 0.9083,
@@ -431,11 +436,11 @@ def claims() -> list[Claim]:
               "ReliefF, mRMR for noisy inputs; ReliefF for a noisy target; SVM-RFE for p >> n",
               _guidelines, None, "table 3.14"),
     ]  # fmt: skip
-    return found + printed_rows(methods())
+    return all_claims + printed_rows(methods())
 
 
 def extras(results: Results) -> dict[str, Any]:
-    """Tables 3.12 and 3.14 from our figures, beside the printed ones."""
+    """Return tables 3.12 and 3.14 from our figures, beside the printed ones."""
     ours = table_3_12(results)
     rows = []
     for method, row in ours.items():
@@ -450,7 +455,9 @@ def extras(results: Results) -> dict[str, Any]:
     guide = [
         [method]
         + [
-            f"{dots[aspect][method][1]} ({_printed(method, k)})" if method in dots[aspect] else ""
+            f"{dots[aspect][method][1]} ({_printed_dots(method, k)})"
+            if method in dots[aspect]
+            else ""
             for k, aspect in enumerate(ASPECTS)
         ]
         for method in ours
@@ -471,13 +478,13 @@ def extras(results: Results) -> dict[str, Any]:
     }
 
 
-def _printed(method: str, aspect: int) -> str:
+def _printed_dots(method: str, aspect: int) -> str:
     dots = DOTS.get(method, (None,) * 5)[aspect]
     return "-" if dots is None else str(dots)
 
 
 def study() -> Study:
-    """The plan."""
+    """Return the plan."""
     return Study(
         methods(),
         datasets(),

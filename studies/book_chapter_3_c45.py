@@ -47,8 +47,10 @@ TENTH = 0.00005  # half a unit of the last printed digit, as a share
 
 def methods() -> dict[str, Any]:
     """Those of the chapter, SVM-RFE for any number of classes."""
-    found = {name: one for name, one in book_chapter_3.methods().items() if name != "f-test"}
-    return found | {
+    chapter_methods = {
+        name: method for name, method in book_chapter_3.methods().items() if name != "f-test"
+    }
+    return chapter_methods | {
         "svm-rfe": SVMRFE(multiclass="ovo"),
         "svm-rfe-g": SVMRFE(kernel="rbf", multiclass="ovo"),
     }
@@ -79,10 +81,10 @@ def study() -> Study:
 
 
 # ---- claims --------------------------------------------------------------------------------------
-def accuracy(name: str, text: str, percent: float, where: str, **which: Any) -> Claim:
+def accuracy(name: str, text: str, percent: float, where: str, **line_key: Any) -> Claim:
     """A printed accuracy of C4.5."""
     return Claim.value(name, text, round(percent / 100, 4), where=where, metric="accuracy",
-                       learner=LEARNER, tolerance=TENTH, **which)  # fmt: skip
+                       learner=LEARNER, tolerance=TENTH, **line_key)  # fmt: skip
 
 
 def plain_rows() -> list[Claim]:
@@ -97,51 +99,53 @@ def plain_rows() -> list[Claim]:
 
 def led_rows() -> list[Claim]:
     """Tables 3.5 and 3.6, and claim D10."""
-    found = []
+    row_claims = []
     for at, problem in enumerate(("led-25", "led-100")):
         for noise, success in zip(NOISE, LED_SVM_RFE[at], strict=True):
-            found.append(
+            row_claims.append(
                 Claim.value(f"D10 {problem} {noise}%",
                             f"svm-rfe on {problem} with {noise}% noise: success", success,
                             where=WHERE[problem], dataset=f"{problem} {noise}%",
                             method="svm-rfe", metric="success")
             )  # fmt: skip
-    for method, both in LED_C45.items():
-        for problem, values in zip(("led-25", "led-100"), both, strict=True):
+    for method, by_problem in LED_C45.items():
+        for problem, values in zip(("led-25", "led-100"), by_problem, strict=True):
             for noise, percent in zip(NOISE, values, strict=True):
                 if percent is not None:
-                    found.append(
+                    row_claims.append(
                         accuracy(f"T{WHERE[problem][6:]} {method} {noise}% c4.5",
                                  f"{method} on {problem} with {noise}% noise: accuracy of C4.5",
                                  percent, WHERE[problem], dataset=f"{problem} {noise}%",
                                  method=method)
                     )  # fmt: skip
-    return found
+    return row_claims
 
 
 def sd_rows() -> list[Claim]:
     """Tables 3.8 to 3.10, and what claims D14 to D16 say of SVM-RFE."""
-    found = []
+    row_claims = []
     for at, (family, sizes) in enumerate(
         zip(("sd1", "sd2", "sd3"), SD_SIZES.values(), strict=True)
     ):
         for size, number in zip(sizes, SD_SVM_RFE[at], strict=True):
-            found.append(
+            row_claims.append(
                 Claim.value(f"D{14 + at} svm-rfe {size}",
                             f"svm-rfe on {family}, {size} columns: relevant groups found", number,
                             where=WHERE[family], dataset=family, method="svm-rfe",
                             metric="relevant", size=size)
             )  # fmt: skip
-        for method, every in SD_C45.items():
-            for size, percent in zip(sizes, every[at], strict=False):  # a subset filter has one
-                which = {} if method in SUBSETS else {"size": size}
-                of = "" if method in SUBSETS else f" {size}"
-                found.append(
-                    accuracy(f"T{WHERE[family][6:]} {method}{of} c4.5",
-                             f"{method}{of} on {family}: accuracy of C4.5", percent,
-                             WHERE[family], dataset=family, method=method, **which)
+        for method, accuracies in SD_C45.items():
+            for size, percent in zip(
+                sizes, accuracies[at], strict=False
+            ):  # a subset filter has one
+                line_key = {} if method in SUBSETS else {"size": size}
+                suffix = "" if method in SUBSETS else f" {size}"
+                row_claims.append(
+                    accuracy(f"T{WHERE[family][6:]} {method}{suffix} c4.5",
+                             f"{method}{suffix} on {family}: accuracy of C4.5", percent,
+                             WHERE[family], dataset=family, method=method, **line_key)
                 )  # fmt: skip
-    return found
+    return row_claims
 
 
 def _alone(method: str) -> Callable[[Results], Finding]:
@@ -168,27 +172,29 @@ def _alone(method: str) -> Callable[[Results], Finding]:
             rates.append(float(np.mean(folds)))
         if not rates:
             return Finding(None, f"{method} never has both first")
-        whole = sum(rate == 1 for rate in rates)
-        why = f"both first in {len(rates)} of {DRAWS} draws; of these 100% in {whole}"
-        return Finding(2 * whole >= len(rates), why, float(np.mean(rates)), min(rates), max(rates))
+        n_perfect = sum(rate == 1 for rate in rates)
+        why = f"both first in {len(rates)} of {DRAWS} draws; of these 100% in {n_perfect}"
+        return Finding(
+            2 * n_perfect >= len(rates), why, float(np.mean(rates)), min(rates), max(rates)
+        )
 
     return check
 
 
 def _same_on_monk3(results: Results) -> Finding:
-    found = {
+    accuracies = {
         method: value
         for (family, method), value in means(results, "accuracy", LEARNER).items()
         if family == "monk3 real" and method not in ("none", "mrmr")
     }
-    told = ", ".join(f"{method} {100 * value:.2f}" for method, value in found.items())
-    low, high = min(found.values()), max(found.values())
+    listing = ", ".join(f"{method} {100 * value:.2f}" for method, value in accuracies.items())
+    low, high = min(accuracies.values()), max(accuracies.values())
     line = results.curves("accuracy").filter(
         (pl.col("dataset") == "monk3 real") & (pl.col("method") == "cfs")
     )
     lower, upper = line["lower"][0], line["upper"][0]
     holds = high - low < TENTH and lower <= 0.9344 <= upper
-    return Finding(bool(holds), told, float(line["mean"][0]), float(lower), float(upper))
+    return Finding(bool(holds), listing, float(line["mean"][0]), float(lower), float(upper))
 
 
 def _overall(results: Results) -> Finding:
@@ -196,21 +202,21 @@ def _overall(results: Results) -> Finding:
     order = sorted(
         ((value, method) for method, value in mean.items() if value is not None), reverse=True
     )
-    place = {method: at for at, (_, method) in enumerate(order)}
-    if "relieff" not in place:
+    rank = {method: at for at, (_, method) in enumerate(order)}
+    if "relieff" not in rank:
         return Finding(None, "not all nine problems were run")
-    told = ", ".join(f"{method} {value:.0f}" for value, method in order)
+    listing = ", ".join(f"{method} {value:.0f}" for value, method in order)
     middle, last = ("md-0", "md-1", "mrmr"), ("fs-p", "svm-rfe")
     holds = (
-        place["relieff"] == 0
-        and all(place[one] < place[other] for one in middle for other in last)
-        and all(place[one] < place[other] for one in last for other in SUBSETS)
+        rank["relieff"] == 0
+        and all(rank[first] < rank[second] for first in middle for second in last)
+        and all(rank[first] < rank[second] for first in last for second in SUBSETS)
     )
-    return Finding(holds, f"mean success: {told}", float(mean["svm-rfe"] or 0.0))
+    return Finding(holds, f"mean success: {listing}", float(mean["svm-rfe"] or 0.0))
 
 
 def claims() -> list[Claim]:
-    """What chapter 3 prints of C4.5, and of SVM-RFE on many classes."""
+    """Return the claims of chapter 3 about C4.5, and about SVM-RFE on many classes."""
     return [
         accuracy("D2 C4.5", "CorrAL: C4.5 after the subset filters", 75.00, "table 3.1",
                  dataset="corral", method="cfs"),
@@ -230,22 +236,28 @@ def claims() -> list[Claim]:
 
 def extras(results: Results) -> dict[str, Any]:
     """Accuracy of C4.5 by problem and method."""
-    found = means(results, "accuracy", LEARNER)
-    families = list(dict.fromkeys(family for family, _ in found))
+    accuracies = means(results, "accuracy", LEARNER)
+    families = list(dict.fromkeys(family for family, _ in accuracies))
     names = list(methods())
     rows = [
-        [family, *(f"{100 * found[family, m]:.1f}" if (family, m) in found else "" for m in names)]
+        [
+            family,
+            *(
+                f"{100 * accuracies[family, m]:.1f}" if (family, m) in accuracies else ""
+                for m in names
+            ),
+        ]
         for family in families
     ]
     title = f"Accuracy of C4.5 in %, mean of up to {DRAWS} draws, largest number of columns"
     again = [
         [
-            f"{method}{of}",
-            *("" if one not in row else f"{row[one]:.0f}" for one in PROBLEMS),
+            f"{method}{suffix}",
+            *("" if problem not in row else f"{row[problem]:.0f}" for problem in PROBLEMS),
             f"{np.mean(list(row.values())):.0f}",
         ]
         for method in ("svm-rfe", "svm-rfe-g")
-        for of, row in (
+        for suffix, row in (
             ("", table_3_12(results, LEARNER)[method]),
             (", printed", dict(zip(PROBLEMS, SUCCESS.get(method, ())[:-1], strict=False))),
         )

@@ -1,4 +1,4 @@
-"""What tables 3.1 to 3.11 of Bolón-Canedo et al. (2015) print of C4.5 and of its wrapper, as data.
+"""Figures of tables 3.1 to 3.11 of Bolón-Canedo et al. (2015) for C4.5 and its wrapper.
 
 Accuracies in percent; None where the print has lost one. Names of methods are those of the studies.
 """

@@ -39,12 +39,12 @@ CHAPTER = Path(__file__).parent / "results" / "book-chapter-3.json"
 
 def datasets() -> dict[str, Dataset]:
     """Some draws of every problem, and Monk3; those that take long last."""
-    found = {
+    chosen_datasets = {
         name: data
         for name, data in book_chapter_3.datasets(DRAWS).items()
         if not name.startswith("led") or int(name.rpartition("/")[2]) < LED_DRAWS
     }
-    return dict(sorted(found.items(), key=lambda item: item[0].partition("/")[0] in LONG))
+    return dict(sorted(chosen_datasets.items(), key=lambda item: item[0].partition("/")[0] in LONG))
 
 
 def study() -> Study:
@@ -65,49 +65,49 @@ def study() -> Study:
 # ---- claims --------------------------------------------------------------------------------------
 def rows() -> list[Claim]:
     """The printed rows of the wrapper, Led apart."""
-    found = []
+    row_claims = []
     for family, (success, *accuracies) in WRAPPER.items():
         where = WHERE[family]
-        which: dict[str, Any] = {"dataset": family, "method": METHOD}
-        found.append(
+        line_key: dict[str, Any] = {"dataset": family, "method": METHOD}
+        row_claims.append(
             Claim.value(f"T{where[6:]} {METHOD} success", f"{METHOD} on {family}: success",
-                        success, where=where, metric="success", **which)
+                        success, where=where, metric="success", **line_key)
         )  # fmt: skip
-        found += [
+        row_claims += [
             Claim.value(f"T{where[6:]} {METHOD} {learner}",
                         f"{METHOD} on {family}: accuracy of {learner} (selected on all rows)",
                         round(percent / 100, 4), where=where, metric="accuracy", learner=learner,
-                        tolerance=TENTH, **which)
+                        tolerance=TENTH, **line_key)
             for learner, percent in zip(JUDGES, accuracies, strict=True)
         ]  # fmt: skip
-    return found
+    return row_claims
 
 
 def led_rows() -> list[Claim]:
     """Success and the accuracy of C4.5, by noise."""
-    found = []
+    row_claims = []
     for problem, (successes, accuracies) in LED_WRAPPER.items():
         for noise, success, percent in zip(NOISE, successes, accuracies, strict=True):
-            which: dict[str, Any] = {"dataset": f"{problem} {noise}%", "method": METHOD}
+            line_key: dict[str, Any] = {"dataset": f"{problem} {noise}%", "method": METHOD}
             name, where = f"T{WHERE[problem][6:]} {METHOD} {noise}%", WHERE[problem]
-            found.append(
+            row_claims.append(
                 Claim.value(f"{name} success", f"{METHOD} on {problem} with {noise}% noise: "
-                            "success", success, where=where, metric="success", **which)
+                            "success", success, where=where, metric="success", **line_key)
             )  # fmt: skip
             if percent is not None:
-                found.append(
+                row_claims.append(
                     Claim.value(f"{name} c4.5", f"{METHOD} on {problem} with {noise}% noise: "
                                 "accuracy of C4.5", percent / 100, where=where,
-                                metric="accuracy", learner="c4.5", tolerance=TENTH, **which)
+                                metric="accuracy", learner="c4.5", tolerance=TENTH, **line_key)
                 )  # fmt: skip
-    return found
+    return row_claims
 
 
 def success(results: Results) -> dict[str, float]:
     """The row of table 3.12."""
-    found = means(results, "success", JUDGES[0])
+    by_family = means(results, "success", JUDGES[0])
     return {
-        problem: float(np.mean([found[family, METHOD] for family in families]))
+        problem: float(np.mean([by_family[family, METHOD] for family in families]))
         for problem, families in FAMILIES.items()
     }
 
@@ -115,17 +115,17 @@ def success(results: Results) -> dict[str, float]:
 def _worse_than_filters(results: Results) -> Finding:
     if not CHAPTER.exists():
         return Finding(None, "book-chapter-3 has not been run")
-    found = success(results)
+    successes = success(results)
     table = json.loads(CHAPTER.read_text("utf-8"))["tables"][0]
-    columns = [table["head"].index(problem) for problem in found]
+    columns = [table["head"].index(problem) for problem in successes]
     filters = {
         row[0]: float(np.mean([float(row[at]) for at in columns]))
         for row in table["rows"]
         if row[0] in SUBSETS
     }
-    ours = float(np.mean(list(found.values())))
-    told = ", ".join(f"{name} {value:.0f}" for name, value in filters.items())
-    why = f"mean success of the wrapper {ours:.0f}; {told}; problems: {', '.join(found)}"
+    ours = float(np.mean(list(successes.values())))
+    listing = ", ".join(f"{name} {value:.0f}" for name, value in filters.items())
+    why = f"mean success of the wrapper {ours:.0f}; {listing}; problems: {', '.join(successes)}"
     return Finding(ours < min(filters.values()), why, ours)
 
 
@@ -135,14 +135,14 @@ def claims() -> list[Claim]:
         "Madelon: the wrapper around C4.5 finds all five",
         "Madelon: C4.5 after its wrapper",
     )
-    which: dict[str, Any] = {"where": "table 3.11", "dataset": "madelon", "method": METHOD}
-    found = [
-        Claim.value("D17 C4.5", five, 5, metric="relevant", **which),
+    line_key: dict[str, Any] = {"where": "table 3.11", "dataset": "madelon", "method": METHOD}
+    madelon_claims = [
+        Claim.value("D17 C4.5", five, 5, metric="relevant", **line_key),
         Claim.value("D18 C4.5", after, 0.8704, metric="accuracy", learner="c4.5",
-                    tolerance=TENTH, **which),
+                    tolerance=TENTH, **line_key),
     ]  # fmt: skip
     return [
-        *found,
+        *madelon_claims,
         Claim("D21 wrapper", "the wrapper around C4.5 is worse than the subset filters",
               _worse_than_filters, 29, "table 3.12"),
         *rows(),

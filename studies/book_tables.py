@@ -1,4 +1,4 @@
-"""What tables 3.1 to 3.14 of Bolón-Canedo et al. (2015) print, as data.
+"""Figures of tables 3.1 to 3.14 of Bolón-Canedo et al. (2015), as printed.
 
 Of every table the index of success and the accuracies of naive Bayes, 1-NN and the linear SVM, in
 percent; those of C4.5 are in book_chapter_3_c45_tables. Names of methods are those of the study.

@@ -43,11 +43,11 @@ def sizes(n_features: int) -> list[int]:
     """All of a short table; of a long one those that the elimination passes through."""
     if n_features <= ALL_SIZES:
         return list(range(1, n_features + 1))
-    found, left = [], n_features
+    passed, left = [], n_features
     while left:
-        found.append(left)
+        passed.append(left)
         left -= schedule(left, 0.2)
-    return sorted(found)
+    return sorted(passed)
 
 
 def methods() -> dict[str, Any]:
@@ -71,14 +71,14 @@ def datasets() -> dict[str, Dataset]:
         "hepatitis": "hepatitis",
         "housing": "boston_housing2",
     }
-    found = {}
+    tables = {}
     for name, file in files.items():
         frame = pl.read_parquet(FOLDER / f"{file}.parquet")
         if name == "bands":
             frame = frame.drop(BANDS_WITHOUT)
-        found[name] = Dataset.of(frame, "class", name=name)
-    found["van 't Veer"] = van_t_veer()
-    return found
+        tables[name] = Dataset.of(frame, "class", name=name)
+    tables["van 't Veer"] = van_t_veer()
+    return tables
 
 
 def van_t_veer() -> Dataset:
@@ -89,15 +89,15 @@ def van_t_veer() -> Dataset:
     genes = [name for name in frame.columns if name not in clinical and name != "class"]
     values = frame.select(genes).to_numpy().astype(np.float64)
     worst = int(np.isnan(values).sum(axis=1).argmax())
-    stays = np.arange(frame.height) != worst
-    values = values[stays]
+    is_used = np.arange(frame.height) != worst
+    values = values[is_used]
     present = ~np.isnan(values)
     count = np.maximum(present.sum(axis=0), 1)
     mean = np.where(present, values, 0).sum(axis=0) / count
     variance = (np.where(present, values - mean, 0) ** 2).sum(axis=0) / count
-    kept = set(np.argsort(-variance, kind="stable")[:GENES].tolist())
-    frame = frame.filter(pl.Series(stays)).select(
-        [*clinical, *(gene for k, gene in enumerate(genes) if k in kept), "class"]
+    most_variable = set(np.argsort(-variance, kind="stable")[:GENES].tolist())
+    frame = frame.filter(pl.Series(is_used)).select(
+        [*clinical, *(gene for k, gene in enumerate(genes) if k in most_variable), "class"]
     )
     schema = {"ordinal": {"clin_grade": ["1", "2", "3"]}}
     return Dataset.of(frame, "class", name="van 't Veer", schema=schema)
@@ -106,12 +106,12 @@ def van_t_veer() -> Dataset:
 # ---- what the claims ask -------------------------------------------------------------------------
 def blocks(results: Results, metric: str, dataset: str | None = None) -> pl.DataFrame:
     """One row a dataset and size, one column a method."""
-    found = results.compare(metric).blocks
-    return found if dataset is None else found.filter(pl.col("dataset") == dataset)
+    table = results.compare(metric).blocks
+    return table if dataset is None else table.filter(pl.col("dataset") == dataset)
 
 
-def tested(table: pl.DataFrame) -> tuple[Friedman, Nemenyi]:
-    """Friedman's and Nemenyi's tests of the paper's five."""
+def rank_tests(table: pl.DataFrame) -> tuple[Friedman, Nemenyi]:
+    """Return Friedman's and Nemenyi's tests of the paper's five."""
     values = np.column_stack([table[name].to_numpy() for name in FIVE])
     return friedman(values, FIVE), nemenyi(values, FIVE)
 
@@ -138,20 +138,22 @@ def ranks(test: Nemenyi) -> dict[str, float]:
     return dict(zip(test.names, map(float, test.mean_ranks), strict=True))
 
 
-def in_words(found: dict[str, float]) -> str:
-    """Methods with their mean ranks, best first."""
-    return ", ".join(f"{name} {rank:.2f}" for name, rank in sorted(found.items(), key=by_value))
+def format_ranks(mean_ranks: dict[str, float]) -> str:
+    """Return methods with their mean ranks in words, best first."""
+    return ", ".join(
+        f"{name} {rank:.2f}" for name, rank in sorted(mean_ranks.items(), key=by_value)
+    )
 
 
 def by_value(item: tuple[str, float]) -> float:
-    """For sorting."""
+    """Return the value of an item, for sorting."""
     return item[1]
 
 
-def beats(test: Nemenyi, one: str, other: str) -> bool:
-    """Whether one's mean rank is better by more than the critical difference."""
-    found = ranks(test)
-    return found[other] - found[one] > test.critical_difference
+def is_better(test: Nemenyi, first: str, second: str) -> bool:
+    """Return whether the first mean rank is better by more than the critical difference."""
+    mean_ranks = ranks(test)
+    return mean_ranks[second] - mean_ranks[first] > test.critical_difference
 
 
 def differ(metric: str, at: Callable[[Results, str], pl.DataFrame]) -> Callable[[Results], Finding]:
@@ -159,9 +161,9 @@ def differ(metric: str, at: Callable[[Results, str], pl.DataFrame]) -> Callable[
 
     def check(results: Results) -> Finding:
         table = at(results, metric)
-        first, second = tested(table)
+        first, second = rank_tests(table)
         p = float(first.p_value)
-        words = f"p = {p:.2g} over {table.height} blocks; mean ranks {in_words(ranks(second))}"
+        words = f"p = {p:.2g} over {table.height} blocks; mean ranks {format_ranks(ranks(second))}"
         return Finding(p < 0.05, words, p)
 
     return check
@@ -169,56 +171,64 @@ def differ(metric: str, at: Callable[[Results, str], pl.DataFrame]) -> Callable[
 
 def a2(results: Results) -> Finding:
     """RFE-MKL ranks best, HFS-5NN and RFE-SVM last, by more than the critical difference."""
-    test = tested(blocks(results, "bcr"))[1]
-    found = ranks(test)
-    order = sorted(found, key=found.get)
+    test = rank_tests(blocks(results, "bcr"))[1]
+    mean_ranks = ranks(test)
+    order = sorted(mean_ranks, key=mean_ranks.get)
     holds = (
         order[0] == "RFE-MKL"
         and set(order[-2:]) == {"HFS-5NN", "RFE-SVM"}
-        and all(beats(test, "RFE-MKL", other) for other in ("HFS-5NN", "RFE-SVM"))
+        and all(is_better(test, "RFE-MKL", other) for other in ("HFS-5NN", "RFE-SVM"))
     )
-    return Finding(holds, f"{in_words(found)}; CD {test.critical_difference:.2f}", found["RFE-MKL"])
+    return Finding(
+        holds,
+        f"{format_ranks(mean_ranks)}; CD {test.critical_difference:.2f}",
+        mean_ranks["RFE-MKL"],
+    )
 
 
 def a3(results: Results) -> Finding:
     """No pair of RFE-MKL, RF10000 and HFS-NB differs."""
-    test = tested(blocks(results, "bcr"))[1]
+    test = rank_tests(blocks(results, "bcr"))[1]
     three = ("RFE-MKL", "RF10000", "HFS-NB")
-    apart = [f"{a} beats {b}" for a in three for b in three if a != b and beats(test, a, b)]
+    apart = [f"{a} beats {b}" for a in three for b in three if a != b and is_better(test, a, b)]
     words = "; ".join(apart) if apart else "no two are that far apart"
     return Finding(not apart, f"{words} (CD {test.critical_difference:.2f})")
 
 
 def a5(results: Results) -> Finding:
     """Both eliminations least stable, RFE-MKL not significantly below HFS-NB and RF10000."""
-    test = tested(blocks(results, "kuncheva"))[1]
-    found = ranks(test)
-    order = sorted(found, key=found.get)
+    test = rank_tests(blocks(results, "kuncheva"))[1]
+    mean_ranks = ranks(test)
+    order = sorted(mean_ranks, key=mean_ranks.get)
     bottom = set(order[-2:]) == {"RFE-MKL", "RFE-SVM"}
-    close = not any(beats(test, other, "RFE-MKL") for other in ("HFS-NB", "RF10000"))
-    return Finding(bottom and close, f"{in_words(found)}; CD {test.critical_difference:.2f}")
+    close = not any(is_better(test, other, "RFE-MKL") for other in ("HFS-NB", "RF10000"))
+    return Finding(
+        bottom and close, f"{format_ranks(mean_ranks)}; CD {test.critical_difference:.2f}"
+    )
 
 
 def a6(results: Results) -> Finding:
     """RF10000 and RFE-MKL best two at the small size, each better than RFE-SVM."""
-    first, test = tested(at_small_size(results, "bcr"))
-    found = ranks(test)
-    order = sorted(found, key=found.get)
+    first, test = rank_tests(at_small_size(results, "bcr"))
+    mean_ranks = ranks(test)
+    order = sorted(mean_ranks, key=mean_ranks.get)
     holds = (
         first.p_value < 0.05
         and set(order[:2]) == {"RF10000", "RFE-MKL"}
-        and all(beats(test, one, "RFE-SVM") for one in ("RF10000", "RFE-MKL"))
+        and all(is_better(test, method, "RFE-SVM") for method in ("RF10000", "RFE-MKL"))
     )
-    words = f"p = {first.p_value:.2g}; {in_words(found)}; CD {test.critical_difference:.2f}"
+    words = (
+        f"p = {first.p_value:.2g}; {format_ranks(mean_ranks)}; CD {test.critical_difference:.2f}"
+    )
     return Finding(holds, words, float(first.p_value))
 
 
 def a7(results: Results) -> Finding:
     """Stability at the small size differs, in the same order of methods."""
-    rate, stability = (ranks(tested(at_small_size(results, m))[1]) for m in ("bcr", "kuncheva"))
-    p = float(tested(at_small_size(results, "kuncheva"))[0].p_value)
+    rate, stability = (ranks(rank_tests(at_small_size(results, m))[1]) for m in ("bcr", "kuncheva"))
+    p = float(rank_tests(at_small_size(results, "kuncheva"))[0].p_value)
     same = sorted(rate, key=rate.get) == sorted(stability, key=stability.get)
-    return Finding(p < 0.05 and same, f"p = {p:.2g}; {in_words(stability)}", p)
+    return Finding(p < 0.05 and same, f"p = {p:.2g}; {format_ranks(stability)}", p)
 
 
 def a8(results: Results) -> Finding:
@@ -231,13 +241,13 @@ def a9(results: Results) -> Finding:
     """RFE-SVM less stable than each of the others on arrhythmia and van 't Veer."""
     words, holds = [], True
     for name in ("arrhythmia", "van 't Veer"):
-        test = tested(blocks(results, "kuncheva", name))[1]
-        rest = [other for other in FIVE if other != "RFE-SVM"]
-        level = [other for other in rest if not beats(test, other, "RFE-SVM")]
-        holds &= not level
-        words.append(f"{name}: {in_words(ranks(test))}")
-        if level:
-            words[-1] += f"; not below {', '.join(level)}"
+        test = rank_tests(blocks(results, "kuncheva", name))[1]
+        rivals = [other for other in FIVE if other != "RFE-SVM"]
+        not_beaten = [other for other in rivals if not is_better(test, other, "RFE-SVM")]
+        holds &= not not_beaten
+        words.append(f"{name}: {format_ranks(ranks(test))}")
+        if not_beaten:
+            words[-1] += f"; not below {', '.join(not_beaten)}"
     return Finding(holds, "; ".join(words) + " (Rheumagene is private)")
 
 
@@ -248,17 +258,19 @@ def categories(results: Results, dataset: str) -> pl.DataFrame:
 
 def a10(results: Results) -> Finding:
     """RFE-MKL and RF10000 best on arrhythmia, with the fewest categorical columns."""
-    rate = ranks(tested(blocks(results, "bcr", "arrhythmia"))[1])
-    found = categories(results, "arrhythmia").filter(pl.col("size") < 262)
-    taken = {
+    rate = ranks(rank_tests(blocks(results, "bcr", "arrhythmia"))[1])
+    counts = categories(results, "arrhythmia").filter(pl.col("size") < 262)
+    category_shares = {
         name: float((part["mean"] / part["size"]).mean())
-        for (name,), part in found.group_by("method")
+        for (name,), part in counts.group_by("method")
         if name in FIVE
     }
     best = set(sorted(rate, key=rate.get)[:2]) == {"RFE-MKL", "RF10000"}
-    fewest = set(sorted(taken, key=taken.get)[:2]) == {"RFE-MKL", "RF10000"}
-    shares = ", ".join(f"{k} {v:.0%}" for k, v in sorted(taken.items(), key=by_value))
-    return Finding(best and fewest, f"BCR {in_words(rate)}; categorical {shares} (64 of 262 are)")
+    fewest = set(sorted(category_shares, key=category_shares.get)[:2]) == {"RFE-MKL", "RF10000"}
+    shares = ", ".join(f"{k} {v:.0%}" for k, v in sorted(category_shares.items(), key=by_value))
+    return Finding(
+        best and fewest, f"BCR {format_ranks(rate)}; categorical {shares} (64 of 262 are)"
+    )
 
 
 def a11(results: Results) -> Finding:
@@ -320,14 +332,14 @@ def by_q(results: Results) -> Finding:
     six = (*FIVE, OURS)
     table = blocks(results, "bcr")
     test = nemenyi(np.column_stack([table[name].to_numpy() for name in six]), six)
-    found = ranks(test)
-    words = f"{in_words(found)}; CD {test.critical_difference:.2f}"
-    return Finding(beats(test, OURS, "RFE-SVM"), words, found[OURS])
+    mean_ranks = ranks(test)
+    words = f"{format_ranks(mean_ranks)}; CD {test.critical_difference:.2f}"
+    return Finding(is_better(test, OURS, "RFE-SVM"), words, mean_ranks[OURS])
 
 
 def claims() -> list[Claim]:
     """A1 to A13 of the paper, and five of ours on its criterion."""
-    found = [
+    all_claims = [
         Claim("A1", "BCR over all sizes and tables: the methods differ", differ("bcr", blocks),
               "p < 1e-6", "fig. 1"),
         Claim("A2", "RFE-MKL ranks best, significantly above HFS-5NN and RFE-SVM, the last two", a2,
@@ -355,9 +367,9 @@ def claims() -> list[Claim]:
         Claim("A13", "CPU on arrhythmia and bands: forest / RFE 1.5", a13, 1.5, "sec. 5"),
     ]  # fmt: skip
     text = "ours: RFE-SVM by q ranks significantly above RFE-SVM by the printed criterion"
-    found.append(Claim("S-all", text, by_q, None, "not in the paper"))
+    all_claims.append(Claim("S-all", text, by_q, None, "not in the paper"))
     for name, size in (("heart", 7), ("bands", 7), ("hepatitis", 10), ("housing", 1)):
-        found.append(
+        all_claims.append(
             Claim.better(
                 f"S-{name}",
                 f"ours: RFE-SVM by q predicts better than by the printed criterion, {name}, "
@@ -369,7 +381,7 @@ def claims() -> list[Claim]:
                 where="not in the paper",
             )
         )
-    return found
+    return all_claims
 
 
 def study() -> Study:
@@ -387,21 +399,24 @@ def study() -> Study:
 
 
 def extras(results: Results) -> dict[str, Any]:
-    """What the figures are drawn from: curves, mean ranks, small sizes, seconds."""
+    """Return data of the figures: curves, mean ranks, small sizes, seconds."""
     rate, count = results.curves("bcr"), results.curves("categorical")
     curves: dict[str, Any] = {}
     for name in results.about["datasets"]:
         curves[name] = {}
         for method in results.about["methods"]:
-            here = (pl.col("dataset") == name) & (pl.col("method") == method)
-            one, other = rate.filter(here).sort("size"), count.filter(here).sort("size")
+            is_line = (pl.col("dataset") == name) & (pl.col("method") == method)
+            rate_line, count_line = (
+                rate.filter(is_line).sort("size"),
+                count.filter(is_line).sort("size"),
+            )
             curves[name][method] = {
-                "size": one["size"].to_list(),
-                "bcr": one["mean"].round(5).to_list(),
-                "lower": one["lower"].round(5).to_list(),
-                "upper": one["upper"].round(5).to_list(),
-                "kuncheva": one["kuncheva"].round(5).to_list(),
-                "categorical": other["mean"].round(4).to_list(),
+                "size": rate_line["size"].to_list(),
+                "bcr": rate_line["mean"].round(5).to_list(),
+                "lower": rate_line["lower"].round(5).to_list(),
+                "upper": rate_line["upper"].round(5).to_list(),
+                "kuncheva": rate_line["kuncheva"].round(5).to_list(),
+                "categorical": count_line["mean"].round(4).to_list(),
             }
     diagrams = {}
     for figure, table in {
@@ -410,7 +425,7 @@ def extras(results: Results) -> dict[str, Any]:
         "6 left, BCR": at_small_size(results, "bcr"),
         "6 right, stability": at_small_size(results, "kuncheva"),
     }.items():
-        first, test = tested(table)
+        first, test = rank_tests(table)
         diagrams[figure] = {
             "p_value": float(first.p_value),
             "mean_ranks": ranks(test),

@@ -20,7 +20,7 @@ FIRST = "clinical SVM"
 
 
 def learners() -> dict[str, Any]:
-    """What the paper names."""
+    """Return the learners that the paper names."""
     return {
         FIRST: ClinicalSVC(),
         "forest": make_learner("forest"),
@@ -45,8 +45,8 @@ def a14(results: Results) -> Finding:
         differences = table.select("dataset", (pl.col(name) - pl.col(FIRST)).alias("difference"))
         mean = float(differences["difference"].mean())
         parts = differences.group_by("dataset", maintain_order=True).mean()
-        told = ", ".join(f"{d} {v:+.3f}" for d, v in parts.rows())
-        words.append(f"{name} {mean:+.3f} ({told})")
+        by_table = ", ".join(f"{d} {v:+.3f}" for d, v in parts.rows())
+        words.append(f"{name} {mean:+.3f} ({by_table})")
         holds &= abs(mean) <= SIMILAR
     return Finding(holds, "BCR less that of the clinical SVM: " + "; ".join(words))
 

@@ -35,11 +35,11 @@ from studies.intrusion_pipelines import (
     SEED,
     SYMBOLS,
     WHOLE,
-    direct,
-    named,
-    without,
+    direct_task,
+    fit_name,
+    left_out_task,
 )
-from studies.intrusion_run import Found, Plan, Task
+from studies.intrusion_run import Plan, Task, TaskResults
 
 FORMS = (CUT, WHOLE)
 LEFT_OUT = "dst_host_srv_count"
@@ -47,20 +47,20 @@ LEFT_OUT = "dst_host_srv_count"
 
 def combinations() -> list[tuple[str, str, str, str]]:
     """Discretiser, filter, learner, and what it sees; those of a preparation one after another."""
-    found = [
+    keys = [
         (cut, chosen, learner, sees)
         for cut in DISCRETISERS
         for chosen in (*FILTERS, NOTHING)
         for sees in (FORMS if chosen != NOTHING else (CUT,))
         for learner in LEARNERS
     ]
-    return found + [(NOTHING, NOTHING, learner, WHOLE) for learner in LEARNERS]
+    return keys + [(NOTHING, NOTHING, learner, WHOLE) for learner in LEARNERS]
 
 
 def tasks() -> list[Task]:
     """A fit each."""
-    later = [without("PKID", "Cons", learner, LEFT_OUT) for learner in SYMBOLS]
-    return [direct(*key, "two") for key in combinations()] + later
+    later = [left_out_task("PKID", "Cons", learner, LEFT_OUT) for learner in SYMBOLS]
+    return [direct_task(*key, "two") for key in combinations()] + later
 
 
 def study() -> Plan:
@@ -75,14 +75,14 @@ def study() -> Plan:
 
 
 # ---- to be shown ---------------------------------------------------------------------------------
-def line(results: Found, key: tuple[str, str, str, str]) -> list[str]:
+def line(results: TaskResults, key: tuple[str, str, str, str]) -> list[str]:
     """A row of the table of all combinations."""
     cut, chosen, learner, sees = key
-    name = named(cut, chosen, learner, sees=sees)
+    name = fit_name(cut, chosen, learner, sees=sees)
     outcome = results.outcome(name)
     printed = BINARY.get((cut, chosen, learner)) if sees == CUT else None
     book = printed[1] if printed else {}
-    told = " / ".join(f"{book[f]:.2f}" if f in book else "-" for f in ("error", "TP", "FP"))
+    printed_text = " / ".join(f"{book[f]:.2f}" if f in book else "-" for f in ("error", "TP", "FP"))
     seconds = f"{results.records[name]['seconds']:.1f}"
     if outcome is None:
         return [name, "failed", "", "", "", "", "", seconds]
@@ -94,11 +94,11 @@ def line(results: Found, key: tuple[str, str, str, str]) -> list[str]:
         *(f"{figure.value:.2f} ({figure.lower:.2f} to {figure.upper:.2f})" for figure in figures),
         f"{low:.2f} to {high:.2f}",
         " / ".join(f"{figure.distinct:.2f}" for figure in figures),
-        told if book else "",
+        printed_text if book else "",
     ]
 
 
-def extras(results: Found) -> dict[str, Any]:
+def extras(results: TaskResults) -> dict[str, Any]:
     """Tables 5.5 and 5.6 of all combinations, and what was chosen."""
     head = ["combination", "columns", "error", "true positives", "false positives"]
     head += ["error, equal rows as one", "distinct rows: error / TP / FP", "printed"]
@@ -110,19 +110,19 @@ def extras(results: Found) -> dict[str, Any]:
         [f"{cut}+{filter_}", str(len(columns)), ", ".join(columns)]
         for cut in DISCRETISERS
         for filter_ in FILTERS
-        for columns in [results.columns(named(cut, filter_, LEARNERS[0]))]
+        for columns in [results.columns(fit_name(cut, filter_, LEARNERS[0]))]
     ]
     points = {
-        named(*key[:3], sees=key[3]): {
+        fit_name(*key[:3], sees=key[3]): {
             **{f: round(outcome.figure(f).value, 4) for f in ("error", "TP", "FP")},
-            "columns": len(results.columns(named(*key[:3], sees=key[3]))),
+            "columns": len(results.columns(fit_name(*key[:3], sees=key[3]))),
         }
         for key in keys
-        if (outcome := results.outcome(named(*key[:3], sees=key[3]))) is not None
+        if (outcome := results.outcome(fit_name(*key[:3], sees=key[3]))) is not None
     }
     six = []
     for learner in SYMBOLS:
-        name = named("PKID", "Cons", learner, f"without {LEFT_OUT}")
+        name = fit_name("PKID", "Cons", learner, f"without {LEFT_OUT}")
         outcome = results.outcome(name)
         if outcome is not None:
             ours = " / ".join(f"{outcome.figure(f).value:.2f}" for f in ("error", "TP", "FP"))
@@ -130,7 +130,7 @@ def extras(results: Found) -> dict[str, Any]:
     return {
         "points": points,
         "winner": dict(zip(("error", "TP", "FP"), theirs, strict=True)),
-        "printed": {named(*key): figures for key, (_, figures, _) in BINARY.items()},
+        "printed": {fit_name(*key): figures for key, (_, figures, _) in BINARY.items()},
         "seconds": {name: record["seconds"] for name, record in results.records.items()},
         "tables": [
             {"title": "Columns that were chosen", "head": ["steps", "number", "columns"],

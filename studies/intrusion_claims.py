@@ -23,8 +23,8 @@ from typing import Any
 
 from featly.study import Claim, Finding
 from studies.intrusion_data import CLASSES, Figure, winner
-from studies.intrusion_pipelines import RULES, named
-from studies.intrusion_run import Found
+from studies.intrusion_pipelines import RULES, fit_name
+from studies.intrusion_run import TaskResults
 
 SHARES = {
     "train": {"Normal": 19.69, "DoS": 79.24, "Probe": 0.83, "R2L": 0.23, "U2R": 0.01},
@@ -67,8 +67,8 @@ UNITS = {"error": "% error", "TP": "% true positives", "FP": "% false positives"
 
 
 # ---- figures -------------------------------------------------------------------------------------
-def rounds_to(value: float, printed: float, digits: int = 2) -> bool:
-    """Whether a figure is printed so; also if it was rounded to one digit more before."""
+def is_rounded_to(value: float, printed: float, digits: int = 2) -> bool:
+    """Return whether a figure is printed so, also if it was rounded to one digit more before."""
     exact = Decimal(repr(value))
     steps = [Decimal(1).scaleb(-digits - 1), Decimal(1).scaleb(-digits)]
     twice = exact.quantize(steps[0], ROUND_HALF_UP).quantize(steps[1], ROUND_HALF_UP)
@@ -76,12 +76,12 @@ def rounds_to(value: float, printed: float, digits: int = 2) -> bool:
     return Decimal(repr(printed)).quantize(steps[1]) in (once, twice)
 
 
-def judged(figure: Figure | None, printed: float, digits: int) -> Finding:
-    """A printed figure beside ours."""
+def judge_figure(figure: Figure | None, printed: float, digits: int) -> Finding:
+    """Judge a printed figure beside ours."""
     if figure is None:
         return Finding(None, "the fit failed")
-    room = 0.5 * 10.0**-digits
-    inside = figure.lower - room <= printed <= figure.upper + room
+    rounding = 0.5 * 10.0**-digits
+    inside = figure.lower - rounding <= printed <= figure.upper + rounding
     low, high = figure.alike
     side = "inside" if inside else "outside"
     why = f"ours is {figure.value:.{digits + 1}f}: {side} the 95% interval; with equal test "
@@ -89,15 +89,15 @@ def judged(figure: Figure | None, printed: float, digits: int) -> Finding:
     return Finding(inside, why, figure.value, figure.lower, figure.upper)
 
 
-def as_printed(
+def claim_figure(
     name: str, text: str, printed: float, where: str, *of: str, digits: int = 2
 ) -> Claim:
-    """A claim of one figure of one fit: of is the figure, the fit and its decoding."""
+    """Return a claim of one figure of one fit: of is the figure, the fit and its decoding."""
     figure, fit, *rule = of
 
     def check(results: Any) -> Finding:
-        found: Found = results
-        return judged(found.figure(figure, fit, *rule), printed, digits)
+        task_results: TaskResults = results
+        return judge_figure(task_results.figure(figure, fit, *rule), printed, digits)
 
     return Claim(name, text, check, printed, where)
 
@@ -106,10 +106,10 @@ def columns_claim(name: str, text: str, printed: int, where: str, fit: str) -> C
     """A claim of the number of columns of one fit."""
 
     def check(results: Any) -> Finding:
-        found: Found = results
-        if found.records[fit]["failure"]:
+        task_results: TaskResults = results
+        if task_results.records[fit]["failure"]:
             return Finding(None, "the fit failed")
-        columns = found.columns(fit)
+        columns = task_results.columns(fit)
         return Finding(len(columns) == printed, ", ".join(columns), len(columns))
 
     return Claim(name, text, check, printed, where)
@@ -121,9 +121,11 @@ def f1(part: str) -> Claim:
 
     def check(results: Any) -> Finding:
         ours = results.about["shares"][part]
-        off = [name for name, printed in SHARES[part].items() if not rounds_to(ours[name], printed)]
-        told = ", ".join(f"{name} {ours[name]:.4f}" for name in SHARES[part])
-        return Finding(not off, f"{told}; all round to what is printed" if not off else told)
+        off = [
+            name for name, printed in SHARES[part].items() if not is_rounded_to(ours[name], printed)
+        ]
+        listing = ", ".join(f"{name} {ours[name]:.4f}" for name in SHARES[part])
+        return Finding(not off, f"{listing}; all round to what is printed" if not off else listing)
 
     printed = ", ".join(f"{name} {value:.2f}" for name, value in SHARES[part].items())
     return Claim(f"F1 {part}", f"percentages of the classes, {part} part", check, printed, "5.1")
@@ -131,29 +133,29 @@ def f1(part: str) -> Claim:
 
 def f2(results: Any) -> Finding:
     """Constant columns."""
-    found = sorted(results.about["constant"])
-    return Finding(tuple(found) == CONSTANT, ", ".join(found), len(found))
+    constant = sorted(results.about["constant"])
+    return Finding(tuple(constant) == CONSTANT, ", ".join(constant), len(constant))
 
 
-def of_winner(name: str, what: str, figure: str, printed: float, where: str) -> Claim:
+def of_winner(name: str, figure_text: str, figure: str, printed: float, where: str) -> Claim:
     """A figure of the winner from its confusion matrix."""
 
     def check(results: Any) -> Finding:
         ours = winner("two" if figure in WINNERS else "five").figure(figure).value
         digits = 4 if figure == "cost" else 2
-        right = rounds_to(ours, printed, digits)
+        right = is_rounded_to(ours, printed, digits)
         why = f"{ours:.{digits + 1}f} from its confusion matrix (Elkan, 1999)"
         return Finding(right, why, ours)
 
-    return Claim(name, f"winner of the contest: {what}", check, printed, where)
+    return Claim(name, f"winner of the contest: {figure_text}", check, printed, where)
 
 
 # ---- two classes ---------------------------------------------------------------------------------
 def f4_better(results: Any) -> Finding:
     """Better than the winner on all three."""
-    found: Found = results
-    fit = named("EMD", "INT", "C4.5(0.50)")
-    ours = {name: found.figure(name, fit) for name in WINNERS}
+    task_results: TaskResults = results
+    fit = fit_name("EMD", "INT", "C4.5(0.50)")
+    ours = {name: task_results.figure(name, fit) for name in WINNERS}
     if any(figure is None for figure in ours.values()):
         return Finding(None, "the fit failed")
     theirs = {name: winner("two").figure(name).value for name in WINNERS}
@@ -162,25 +164,28 @@ def f4_better(results: Any) -> Finding:
         for name, figure in ours.items()
         if figure is not None
     }
-    told = ", ".join(
+    listing = ", ".join(
         f"{name} {figure.value:.3f} against {theirs[name]:.3f}"
         for name, figure in ours.items()
         if figure is not None
     )
-    told += ". The printed 91.81 true positives are not above the winner's either"
-    return Finding(all(better.values()), told)
+    listing += ". The printed 91.81 true positives are not above the winner's either"
+    return Finding(all(better.values()), listing)
 
 
 def f8_order(results: Any) -> Finding:
     """Learners that need numbers are no better than C4.5."""
-    found: Found = results
-    tree = found.figure("error", named("EMD", "INT", "C4.5(0.50)"))
-    others = {one: found.figure("error", named("EMD", "Cons", one)) for one in NEED_NUMBERS}
-    if tree is None or any(figure is None for figure in others.values()):
+    task_results: TaskResults = results
+    tree = task_results.figure("error", fit_name("EMD", "INT", "C4.5(0.50)"))
+    errors = {
+        learner: task_results.figure("error", fit_name("EMD", "Cons", learner))
+        for learner in NEED_NUMBERS
+    }
+    if tree is None or any(figure is None for figure in errors.values()):
         return Finding(None, "a fit failed")
-    above = [figure is not None and figure.lower > tree.upper for figure in others.values()]
-    told = ", ".join(f"{name} {figure.value:.2f}" for name, figure in others.items() if figure)
-    return Finding(all(above), f"error: {told}; EMD+INT+C4.5(0.50) {tree.value:.2f}")
+    above = [figure is not None and figure.lower > tree.upper for figure in errors.values()]
+    listing = ", ".join(f"{name} {figure.value:.2f}" for name, figure in errors.items() if figure)
+    return Finding(all(above), f"error: {listing}; EMD+INT+C4.5(0.50) {tree.value:.2f}")
 
 
 NEED_NUMBERS = ("One-layer", "PSVM", "MLP")
@@ -188,25 +193,25 @@ NEED_NUMBERS = ("One-layer", "PSVM", "MLP")
 
 def binary_claims() -> list[Claim]:
     """F1 to F8."""
-    found = [f1("train"), f1("test")]
-    found.append(Claim("F2", "columns that are constant in the training part", f2,
+    all_claims = [f1("train"), f1("test")]
+    all_claims.append(Claim("F2", "columns that are constant in the training part", f2,
                        ", ".join(CONSTANT), "5.1"))  # fmt: skip
     for figure, printed in WINNERS.items():
-        found.append(of_winner(f"F3 {figure}", UNITS[figure], figure, printed, "table 5.4"))
+        all_claims.append(of_winner(f"F3 {figure}", UNITS[figure], figure, printed, "table 5.4"))
     for key, (claim, figures, n_columns) in BINARY.items():
-        fit = named(*key)
+        fit = fit_name(*key)
         where = "table 5.6" if claim in ("F7", "F8") else "table 5.5"
         for figure, printed in figures.items():
             name = f"{claim} {key[2]} {figure}"
             text = f"{fit}: {UNITS[figure]}"
-            found.append(as_printed(name, text, printed, where, figure, fit))
+            all_claims.append(claim_figure(name, text, printed, where, figure, fit))
         name = f"{claim} {key[2]} columns"
-        found.append(columns_claim(name, f"{fit}: columns kept", n_columns, where, fit))
+        all_claims.append(columns_claim(name, f"{fit}: columns kept", n_columns, where, fit))
     text = "EMD+INT+C4.5(0.50) better than the winner in error, true and false positives"
-    found.append(Claim("F4 better", text, f4_better, None, "5.1.1.1"))
+    all_claims.append(Claim("F4 better", text, f4_better, None, "5.1.1.1"))
     text = "one-layer, PSVM and MLP do not improve on C4.5: larger errors, intervals apart"
-    found.append(Claim("F8 order", text, f8_order, None, "5.1.1.2"))
-    return found
+    all_claims.append(Claim("F8 order", text, f8_order, None, "5.1.1.2"))
+    return all_claims
 
 
 # ---- five classes --------------------------------------------------------------------------------
@@ -214,8 +219,8 @@ def below_winner(name: str, text: str, fits: Sequence[tuple[str, str]], below: b
     """Cost scores below the winner's, whole intervals; or not below."""
 
     def check(results: Any) -> Finding:
-        found: Found = results
-        ours = {(fit, rule): found.figure("cost", fit, rule) for fit, rule in fits}
+        task_results: TaskResults = results
+        ours = {(fit, rule): task_results.figure("cost", fit, rule) for fit, rule in fits}
         if any(figure is None for figure in ours.values()):
             return Finding(None, "a fit failed")
         figures = [figure for figure in ours.values() if figure is not None]
@@ -224,43 +229,43 @@ def below_winner(name: str, text: str, fits: Sequence[tuple[str, str]], below: b
             holds = all(figure.upper < theirs for figure in figures)
         else:
             holds = all(figure.value >= theirs for figure in figures)
-        told = ", ".join(
+        listing = ", ".join(
             f"{rule or fit} {figure.value:.4f}" for (fit, rule), figure in ours.items() if figure
         )
-        return Finding(holds, f"{told}; the winner {WINNING_SCORE}")
+        return Finding(holds, f"{listing}; the winner {WINNING_SCORE}")
 
     return Claim(name, text, check, None, "table 5.8")
 
 
 def f10_order(results: Any) -> Finding:
     """The sum is the best decoding."""
-    found: Found = results
-    fit = named("PKID", "Cons", TREE, "OvO")
+    task_results: TaskResults = results
+    fit = fit_name("PKID", "Cons", TREE, "OvO")
     ours = {}
     for rule in ("sum", "sum-threshold", "loss", "hamming"):
-        figure = found.figure("cost", fit, rule)
+        figure = task_results.figure("cost", fit, rule)
         if figure is None:
             return Finding(None, "the fit failed")
         ours[rule] = figure.value
-    told = ", ".join(f"{rule} {value:.4f}" for rule, value in ours.items())
-    others = [value for rule, value in ours.items() if rule != "sum"]
-    return Finding(ours["sum"] < min(others), told)
+    listing = ", ".join(f"{rule} {value:.4f}" for rule, value in ours.items())
+    other_costs = [value for rule, value in ours.items() if rule != "sum"]
+    return Finding(ours["sum"] < min(other_costs), listing)
 
 
 def forms(cut: str, chosen: str, learnt: str) -> list[tuple[str, str]]:
     """Fits and decodings that a row of table 5.9 may mean."""
     learners = ("C4.5(0.25)", "C4.5(0.50)") if learnt == "C4.5" else (learnt,)
-    found = []
-    for one in learners:
-        found.append((named(cut, chosen, one, "multi"), ""))
+    candidates = []
+    for learner in learners:
+        candidates.append((fit_name(cut, chosen, learner, "multi"), ""))
         for code in ("OvR", "OvO", "OvR once", "OvO once"):
-            found += [(named(cut, chosen, one, code), rule) for rule in RULES]
-    return found
+            candidates += [(fit_name(cut, chosen, learner, code), rule) for rule in RULES]
+    return candidates
 
 
-def detected(found: Found, fit: str, rule: str) -> dict[str, Figure] | None:
-    """Percentages of the classes that are found."""
-    outcome = found.outcome(fit, rule)
+def detection_rates(task_results: TaskResults, fit: str, rule: str) -> dict[str, Figure] | None:
+    """Return percentages of the classes that are found."""
+    outcome = task_results.outcome(fit, rule)
     return None if outcome is None else {name: outcome.figure(name) for name in CLASSES}
 
 
@@ -269,7 +274,7 @@ def row_claim(name: str, row: str, candidates: Sequence[tuple[str, str]]) -> Cla
     printed = dict(zip(ORDER, DETECTED[row], strict=True))
 
     def check(results: Any) -> Finding:
-        rows = {key: figures for key in candidates if (figures := detected(results, *key))}
+        rows = {key: figures for key in candidates if (figures := detection_rates(results, *key))}
         if not rows:
             return Finding(None, "the fits failed")
         fit, rule = min(
@@ -277,11 +282,11 @@ def row_claim(name: str, row: str, candidates: Sequence[tuple[str, str]]) -> Cla
         )
         ours = rows[fit, rule]
         inside = [c for c in ORDER if ours[c].lower - 0.005 <= printed[c] <= ours[c].upper + 0.005]
-        told = ", ".join(
+        listing = ", ".join(
             f"{c} {ours[c].value:.2f} ({ours[c].lower:.2f} to {ours[c].upper:.2f})" for c in ORDER
         )
         nearest = f"the nearest of {len(rows)} forms is " if len(rows) > 1 else ""
-        why = f"{nearest}{fit}{f', {rule}' if rule else ''}: {told}; {len(inside)} of 5 inside"
+        why = f"{nearest}{fit}{f', {rule}' if rule else ''}: {listing}; {len(inside)} of 5 inside"
         return Finding(len(inside) == len(ORDER), why, len(inside))
 
     published = ", ".join(f"{c} {value:.2f}" for c, value in printed.items())
@@ -289,8 +294,8 @@ def row_claim(name: str, row: str, candidates: Sequence[tuple[str, str]]) -> Cla
 
 
 ROWS = {
-    "PKID+Cons+C4.5": ("F12a", [(named("PKID", "Cons", TREE, "OvO"), "sum")]),
-    "EMD+INT+C4.5": ("F12b", [(named("EMD", "INT", TREE, "OvR"), "probability-sum")]),
+    "PKID+Cons+C4.5": ("F12a", [(fit_name("PKID", "Cons", TREE, "OvO"), "sum")]),
+    "EMD+INT+C4.5": ("F12b", [(fit_name("EMD", "INT", TREE, "OvR"), "probability-sum")]),
     "EMD+CFS+C4.5 (1)": ("F13a", forms("EMD", "CFS", "C4.5")),
     "EMD+CFS+C4.5 (2)": ("F13b", forms("EMD", "CFS", "C4.5")),
     "PKID+Cons+NB (1)": ("F14a", forms("PKID", "Cons", "NB")),
@@ -300,53 +305,53 @@ ROWS = {
 
 def f12_rare(results: Any) -> Finding:
     """Rare classes are detected better than by the winner, by one combination or another."""
-    found: Found = results
+    task_results: TaskResults = results
     theirs = {name: winner().figure(name) for name in RARE}
     best: dict[str, tuple[float, float, str]] = {}
     for fit, rule in {key for _, keys in ROWS.values() for key in keys}:
-        figures = detected(found, fit, rule)
+        figures = detection_rates(task_results, fit, rule)
         for name in RARE if figures else ():
             figure = figures[name]  # type: ignore[index]
-            told = f"{fit}{f', {rule}' if rule else ''}"
-            best[name] = max(best.get(name, (-1.0, -1.0, "")), (figure.value, figure.lower, told))
+            text = f"{fit}{f', {rule}' if rule else ''}"
+            best[name] = max(best.get(name, (-1.0, -1.0, "")), (figure.value, figure.lower, text))
     if not best:
         return Finding(None, "the fits failed")
-    told = "; ".join(
+    text = "; ".join(
         f"{name} {best[name][0]:.2f} by {best[name][2]}, the winner {theirs[name].value:.2f}"
         for name in RARE
     )
-    return Finding(all(best[name][1] > theirs[name].value for name in RARE), told)
+    return Finding(all(best[name][1] > theirs[name].value for name in RARE), text)
 
 
 def five_claims() -> list[Claim]:
     """F9 to F14."""
-    found = [of_winner("F9 winner", "cost score", "cost", WINNING_SCORE, "table 5.8")]
+    all_claims = [of_winner("F9 winner", "cost score", "cost", WINNING_SCORE, "table 5.8")]
     for (cut, chosen, form, rule), (claim, printed, n_columns) in SCORES.items():
-        fit = named(cut, chosen, TREE, form)
+        fit = fit_name(cut, chosen, TREE, form)
         name = f"{claim} {rule if claim == 'F10' else form}"
         text = f"{cut}+{chosen}+C4.5 {form}{f', {rule}' if rule else ''}: cost score"
         where = "table 5.8"
-        found.append(as_printed(name, text, printed, where, "cost", fit, rule, digits=4))
+        all_claims.append(claim_figure(name, text, printed, where, "cost", fit, rule, digits=4))
         if rule in ("", "probability-sum", "sum"):
             text = f"{cut}+{chosen}+C4.5 {form}: columns of all problems"
-            found.append(columns_claim(f"{name} columns", text, n_columns, where, fit))
-    multi, rest = named("EMD", "INT", TREE, "multi"), named("EMD", "INT", TREE, "OvR")
-    pairs = named("PKID", "Cons", TREE, "OvO")
+            all_claims.append(columns_claim(f"{name} columns", text, n_columns, where, fit))
+    multi, against_rest = fit_name("EMD", "INT", TREE, "multi"), fit_name("EMD", "INT", TREE, "OvR")
+    pairs = fit_name("PKID", "Cons", TREE, "OvO")
     four = [(pairs, rule) for rule in ("sum", "sum-threshold", "loss", "hamming")]
-    found += [
+    all_claims += [
         below_winner("F9 multi order", "EMD+INT+C4.5 multi does not beat the winner",
                      [(multi, "")], False),
         below_winner("F9 OvR order", "EMD+INT+C4.5 OvR beats the winner",
-                     [(rest, "probability-sum")], True),
+                     [(against_rest, "probability-sum")], True),
         below_winner("F10 beats", "PKID+Cons+C4.5 OvO beats the winner by all four decodings",
                      four, True),
         Claim("F10 order", "the sum is the best of the four decodings", f10_order, None,
               "table 5.8"),
     ]  # fmt: skip
     for name, printed in zip(ORDER, DETECTED["winner"], strict=True):
-        found.append(of_winner(f"F11 {name}", f"detection of {name} in %", name, printed,
+        all_claims.append(of_winner(f"F11 {name}", f"detection of {name} in %", name, printed,
                                "table 5.9"))  # fmt: skip
-    found += [row_claim(claim, row, candidates) for row, (claim, candidates) in ROWS.items()]
+    all_claims += [row_claim(claim, row, candidates) for row, (claim, candidates) in ROWS.items()]
     text = "U2R, R2L and Probe are detected better than by the winner (each by some combination)"
-    found.append(Claim("F12 rare", text, f12_rare, None, "5.1.2.1"))
-    return found
+    all_claims.append(Claim("F12 rare", text, f12_rare, None, "5.1.2.1"))
+    return all_claims

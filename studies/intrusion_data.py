@@ -87,14 +87,14 @@ class Data:
 
     @classmethod
     def read(cls, file: Path = FILE) -> "Data":
-        """From the file."""
+        """Read the data from a file."""
         frame = pl.read_parquet(file)
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        return cls.of(frame, digest)
+        return cls.from_frame(frame, digest)
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, digest: str) -> "Data":
-        """From a frame with the columns `split` and `class`."""
+    def from_frame(cls, frame: pl.DataFrame, digest: str) -> "Data":
+        """Make the data from a frame with the columns `split` and `class`."""
         parts = {part: frame.filter(pl.col("split") == part) for part in ("train", "test")}
         names = [name for name in frame.columns if name not in ("split", "class")]
         y = classes_of(parts["train"]["class"])
@@ -116,8 +116,8 @@ class Data:
         two = np.column_stack([self.counts[:, 0], self.counts[:, 1:].sum(axis=1)])
         return (self.y > 0).astype(np.int64), two
 
-    def constant(self) -> list[str]:
-        """Columns with one value in the training part."""
+    def constant_columns(self) -> list[str]:
+        """Return columns with one value in the training part."""
         return [name for name in self.train.columns if self.train[name].n_unique() == 1]
 
     def shares(self) -> dict[str, dict[str, float]]:
@@ -157,8 +157,8 @@ class Outcome:
     squares: IntArray
 
     @classmethod
-    def of(cls, predicted: npt.ArrayLike, counts: IntArray) -> "Outcome":
-        """From the predicted class of each distinct test row and what it stands for."""
+    def from_predictions(cls, predicted: npt.ArrayLike, counts: IntArray) -> "Outcome":
+        """Make an outcome from the predicted class of each distinct test row and its counts."""
         codes, size = np.asarray(predicted), counts.shape[1]
 
         def table(weights: IntArray) -> IntArray:
@@ -168,24 +168,26 @@ class Outcome:
         return cls(table(counts), table((counts > 0).astype(np.int64)), table(counts**2))
 
     @classmethod
-    def read(cls, found: dict[str, Any]) -> "Outcome":
-        """From what :meth:`written` gave."""
-        return cls(*(np.array(found[part], np.int64) for part in ("rows", "distinct", "squares")))
+    def read(cls, lists: dict[str, Any]) -> "Outcome":
+        """Read what :meth:`to_lists` gave."""
+        return cls(*(np.array(lists[part], np.int64) for part in ("rows", "distinct", "squares")))
 
-    def written(self) -> dict[str, Any]:
-        """As lists."""
+    def to_lists(self) -> dict[str, Any]:
+        """Return the counts as lists."""
         return {part: getattr(self, part).tolist() for part in ("rows", "distinct", "squares")}
 
     def figure(self, name: str) -> "Figure":
-        """A figure of merit by name: of FIGURES, or the detection of a class."""
-        value, among = FIGURES[name](self.rows) if name in FIGURES else _detected(name, self.rows)
-        return Figure.of(self, value, among)
+        """Return a figure of merit by name: of FIGURES, or the detection of a class."""
+        value, among = (
+            FIGURES[name](self.rows) if name in FIGURES else _detection_cells(name, self.rows)
+        )
+        return Figure.from_outcome(self, value, among)
 
 
 Parts = tuple[FloatArray, npt.NDArray[np.bool_]]
 
 
-def _of_all(value: Callable[[int], npt.ArrayLike]) -> Callable[[IntArray], Parts]:
+def _all_cells(value: Callable[[int], npt.ArrayLike]) -> Callable[[IntArray], Parts]:
     def parts(rows: IntArray) -> Parts:
         size = len(rows)
         return np.array(value(size), np.float64), np.ones((size, size), bool)
@@ -193,15 +195,15 @@ def _of_all(value: Callable[[int], npt.ArrayLike]) -> Callable[[IntArray], Parts
     return parts
 
 
-def _detected(name: str, rows: IntArray) -> Parts:
+def _detection_cells(name: str, rows: IntArray) -> Parts:
     k = CLASSES.index(name)
     value, among = np.zeros(rows.shape), np.zeros(rows.shape, bool)
     value[k, k], among[k] = 100.0, True
     return value, among
 
 
-def _attacks(real: int) -> Callable[[IntArray], Parts]:
-    """Share of the normal or of the attacking rows that is taken for an attack."""
+def _attack_cells(real: int) -> Callable[[IntArray], Parts]:
+    """Return the share of the normal or of the attacking rows that is taken for an attack."""
 
     def parts(rows: IntArray) -> Parts:
         value, among = np.zeros(rows.shape), np.zeros(rows.shape, bool)
@@ -213,10 +215,10 @@ def _attacks(real: int) -> Callable[[IntArray], Parts]:
 
 
 FIGURES: dict[str, Callable[[IntArray], Parts]] = {
-    "error": _of_all(lambda size: 100.0 * (1 - np.eye(size))),
-    "TP": _attacks(1),
-    "FP": _attacks(0),
-    "cost": _of_all(lambda size: COSTS),
+    "error": _all_cells(lambda size: 100.0 * (1 - np.eye(size))),
+    "TP": _attack_cells(1),
+    "FP": _attack_cells(0),
+    "cost": _all_cells(lambda size: COSTS),
 }
 """What a row of a class counts for by its prediction, and which rows the mean is over."""
 
@@ -236,16 +238,18 @@ class Figure:
     distinct: float
 
     @classmethod
-    def of(cls, found: Outcome, value: FloatArray, among: npt.NDArray[np.bool_]) -> "Figure":
-        """The mean of `value` over the cells `among`."""
-        n = int(found.rows[among].sum())
-        mean = float((value * found.rows)[among].sum() / n)
-        distinct = float((value * found.distinct)[among].sum() / found.distinct[among].sum())
-        spread = Z * float(np.sqrt(((value - mean) ** 2 * found.squares)[among].sum())) / n
+    def from_outcome(
+        cls, outcome: Outcome, value: FloatArray, among: npt.NDArray[np.bool_]
+    ) -> "Figure":
+        """Return the mean of `value` over the cells `among`."""
+        n = int(outcome.rows[among].sum())
+        mean = float((value * outcome.rows)[among].sum() / n)
+        distinct = float((value * outcome.distinct)[among].sum() / outcome.distinct[among].sum())
+        spread = Z * float(np.sqrt(((value - mean) ** 2 * outcome.squares)[among].sum())) / n
         if set(np.unique(value[among])) <= {0.0, 100.0}:
             lower, upper = wilson(mean / 100, n)
         else:
-            half = Z * float(np.sqrt(((value - mean) ** 2 * found.rows)[among].sum())) / n
+            half = Z * float(np.sqrt(((value - mean) ** 2 * outcome.rows)[among].sum())) / n
             lower, upper = mean - half, mean + half
         return cls(mean, lower, upper, (max(0.0, mean - spread), mean + spread), distinct)
 
@@ -258,7 +262,7 @@ def wilson(p: float, n: int) -> tuple[float, float]:
 
 
 def winner(kind: str = "five") -> Outcome:
-    """The contest's winner, of "five" classes or of "two": normal and attack.
+    """Return the outcome of the contest's winner, of "five" classes or of "two".
 
     Its predictions are not public, so nothing is known of equal rows.
     """

@@ -30,7 +30,7 @@ from studies.intrusion_claims import (
     SCORES,
     TREE,
     WINNING_SCORE,
-    detected,
+    detection_rates,
     five_claims,
 )
 from studies.intrusion_data import winner
@@ -48,11 +48,11 @@ from studies.intrusion_pipelines import (
     SYMBOLS,
     THRESHOLDS,
     WHOLE,
-    decoded,
-    direct,
-    named,
+    decoding_task,
+    direct_task,
+    fit_name,
 )
-from studies.intrusion_run import Found, Plan, Task
+from studies.intrusion_run import Plan, Task, TaskResults
 
 PRINTED = (
     ("EMD", "CFS", TREE),
@@ -66,21 +66,23 @@ LATER = ((("PKID", "Cons", TREE), "OvO"), (("EMD", "INT", TREE), "OvR"))
 
 def tasks() -> list[Task]:
     """A fit each; those of one preparation one after another."""
-    found = []
+    all_tasks = []
     for cut in DISCRETISERS:
         for chosen in (*FILTERS, NOTHING):
-            found += [direct(cut, chosen, one, CUT, "five") for one in SYMBOLS]
+            all_tasks += [direct_task(cut, chosen, learner, CUT, "five") for learner in SYMBOLS]
             if chosen != NOTHING:
-                found += [
-                    decoded(cut, chosen, one, CUT, code, ONCE) for one in SYMBOLS for code in CODES
+                all_tasks += [
+                    decoding_task(cut, chosen, learner, CUT, code, ONCE)
+                    for learner in SYMBOLS
+                    for code in CODES
                 ]
-    found += [direct(NOTHING, NOTHING, one, WHOLE, "five") for one in SYMBOLS]
-    found += [direct(*key, WHOLE, "five") for key in PRINTED]
-    keys = [(c, f, one) for c in DISCRETISERS for f in FILTERS for one in SYMBOLS]
+    all_tasks += [direct_task(NOTHING, NOTHING, learner, WHOLE, "five") for learner in SYMBOLS]
+    all_tasks += [direct_task(*key, WHOLE, "five") for key in PRINTED]
+    keys = [(c, f, learner) for c in DISCRETISERS for f in FILTERS for learner in SYMBOLS]
     keys.sort(key=lambda key: key not in PRINTED)
-    found += [decoded(*key, CUT, code, INSIDE) for key in keys for code in CODES]
-    found += [decoded(*key, WHOLE, code, INSIDE) for key in PRINTED for code in CODES]
-    return found + [decoded(*key, CUT, code, CUT_ONCE) for key, code in LATER]
+    all_tasks += [decoding_task(*key, CUT, code, INSIDE) for key in keys for code in CODES]
+    all_tasks += [decoding_task(*key, WHOLE, code, INSIDE) for key in PRINTED for code in CODES]
+    return all_tasks + [decoding_task(*key, CUT, code, CUT_ONCE) for key, code in LATER]
 
 
 def study() -> Plan:
@@ -95,13 +97,13 @@ def study() -> Plan:
 
 
 # ---- to be shown ---------------------------------------------------------------------------------
-def scored(results: Found, fit: str, rules: tuple[str, ...]) -> list[str]:
-    """Cost scores by decoding."""
-    found = [results.figure("cost", fit, rule) for rule in rules]
-    return ["failed" if figure is None else f"{figure.value:.4f}" for figure in found]
+def format_scores(results: TaskResults, fit: str, rules: tuple[str, ...]) -> list[str]:
+    """Return cost scores by decoding, as text."""
+    figures = [results.figure("cost", fit, rule) for rule in rules]
+    return ["failed" if figure is None else f"{figure.value:.4f}" for figure in figures]
 
 
-def score_rows(results: Found) -> list[list[str]]:
+def score_rows(results: TaskResults) -> list[list[str]]:
     """All fits: columns, scores by decoding, interval of the best, score of distinct rows."""
     rows = []
     for name, record in results.records.items():
@@ -111,7 +113,7 @@ def score_rows(results: Found) -> list[list[str]]:
             rows.append([name, *["failed"] * 8])
             continue
         best = min(figures, key=lambda figure: figure.value)
-        cells = scored(results, name, rules)
+        cells = format_scores(results, name, rules)
         cells = [*cells, *[""] * len(RULES)] if rules == ("",) else ["", *cells]
         rows.append(
             [
@@ -126,7 +128,7 @@ def score_rows(results: Found) -> list[list[str]]:
     return rows
 
 
-def detection_rows(results: Found) -> list[list[str]]:
+def detection_rows(results: TaskResults) -> list[list[str]]:
     """Table 5.9: printed and ours."""
     theirs = [winner().figure(name).value for name in ORDER]
     rows = [["winner of the contest", *map("{:.2f}".format, DETECTED["winner"])]]
@@ -134,18 +136,18 @@ def detection_rows(results: Found) -> list[list[str]]:
     for row, (_, candidates) in ROWS.items():
         rows.append([f"{row}, printed", *map("{:.2f}".format, DETECTED[row])])
         fit, rule = nearest(results, row, candidates)
-        ours = detected(results, fit, rule)
+        ours = detection_rates(results, fit, rule)
         if ours is not None:
-            told = f"ours: {fit}{f', {rule}' if rule else ''}"
-            rows.append([told, *(f"{ours[name].value:.2f}" for name in ORDER)])
+            label = f"ours: {fit}{f', {rule}' if rule else ''}"
+            rows.append([label, *(f"{ours[name].value:.2f}" for name in ORDER)])
     return rows
 
 
-def nearest(results: Found, row: str, candidates: list[tuple[str, str]]) -> tuple[str, str]:
+def nearest(results: TaskResults, row: str, candidates: list[tuple[str, str]]) -> tuple[str, str]:
     """The form that comes nearest to a printed row, by its largest difference."""
 
     def far(key: tuple[str, str]) -> float:
-        ours = detected(results, *key)
+        ours = detection_rates(results, *key)
         if ours is None:
             return float("inf")
         pairs = zip(ORDER, DETECTED[row], strict=True)
@@ -154,33 +156,33 @@ def nearest(results: Found, row: str, candidates: list[tuple[str, str]]) -> tupl
     return min(candidates, key=far)
 
 
-def later_rows(results: Found) -> list[list[str]]:
+def later_rows(results: TaskResults) -> list[list[str]]:
     """One discretisation and a selection in each problem: scores, ties and other losses."""
     rows = []
     for key, code in LATER:
-        name = named(*key, f"{code} {CUT_ONCE}")
-        for rule, found in results.records[name]["notes"].get("ties", {}).items():
-            cells = [f"{found['tied']:.2f}", f"{found['lowest']:.4f} to {found['highest']:.4f}"]
+        name = fit_name(*key, f"{code} {CUT_ONCE}")
+        for rule, tie in results.records[name]["notes"].get("ties", {}).items():
+            cells = [f"{tie['tied']:.2f}", f"{tie['lowest']:.4f} to {tie['highest']:.4f}"]
             columns = str(len(results.columns(name)))
-            rows.append([name, columns, rule, *scored(results, name, (rule,)), *cells])
+            rows.append([name, columns, rule, *format_scores(results, name, (rule,)), *cells])
         for loss in LOSSES:
             rule = f"loss {loss}"
-            rows.append([name, "", rule, *scored(results, name, (rule,)), "", ""])
+            rows.append([name, "", rule, *format_scores(results, name, (rule,)), "", ""])
     return rows
 
 
-def extras(results: Found) -> dict[str, Any]:
+def extras(results: TaskResults) -> dict[str, Any]:
     """Tables 5.8 and 5.9 of all fits, thresholds, and what the figures are drawn from."""
     head = ["fit", "columns", "directly", *RULES, "95% interval of the best"]
     head += ["the same, equal rows as one", "score of distinct rows"]
     thresholds = [f"sum-threshold {t}" for t in THRESHOLDS]
-    some = [named(*key, code) for key in PRINTED for code in CODES]
-    pairs = named("PKID", "Cons", TREE, "OvO")
+    some = [fit_name(*key, code) for key in PRINTED for code in CODES]
+    pairs = fit_name("PKID", "Cons", TREE, "OvO")
     problems = results.records[pairs]["columns"]
     detections = {}
     for row, (_, candidates) in ROWS.items():
         fit, rule = nearest(results, row, candidates)
-        ours = detected(results, fit, rule)
+        ours = detection_rates(results, fit, rule)
         if ours is not None:
             detections[row] = {
                 "printed": dict(zip(ORDER, DETECTED[row], strict=True)),
@@ -200,7 +202,7 @@ def extras(results: Found) -> dict[str, Any]:
             for name, record in results.records.items()
         },
         "printed_scores": {
-            f"{named(cut, chosen, TREE, form)}|{rule}": printed
+            f"{fit_name(cut, chosen, TREE, form)}|{rule}": printed
             for (cut, chosen, form, rule), (_, printed, _) in SCORES.items()
         },
         "winning_score": WINNING_SCORE,
@@ -209,9 +211,9 @@ def extras(results: Found) -> dict[str, Any]:
         "confusions": {
             f"{fit}|{rule}": outcome.rows.tolist()
             for fit, rule in [
-                (named("PKID", "Cons", TREE, "OvO"), "sum"),
-                (named("EMD", "INT", TREE, "OvR"), "probability-sum"),
-                (named("EMD", "INT", TREE, "multi"), ""),
+                (fit_name("PKID", "Cons", TREE, "OvO"), "sum"),
+                (fit_name("EMD", "INT", TREE, "OvR"), "probability-sum"),
+                (fit_name("EMD", "INT", TREE, "multi"), ""),
             ]
             if (outcome := results.outcome(fit, rule)) is not None
         },
@@ -224,7 +226,7 @@ def extras(results: Found) -> dict[str, Any]:
              "rows": score_rows(results)},
             {"title": "Other thresholds of sum-threshold",
              "head": ["fit", "0.5", *map(str, THRESHOLDS)],
-             "rows": [[fit, *scored(results, fit, ("sum-threshold", *thresholds))]
+             "rows": [[fit, *format_scores(results, fit, ("sum-threshold", *thresholds))]
                       for fit in some]},
             {"title": "Table 5.9: percentage of each class that is found",
              "head": ["", *ORDER], "rows": detection_rows(results)},

@@ -29,7 +29,7 @@ from featly.learners.one_layer import OneLayerNetwork
 from featly.learners.proximal_svc import ProximalSVC
 from featly.preprocessing import MDLP, PKID, SSVEncoder
 from studies.intrusion_data import CLASSES, Data, FloatArray, IntArray, Outcome
-from studies.intrusion_run import Fitted, Task
+from studies.intrusion_run import FitOutput, Task
 
 DISCRETISERS: dict[str, Any] = {"EMD": MDLP, "PKID": PKID}
 FILTERS: dict[str, Any] = {"CFS": CFS, "INT": Interact, "Cons": Consistency}
@@ -75,7 +75,7 @@ class IntervalNumbers(TransformerMixin, BaseEstimator):
 
 
 def learner(name: str, n_jobs: int | None = None) -> Any:
-    """By the name that the book gives it."""
+    """Return a learner by the name that the book gives it."""
     if name in SYMBOLS:
         return SYMBOLS[name]()
     return make_pipeline(
@@ -84,7 +84,7 @@ def learner(name: str, n_jobs: int | None = None) -> Any:
 
 
 def pipeline(cut: str, chosen: str, learnt: str, sees: str = CUT, n_jobs: int | None = None) -> Any:
-    """All three steps as one classifier; what a user would write."""
+    """Return all three steps as one classifier; what a user would write."""
     discretiser, last = DISCRETISERS[cut](n_jobs=n_jobs), learner(learnt, n_jobs)
     if sees == WHOLE:
         return make_pipeline(FILTERS[chosen](discretizer=discretiser, n_jobs=n_jobs), last)
@@ -99,25 +99,25 @@ class Prepared:
     train: pl.DataFrame
     test: pl.DataFrame
 
-    def of(self, data: Data, sees: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The chosen columns of both parts as a learner sees them."""
+    def select(self, data: Data, sees: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the chosen columns of both parts as a learner sees them."""
         parts = (self.train, self.test) if sees == CUT else (data.train, data.test)
         return parts[0].select(self.columns), parts[1].select(self.columns)
 
 
-class Preparing:
-    """The last preparation is kept: all learners of a combination use the same."""
+class PreparationCache:
+    """A cache of the last preparation: all learners of a combination use the same."""
 
     def __init__(self) -> None:
         self._key: Any = None
-        self._found: Prepared | None = None
+        self._last: Prepared | None = None
 
     def __call__(
         self, data: Data, cut: str, chosen: str, kind: str, n_jobs: int | None
     ) -> Prepared:
-        """Discretised and filtered for classes of a `kind`."""
+        """Return data discretised and filtered for classes of a `kind`."""
         key = (data.digest, cut, chosen, kind)
-        if self._found is None or self._key != key:
+        if self._last is None or self._key != key:
             y, _ = data.labels(kind)
             parts = data.train, data.test
             if cut != NOTHING:
@@ -127,24 +127,24 @@ class Preparing:
             if chosen != NOTHING:
                 selector = FILTERS[chosen](discretizer=None, n_jobs=n_jobs).fit(parts[0], y)
                 columns = selector.get_feature_names_out().tolist()
-            self._key, self._found = key, Prepared(columns, *parts)
-        return self._found
+            self._key, self._last = key, Prepared(columns, *parts)
+        return self._last
 
 
-_prepared = Preparing()
+_prepare = PreparationCache()
 
 
 # ---- one selection for all classes ---------------------------------------------------------------
 def fit_directly(
     cut: str, chosen: str, learnt: str, sees: str, kind: str, data: Data, n_jobs: int | None
-) -> Fitted:
+) -> FitOutput:
     """Learn all classes at once."""
-    ready = _prepared(data, cut, chosen, kind, n_jobs)
-    train, test = ready.of(data, sees)
+    ready = _prepare(data, cut, chosen, kind, n_jobs)
+    train, test = ready.select(data, sees)
     y, counts = data.labels(kind)
     model = learner(learnt, n_jobs).fit(train, y)
-    outcome = Outcome.of(model.predict(test), counts)
-    return Fitted({"all": ready.columns}, {"": outcome}, _size(model))
+    outcome = Outcome.from_predictions(model.predict(test), counts)
+    return FitOutput({"all": ready.columns}, {"": outcome}, _size(model))
 
 
 def fit_decoded(
@@ -156,7 +156,7 @@ def fit_decoded(
     scope: str,
     data: Data,
     n_jobs: int | None,
-) -> Fitted:
+) -> FitOutput:
     """Learn problems of two classes once, and decode their answers by every rule.
 
     By `scope` each problem has cuts and columns of its own ("inside"), or columns only ("cut once",
@@ -167,39 +167,41 @@ def fit_decoded(
     if scope == INSIDE:
         steps = pipeline(cut, chosen, learnt, sees, n_jobs)
     elif scope == CUT_ONCE:
-        train, test = _prepared(data, cut, NOTHING, "five", n_jobs).of(data, CUT)
+        train, test = _prepare(data, cut, NOTHING, "five", n_jobs).select(data, CUT)
         selector = FILTERS[chosen](discretizer=None, n_jobs=n_jobs)
         steps = make_pipeline(selector, learner(learnt, n_jobs))
     else:
-        ready = _prepared(data, cut, chosen, "five", n_jobs)
-        train, test = ready.of(data, sees)
+        ready = _prepare(data, cut, chosen, "five", n_jobs)
+        train, test = ready.select(data, sees)
         steps = learner(learnt, n_jobs)
     model = DecodedClassifier(steps, code=CODES[code], n_jobs=n_jobs)
     model.fit(train, np.array(CLASSES)[y])
-    p = np.column_stack([one.predict_proba(test)[:, 1] for one in model.estimators_])
-    place = np.array([CLASSES.index(name) for name in model.classes_])
+    p = np.column_stack([estimator.predict_proba(test)[:, 1] for estimator in model.estimators_])
+    class_positions = np.array([CLASSES.index(name) for name in model.classes_])
 
     def scores(rule: str, **parameters: Any) -> FloatArray:
         answers = 2 * p - 1 if rule in ("hamming", "loss") else p
         return decode(answers, model.code_, decoding=rule, **parameters)
 
     def outcome(rule: str, **parameters: Any) -> Outcome:
-        return Outcome.of(place[scores(rule, **parameters).argmax(axis=1)], counts)
+        return Outcome.from_predictions(
+            class_positions[scores(rule, **parameters).argmax(axis=1)], counts
+        )
 
-    found = {rule: outcome(rule) for rule in RULES}
-    found |= {f"sum-threshold {t}": outcome("sum-threshold", threshold=t) for t in THRESHOLDS}
+    outcomes = {rule: outcome(rule) for rule in RULES}
+    outcomes |= {f"sum-threshold {t}": outcome("sum-threshold", threshold=t) for t in THRESHOLDS}
     notes: dict[str, Any] = {}
     if scope == CUT_ONCE:
-        found |= {f"loss {loss}": outcome("loss", loss=loss) for loss in LOSSES}
-        notes = {"ties": {rule: ties(scores(rule), place, counts) for rule in RULES}}
+        outcomes |= {f"loss {loss}": outcome("loss", loss=loss) for loss in LOSSES}
+        notes = {"ties": {rule: ties(scores(rule), class_positions, counts) for rule in RULES}}
     if ready is not None:
-        return Fitted({"all": ready.columns}, found)
-    names = [one[:-1].get_feature_names_out().tolist() for one in model.estimators_]
-    return Fitted(dict(zip(model.problems_, names, strict=True)), found, notes)
+        return FitOutput({"all": ready.columns}, outcomes)
+    names = [estimator[:-1].get_feature_names_out().tolist() for estimator in model.estimators_]
+    return FitOutput(dict(zip(model.problems_, names, strict=True)), outcomes, notes)
 
 
-def ties(scores: FloatArray, place: IntArray, counts: IntArray) -> dict[str, float]:
-    """Percentage of test rows with several best classes; costs by the best and worst order of them.
+def ties(scores: FloatArray, class_positions: IntArray, counts: IntArray) -> dict[str, float]:
+    """Return percentage of test rows with several best classes; costs by best and worst order.
 
     `place` tells the class of each column of the scores.
     """
@@ -207,10 +209,10 @@ def ties(scores: FloatArray, place: IntArray, counts: IntArray) -> dict[str, flo
     n = counts.sum(axis=1)
     tied = 100 * float(n[best.sum(axis=1) > 1].sum() / n.sum())
     costs = []
-    for order in permutations(range(len(place))):
+    for order in permutations(range(len(class_positions))):
         rank = np.argsort(order)
-        first = np.where(best, rank, len(place)).argmin(axis=1)
-        costs.append(Outcome.of(place[first], counts).figure("cost").value)
+        first = np.where(best, rank, len(class_positions)).argmin(axis=1)
+        costs.append(Outcome.from_predictions(class_positions[first], counts).figure("cost").value)
         if not tied:
             break
     return {"tied": tied, "lowest": min(costs), "highest": max(costs)}
@@ -218,14 +220,14 @@ def ties(scores: FloatArray, place: IntArray, counts: IntArray) -> dict[str, flo
 
 def fit_without(
     cut: str, chosen: str, learnt: str, left_out: str, data: Data, n_jobs: int | None
-) -> Fitted:
+) -> FitOutput:
     """Learn two classes from what was chosen, less a column."""
-    ready = _prepared(data, cut, chosen, "two", n_jobs)
+    ready = _prepare(data, cut, chosen, "two", n_jobs)
     y, counts = data.labels("two")
     columns = [name for name in ready.columns if name != left_out]
     model = learner(learnt, n_jobs).fit(ready.train.select(columns), y)
-    outcome = Outcome.of(model.predict(ready.test.select(columns)), counts)
-    return Fitted({"all": columns}, {"": outcome}, _size(model))
+    outcome = Outcome.from_predictions(model.predict(ready.test.select(columns)), counts)
+    return FitOutput({"all": columns}, {"": outcome}, _size(model))
 
 
 def _size(model: Any) -> dict[str, Any]:
@@ -233,32 +235,34 @@ def _size(model: Any) -> dict[str, Any]:
 
 
 # ---- names of fits -------------------------------------------------------------------------------
-def named(cut: str, chosen: str, learnt: str, form: str = "", sees: str = CUT) -> str:
-    """Such as "EMD+INT+C4.5(0.25) OvO, original columns"."""
+def fit_name(cut: str, chosen: str, learnt: str, form: str = "", sees: str = CUT) -> str:
+    """Return a name such as "EMD+INT+C4.5(0.25) OvO, original columns"."""
     name = "+".join([cut, chosen, learnt]) + (f" {form}" if form else "")
     return name if sees == CUT else f"{name}, original columns"
 
 
-def direct(cut: str, chosen: str, learnt: str, sees: str, kind: str) -> Task:
-    """A fit of all classes at once."""
+def direct_task(cut: str, chosen: str, learnt: str, sees: str, kind: str) -> Task:
+    """Return a task that fits all classes at once."""
     form = "multi" if kind == "five" else ""
-    work: Callable[[Data, int | None], Fitted] = partial(
+    work: Callable[[Data, int | None], FitOutput] = partial(
         fit_directly, cut, chosen, learnt, sees, kind
     )
-    return Task(named(cut, chosen, learnt, form, sees), f"{cut}+{chosen}", learnt, work)
+    return Task(fit_name(cut, chosen, learnt, form, sees), f"{cut}+{chosen}", learnt, work)
 
 
-def decoded(cut: str, chosen: str, learnt: str, sees: str, code: str, scope: str) -> Task:
-    """A fit of problems of two classes."""
+def decoding_task(cut: str, chosen: str, learnt: str, sees: str, code: str, scope: str) -> Task:
+    """Return a task that fits problems of two classes."""
     form = code if scope == INSIDE else f"{code} {scope}"
-    work: Callable[[Data, int | None], Fitted] = partial(
+    work: Callable[[Data, int | None], FitOutput] = partial(
         fit_decoded, cut, chosen, learnt, sees, code, scope
     )
-    return Task(named(cut, chosen, learnt, form, sees), f"{cut}+{chosen}", learnt, work)
+    return Task(fit_name(cut, chosen, learnt, form, sees), f"{cut}+{chosen}", learnt, work)
 
 
-def without(cut: str, chosen: str, learnt: str, left_out: str) -> Task:
-    """A fit of two classes with a column left out."""
-    work: Callable[[Data, int | None], Fitted] = partial(fit_without, cut, chosen, learnt, left_out)
-    name = named(cut, chosen, learnt, f"without {left_out}")
+def left_out_task(cut: str, chosen: str, learnt: str, left_out: str) -> Task:
+    """Return a task that fits two classes with a column left out."""
+    work: Callable[[Data, int | None], FitOutput] = partial(
+        fit_without, cut, chosen, learnt, left_out
+    )
+    name = fit_name(cut, chosen, learnt, f"without {left_out}")
     return Task(name, f"{cut}+{chosen}", learnt, work)

@@ -29,8 +29,8 @@ ABOUT = "study.json"
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What a fit gives: columns by problem, and outcomes by decoding ("" where there is none)."""
+class FitOutput:
+    """Output of a fit: columns by problem, and outcomes by decoding ("" where there is none)."""
 
     columns: dict[str, list[str]]
     outcomes: dict[str, Outcome]
@@ -44,12 +44,12 @@ class Task:
     name: str
     method: str
     learner: str
-    work: Callable[[Data, int | None], Fitted]
+    work: Callable[[Data, int | None], FitOutput]
 
 
 @dataclass
-class Found:
-    """What became of the tasks; for the page it is what Results of a study are."""
+class TaskResults:
+    """Results of the tasks; for the page what Results of a study are."""
 
     about: dict[str, Any]
     records: dict[str, dict[str, Any]]
@@ -69,14 +69,14 @@ class Found:
         return pl.DataFrame(rows, orient="row", schema={"fit": pl.String, "failure": pl.String})
 
     def outcome(self, name: str, decoding: str = "") -> Outcome | None:
-        """Of a fit, or None where it failed."""
-        found = self.records[name]["outcomes"].get(decoding)
-        return None if found is None else Outcome.read(found)
+        """Return the outcome of a fit, or None where it failed."""
+        lists = self.records[name]["outcomes"].get(decoding)
+        return None if lists is None else Outcome.read(lists)
 
     def figure(self, figure: str, name: str, decoding: str = "") -> Figure | None:
-        """A figure of merit of a fit."""
-        found = self.outcome(name, decoding)
-        return None if found is None else found.figure(figure)
+        """Return a figure of merit of a fit."""
+        outcome = self.outcome(name, decoding)
+        return None if outcome is None else outcome.figure(figure)
 
     def columns(self, name: str) -> list[str]:
         """All columns that a fit uses, in any of its problems."""
@@ -102,7 +102,7 @@ class Plan:
 
     @property
     def learners(self) -> dict[str, None]:
-        """Names."""
+        """Names of the learners."""
         return dict.fromkeys(task.learner for task in self.tasks)
 
     def run(
@@ -111,36 +111,36 @@ class Plan:
         *,
         n_jobs: int | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
-    ) -> Found:
+    ) -> TaskResults:
         """Do what is not done yet, one fit at a time; `n_jobs` are threads inside of it."""
         data = self.read()
         about = self._about(data)
         if folder is not None:
             _open(Path(folder), about)
         records: dict[str, dict[str, Any]] = {}
-        with progress_bar(verbose, self.title, "fits") as tell:
+        with progress_bar(verbose, self.title, "fits") as show_progress:
             for done, task in enumerate(self.tasks):
-                if tell is not None:
-                    tell(done, len(self.tasks))
+                if show_progress is not None:
+                    show_progress(done, len(self.tasks))
                 records[task.name] = _record(task, data, folder, n_jobs)
-            if tell is not None:
-                tell(len(self.tasks), len(self.tasks))
-        return Found(about, records, self.claims)
+            if show_progress is not None:
+                show_progress(len(self.tasks), len(self.tasks))
+        return TaskResults(about, records, self.claims)
 
     def _about(self, data: Data) -> dict[str, Any]:
-        told = data.about()
+        description = data.about()
         return {
             "title": self.title,
             "methods": list(dict.fromkeys(task.method for task in self.tasks)),
             "learners": list(self.learners),
             "splits": "{train:,} rows to learn, {test:,} to test, the contest's".format(
-                **told["parts"]
+                **description["parts"]
             ),
             "fill": False,
             "null": 0,
             "versions": _versions(),
-            "datasets": {DATASET: told},
-            "constant": data.constant(),
+            "datasets": {DATASET: description},
+            "constant": data.constant_columns(),
             "shares": data.shares(),
             "seeds": self.seeds,
             "classes": self.kind,
@@ -162,7 +162,7 @@ def _open(folder: Path, about: dict[str, Any]) -> None:
 
 
 def _record(task: Task, data: Data, folder: Path | None, n_jobs: int | None) -> dict[str, Any]:
-    """What a task gives, from its file if it has one."""
+    """Return what a task gives, from its file if it has one."""
     name = hashlib.sha256(task.name.encode()).hexdigest()[:16]
     file = None if folder is None else Path(folder) / f"{name}.json"
     if file is not None and file.exists():
@@ -170,14 +170,14 @@ def _record(task: Task, data: Data, folder: Path | None, n_jobs: int | None) -> 
     began = time.perf_counter()
     record: dict[str, Any] = {"task": task.name, "failure": None}
     try:
-        found = task.work(data, n_jobs)
+        output = task.work(data, n_jobs)
     except (DataError, ParameterError) as problem:
         record |= {"failure": str(problem), "columns": {}, "outcomes": {}, "notes": {}}
     else:
         record |= {
-            "columns": found.columns,
-            "outcomes": {rule: one.written() for rule, one in found.outcomes.items()},
-            "notes": found.notes,
+            "columns": output.columns,
+            "outcomes": {rule: outcome.to_lists() for rule, outcome in output.outcomes.items()},
+            "notes": output.notes,
         }
     record["seconds"] = round(time.perf_counter() - began, 3)
     if file is not None:

@@ -31,7 +31,7 @@ What the book leaves open, and what was taken:
 
 How claims are tested was written down before the first run (E1 and E2 are arithmetic):
 
-- printed accuracies and numbers of genes: see `near` in microarray_claims;
+- printed accuracies and numbers of genes: see `judge_nearness` in microarray_claims;
 - E6a: with the SVM, the best row that is not SVM-RFE's less the better of SVM-RFE's two, average
   over sets; the interval is above 0;
 - E6b: CFS and INTERACT less the mean of the rankers' rows, average over learners and sets; above 0;
@@ -60,11 +60,11 @@ from studies.microarray_claims import (
     FOLDS,
     NAMES,
     arithmetic,
-    as_stored,
     cells,
     direction_claims,
     gene_numbers,
     printed_best,
+    repeats_to_store,
     table_of,
     table_of_genes,
     table_of_rates,
@@ -173,7 +173,7 @@ def claims() -> list[Claim]:
 def extras(results: Results) -> dict[str, Any]:
     """The tables again, and accuracies by repeat, which the study of DOB-SCV compares with."""
     return {
-        "repeats": as_stored(results),
+        "repeats": repeats_to_store(results),
         "tables": [
             *(table_of(results, table) for table in ("4.11", "4.13", "4.15")),
             table_of_genes(results, "CV"),

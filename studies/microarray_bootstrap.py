@@ -86,7 +86,7 @@ def estimates(results: Results) -> dict[tuple[str, str, str], float]:
 
 
 def agreement(results: Results, corrected: Any, plain: Any) -> list[dict[str, Any]]:
-    """How far the two estimates are apart."""
+    """Return how far the two estimates are apart."""
     if not plain:
         return []
     rows = []

@@ -1,4 +1,4 @@
-r"""What the studies of chapter 4 share: figures by repeat, differences, and how claims are tested.
+r"""Figures by repeat, differences and tests of claims that the studies of chapter 4 share.
 
 A printed figure of tables 4.11 to 4.16 is the mean of five folds of one deal. Ours are such means
 of several deals ("repeats"), with the prediction interval of one more of them,
@@ -40,9 +40,9 @@ from studies.microarray_tables import (
     SETS,
     SUBSETS,
     TABLES,
-    printed,
+    read_printed,
 )
-from studies.multiclass_measures import of_runs, together
+from studies.multiclass_measures import average_gains, of_runs
 from studies.prior_measures import Gain
 
 FOLDS = 5
@@ -80,27 +80,27 @@ def by_split(results: Results, metric: str = "accuracy") -> dict[Key, Floats]:
 
 def by_repeat(results: Results, metric: str = "accuracy") -> dict[Key, Floats]:
     """The mean of five folds in every repeat."""
-    found = by_split(results, metric)
-    return {key: values.reshape(-1, FOLDS).mean(axis=1) for key, values in found.items()}
+    fold_values = by_split(results, metric)
+    return {key: values.reshape(-1, FOLDS).mean(axis=1) for key, values in fold_values.items()}
 
 
 def genes(results: Results, dataset: str, method: str) -> Floats:
-    """How many genes a subset filter chose, a figure a split."""
-    here = (pl.col("dataset") == dataset) & (pl.col("method") == method)
-    fits = results.rankings.filter(here & (pl.col("split") != ALL_ROWS)).sort("split")
+    """Return the number of genes that a subset filter chose at every split."""
+    is_fit = (pl.col("dataset") == dataset) & (pl.col("method") == method)
+    fits = results.rankings.filter(is_fit & (pl.col("split") != ALL_ROWS)).sort("split")
     return fits["order"].list.len().to_numpy().astype(np.float64)
 
 
 def parts(results: Results, dataset: str) -> tuple[float, float]:
     """Mean numbers of training and test rows."""
-    here = (pl.col("dataset") == dataset) & (pl.col("split") != ALL_ROWS)
-    fits = results.rankings.filter(here)
+    is_split = (pl.col("dataset") == dataset) & (pl.col("split") != ALL_ROWS)
+    fits = results.rankings.filter(is_split)
     return float(fits["n_train"].mean()), float(fits["n_test"].mean())  # type: ignore[arg-type]
 
 
 # ---- printed figures -----------------------------------------------------------------------------
-def near(values: Floats, published: float, allowed: float) -> Finding:
-    """Whether one more deal might have given what was printed."""
+def judge_nearness(values: Floats, published: float, allowed: float) -> Finding:
+    """Judge whether one more deal might have given what was printed."""
     mean, n = float(values.mean()), len(values)
     if n < 2:
         return Finding(bool(abs(mean - published) <= allowed), "one repeat, no interval", mean)
@@ -115,32 +115,32 @@ def cells(validation: str) -> list[Claim]:
     """Every accuracy of the tables of one way to validate."""
 
     def check(key: Key, published: float) -> Check:
-        return lambda results: near(by_repeat(results)[key], published, CUT_OFF)
+        return lambda results: judge_nearness(by_repeat(results)[key], published, CUT_OFF)
 
-    found = []
+    cell_claims = []
     for table, (learner, way) in TABLES.items():
         if way != validation:
             continue
-        for (name, row), (accuracy, _, _) in printed(table).items():
+        for (name, row), (accuracy, _, _) in read_printed(table).items():
             dataset = NAMES[name]
             text = f"{learner} after {row} on {dataset}, {VALIDATION[way]}: accuracy"
             if row == "none":
                 text = f"{learner} on all genes of {dataset}, {VALIDATION[way]}: accuracy"
             claim = Claim(f"T{table} {name} {row}", text, check((dataset, row, learner), accuracy),
                           accuracy, f"table {table}")  # fmt: skip
-            found.append(claim)
-    return found
+            cell_claims.append(claim)
+    return cell_claims
 
 
 def gene_numbers(validation: str) -> list[Claim]:
     """E3: table 4.7."""
 
     def check(dataset: str, method: str, published: float) -> Check:
-        def judged(results: Results) -> Finding:
+        def judge_numbers(results: Results) -> Finding:
             numbers = genes(results, dataset, method).reshape(-1, FOLDS).mean(axis=1)
-            return near(numbers, published, 0.5)
+            return judge_nearness(numbers, published, 0.5)
 
-        return judged
+        return judge_numbers
 
     at = list(VALIDATION).index(validation)
     return [
@@ -149,8 +149,8 @@ def gene_numbers(validation: str) -> list[Claim]:
             f"genes that {method} chooses on {NAMES[name]}, {VALIDATION[validation]}",
             check(NAMES[name], method, numbers[at]), numbers[at], "table 4.7",
         )
-        for method, every in GENES.items()
-        for name, numbers in every.items()
+        for method, numbers_by_set in GENES.items()
+        for name, numbers in numbers_by_set.items()
     ]  # fmt: skip
 
 
@@ -167,10 +167,10 @@ def largest_f1(X: Floats, y: npt.NDArray[Any]) -> float:
     Variances are those of samples (over n - 1): only so is Colon 1.08. Genes with gaps are left
     out, because the print does not say what it took for a gap.
     """
-    one, other = (X[y == label] for label in np.unique(y))
+    first, second = (X[y == label] for label in np.unique(y))
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = (one.mean(axis=0) - other.mean(axis=0)) ** 2 / (
-            one.var(axis=0, ddof=1) + other.var(axis=0, ddof=1)
+        ratio = (first.mean(axis=0) - second.mean(axis=0)) ** 2 / (
+            first.var(axis=0, ddof=1) + second.var(axis=0, ddof=1)
         )
     return float(ratio[np.isfinite(ratio)].max())
 
@@ -179,37 +179,37 @@ def arithmetic(tables: Mapping[str, Callable[[], tuple[Floats, npt.NDArray[Any]]
     """E1 and E2, from the tables themselves; `tables` read them by the book's name."""
 
     def ratio(name: str) -> Check:
-        def judged(results: Results) -> Finding:
+        def judge_ratio(results: Results) -> Finding:
             ours = imbalance(tables[name]()[1])
-            return rounds(ours, IMBALANCE[name])
+            return judge_rounding(ours, IMBALANCE[name])
 
-        return judged
+        return judge_ratio
 
     def overlap(name: str) -> Check:
-        def judged(results: Results) -> Finding:
-            return rounds(largest_f1(*tables[name]()), F1[name])
+        def judge_overlap(results: Results) -> Finding:
+            return judge_rounding(largest_f1(*tables[name]()), F1[name])
 
-        return judged
+        return judge_overlap
 
-    found = [
+    ratio_claims = [
         Claim(f"E1 {name}", f"ratio of imbalance of {NAMES[name]}", ratio(name), value, "table 4.6")
         for name, value in IMBALANCE.items()
     ]
-    return found + [
+    return ratio_claims + [
         Claim(f"E2 {name}", f"largest F1 of a gene of {NAMES[name]}", overlap(name), value,
               "table 4.6")
         for name, value in F1.items()
     ]  # fmt: skip
 
 
-def rounds(ours: float, published: float) -> Finding:
-    """Whether ours rounds to a printed figure of two decimals."""
+def judge_rounding(ours: float, published: float) -> Finding:
+    """Judge whether ours rounds to a printed figure of two decimals."""
     holds = bool(abs(ours - published) <= 0.005 + 1e-9)
     return Finding(holds, f"ours {'rounds' if holds else 'does not round'} to it", ours)
 
 
 def printed_best(results: Results) -> Finding:
-    """E6, asked of the print: who has the highest average over all seven sets?"""
+    """Judge E6 by the print: who has the highest average over all seven sets?"""
     first, sums = [], dict.fromkeys(ROWS, 0.0)
     for table, averages in AVERAGES.items():
         known = {row: value for row, value in zip(ROWS, averages, strict=True) if value is not None}
@@ -218,48 +218,50 @@ def printed_best(results: Results) -> Finding:
         first.append((table, names, best))
         for row, value in known.items():
             sums[row] += value / len(AVERAGES)
-    told = "; ".join(f"{table}: {', '.join(names)} {best:.2f}" for table, names, best in first)
+    listing = "; ".join(f"{table}: {', '.join(names)} {best:.2f}" for table, names, best in first)
     holds = all({"cfs", "interact"} & set(names) for _, names, _ in first)
-    whole = ", ".join(f"{row} {sums[row]:.3f}" for row in sorted(
+    means_text = ", ".join(f"{row} {sums[row]:.3f}" for row in sorted(
         (row for row in ROWS if row != "relieff 50"), key=lambda row: -sums[row])[:4])  # fmt: skip
-    return Finding(holds, f"highest printed average: {told}. Mean of the six tables: {whole}")
+    return Finding(
+        holds, f"highest printed average: {listing}. Mean of the six tables: {means_text}"
+    )
 
 
 # ---- directions ----------------------------------------------------------------------------------
 def method_gain(
-    results: Results, one: Sequence[str], other: Sequence[str], learners: Sequence[str]
+    results: Results, first: Sequence[str], second: Sequence[str], learners: Sequence[str]
 ) -> Gain:
     """Accuracy after some rows of the tables less that after others, average over sets."""
-    found = by_split(results)
+    values = by_split(results)
 
     def mean(dataset: str, rows: Sequence[str]) -> Floats:
-        every = [found[dataset, row, learner] for row in rows for learner in learners]
-        return np.asarray(np.mean(every, axis=0))
+        row_values = [values[dataset, row, learner] for row in rows for learner in learners]
+        return np.asarray(np.mean(row_values, axis=0))
 
-    return together(
+    return average_gains(
         [
-            of_runs(mean(dataset, one) - mean(dataset, other), parts(results, dataset))
+            of_runs(mean(dataset, first) - mean(dataset, second), parts(results, dataset))
             for dataset in results.about["datasets"]
         ]
     )
 
 
-def learner_gain(results: Results, one: str, other: str) -> Gain:
+def learner_gain(results: Results, first: str, second: str) -> Gain:
     """Accuracy of one learner less that of another, average over rows of the tables and sets."""
-    found = by_split(results)
+    values = by_split(results)
     gains = []
     for dataset in results.about["datasets"]:
-        each = [np.mean([found[dataset, row, name] for row in ROWS], axis=0)
-                for name in (one, other)]  # fmt: skip
+        each = [np.mean([values[dataset, row, name] for row in ROWS], axis=0)
+                for name in (first, second)]  # fmt: skip
         gains.append(of_runs(each[0] - each[1], parts(results, dataset)))
-    return together(gains)
+    return average_gains(gains)
 
 
 def mean_of(results: Results, row: str, learner: str) -> float:
     """Accuracy over sets and splits."""
-    found = by_split(results)
+    values = by_split(results)
     sets = results.about["datasets"]
-    return float(np.mean([found[dataset, row, learner].mean() for dataset in sets]))
+    return float(np.mean([values[dataset, row, learner].mean() for dataset in sets]))
 
 
 def e6a(results: Results) -> Finding:
@@ -273,46 +275,48 @@ def e6a(results: Results) -> Finding:
         f"the best other, {other}, {means[other]:.3f}; {eliminated} {means[eliminated]:.3f}. "
         "The other is the highest of nine, which favours the claim"
     )
-    return gain.found(gain.above, why)
+    return gain.as_finding(gain.is_positive, why)
 
 
 def e6b(results: Results) -> Finding:
     """CFS and INTERACT are better than the rankers, over all learners."""
     rankers = [row for row in ROWS if row not in ("none", *SUBSETS)]
     gain = method_gain(results, ["cfs", "interact"], rankers, LEARNERS)
-    each = {row: np.mean([mean_of(results, row, one) for one in LEARNERS]) for row in ROWS}
+    each = {row: np.mean([mean_of(results, row, learner) for learner in LEARNERS]) for row in ROWS}
     order = sorted(each, key=lambda row: -each[row])
-    told = ", ".join(f"{row} {each[row]:.3f}" for row in order)
-    return gain.found(gain.above, f"CFS and INTERACT less the mean of the rankers; {told}")
+    listing = ", ".join(f"{row} {each[row]:.3f}" for row in order)
+    return gain.as_finding(
+        gain.is_positive, f"CFS and INTERACT less the mean of the rankers; {listing}"
+    )
 
 
 def e6c(results: Results) -> Finding:
     """No selection at all is better than CFS for the SVM."""
     gain = method_gain(results, ["none"], ["cfs"], ["SVM"])
-    told = ", ".join(f"{row} {mean_of(results, row, 'SVM'):.3f}" for row in ("none", "cfs"))
-    return gain.found(gain.above, f"accuracy of the SVM: {told}")
+    listing = ", ".join(f"{row} {mean_of(results, row, 'SVM'):.3f}" for row in ("none", "cfs"))
+    return gain.as_finding(gain.is_positive, f"accuracy of the SVM: {listing}")
 
 
 def e6d(results: Results) -> Finding:
     """SVM and naive Bayes are better than C4.5."""
-    gains = {one: learner_gain(results, one, "C4.5") for one in ("SVM", "naive Bayes")}
-    told = "; ".join(f"{one} less C4.5 {gain}" for one, gain in gains.items())
+    gains = {learner: learner_gain(results, learner, "C4.5") for learner in ("SVM", "naive Bayes")}
+    listing = "; ".join(f"{learner} less C4.5 {gain}" for learner, gain in gains.items())
     least = min(gains.values(), key=lambda gain: gain.lower)
-    return least.found(all(gain.above for gain in gains.values()), told)
+    return least.as_finding(all(gain.is_positive for gain in gains.values()), listing)
 
 
 def e8(results: Results) -> Finding:
     """The best accuracy on CNS is around 0.7."""
-    found = {key: values for key, values in by_split(results).items() if key[0] == "CNS"}
-    best = max(found, key=lambda key: found[key].mean())
-    gain = of_runs(found[best], parts(results, "CNS"))
-    why = f"the highest of {len(found)}: {best[2]} after {best[1]}; around is 0.65 to 0.75"
-    return gain.found(abs(gain.mean - 0.7) <= AROUND, why)
+    accuracies = {key: values for key, values in by_split(results).items() if key[0] == "CNS"}
+    best = max(accuracies, key=lambda key: accuracies[key].mean())
+    gain = of_runs(accuracies[best], parts(results, "CNS"))
+    why = f"the highest of {len(accuracies)}: {best[2]} after {best[1]}; around is 0.65 to 0.75"
+    return gain.as_finding(abs(gain.mean - 0.7) <= AROUND, why)
 
 
 def direction_claims(suffix: str) -> list[Claim]:
     """E6 and E8 under one way to validate."""
-    found = [
+    directions = [
         ("E6a", "SVM-RFE is not the best choice for the SVM", e6a, None, "4.5.2.1"),
         ("E6b", "subset filters, CFS and INTERACT, are the best on average", e6b, None, "4.5.2.1"),
         ("E6c", "for the SVM no selection is better than CFS, as table 4.15 prints", e6c,
@@ -322,7 +326,7 @@ def direction_claims(suffix: str) -> list[Claim]:
     ]  # fmt: skip
     return [
         Claim(f"{name} {suffix}", f"{text} ({suffix})", check, published, where)
-        for name, text, check, published, where in found
+        for name, text, check, published, where in directions
     ]
 
 
@@ -331,25 +335,25 @@ def stored_repeats(file: Path) -> dict[Key, Floats] | None:
     """Accuracies by repeat of a study that was committed; None where there is none."""
     if not file.exists():
         return None
-    every = json.loads(file.read_text("utf-8"))["repeats"]
+    repeats = json.loads(file.read_text("utf-8"))["repeats"]
     return {
         (dataset, row, learner): np.array(values)
-        for dataset, rows in every.items()
+        for dataset, rows in repeats.items()
         for row, learners in rows.items()
         for learner, values in learners.items()
     }
 
 
-def as_stored(results: Results) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """What :func:`stored_repeats` reads."""
-    found: dict[str, dict[str, dict[str, list[float]]]] = {}
+def repeats_to_store(results: Results) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """Return the repeats in the form that :func:`stored_repeats` reads."""
+    stored: dict[str, dict[str, dict[str, list[float]]]] = {}
     repeats = by_repeat(results)
     for dataset in results.about["datasets"]:
         for row in ROWS:
             for learner in LEARNERS:
                 values = repeats[dataset, row, learner].round(4).tolist()
-                found.setdefault(dataset, {}).setdefault(row, {})[learner] = values
-    return found
+                stored.setdefault(dataset, {}).setdefault(row, {})[learner] = values
+    return stored
 
 
 def deal_gain(
@@ -357,24 +361,24 @@ def deal_gain(
 ) -> Gain:
     """Accuracy by DOB-SCV less that by plain folds, average over rows of the tables and sets."""
     each = []
-    for found in (balanced, plain):
-        values = [found[dataset, row, learner] for dataset in sets for row in ROWS]
+    for deal in (balanced, plain):
+        values = [deal[dataset, row, learner] for dataset in sets for row in ROWS]
         each.append(np.mean(values, axis=0))
     n = min(len(values) for values in each)
     difference = each[0][:n] - each[1][:n]
     return Gain(float(difference.mean()), *plain_interval(difference))
 
 
-def combination(found: Mapping[Key, Floats], learner: str, group: str) -> Floats:
+def combination(accuracies: Mapping[Key, Floats], learner: str, group: str) -> Floats:
     """Accuracy by repeat of a learner after a group of methods, average over sets."""
-    sets = dict.fromkeys(dataset for dataset, _, _ in found)
-    values = [found[dataset, row, learner] for dataset in sets for row in GROUPS[group]]
+    sets = dict.fromkeys(dataset for dataset, _, _ in accuracies)
+    values = [accuracies[dataset, row, learner] for dataset in sets for row in GROUPS[group]]
     return np.asarray(np.mean(values, axis=0))
 
 
-def sets_of(found: Mapping[Key, Floats]) -> list[str]:
+def sets_of(accuracies: Mapping[Key, Floats]) -> list[str]:
     """The sets of stored figures."""
-    return list(dict.fromkeys(dataset for dataset, _, _ in found))
+    return list(dict.fromkeys(dataset for dataset, _, _ in accuracies))
 
 
 # ---- to be shown ---------------------------------------------------------------------------------
@@ -388,8 +392,8 @@ def table_of(results: Results, table: str) -> dict[str, Any]:
         cells_of = [row]
         for name in SETS:
             key = NAMES[name], row, learner
-            ours = " ".join(f"{np.nanmean(one[key]):.2f}" for one in figures)
-            theirs = " ".join(f"{value:.2f}" for value in printed(table)[name, row])
+            ours = " ".join(f"{np.nanmean(metric_values[key]):.2f}" for metric_values in figures)
+            theirs = " ".join(f"{value:.2f}" for value in read_printed(table)[name, row])
             cells_of.append(f"{ours} ± {spread[key].std(ddof=1):.2f} ({theirs})")
         rows.append(cells_of)
     title = (
@@ -417,9 +421,9 @@ def table_of_genes(results: Results, validation: str) -> dict[str, Any]:
     """Table 4.7: ours, and printed in brackets."""
     at = list(VALIDATION).index(validation)
     rows = []
-    for method, every in GENES.items():
+    for method, numbers_by_set in GENES.items():
         cells_of = [method]
-        for name, numbers in every.items():
+        for name, numbers in numbers_by_set.items():
             ours = genes(results, NAMES[name], method)
             cells_of.append(f"{ours.mean():.1f}, {ours.min():.0f} to {ours.max():.0f} "
                             f"({numbers[at]})")  # fmt: skip

@@ -45,7 +45,7 @@ from studies.microarray_claims import (
     deal_gain,
     direction_claims,
     gene_numbers,
-    printed,
+    read_printed,
     sets_of,
     stored_repeats,
     table_of,
@@ -74,7 +74,7 @@ def study() -> Study:
 
 
 # ---- plain folds and DOB-SCV ---------------------------------------------------------------------
-def better(learner: str) -> Check:
+def claim_better(learner: str) -> Check:
     """E5 of a learner, over all sets."""
 
     def check(results: Results) -> Finding:
@@ -83,59 +83,61 @@ def better(learner: str) -> Check:
             return Finding(None, NOT_YET)
         balanced = by_repeat(results)
         each = {name: deal_gain(balanced, plain, learner, [name]) for name in sets_of(plain)}
-        whole = deal_gain(balanced, plain, learner, list(each))
-        told = "; ".join(f"{name} {gain}" for name, gain in each.items())
-        return whole.found(whole.above, f"{told}; printed over seven sets {printed_gain(learner)}")
+        overall = deal_gain(balanced, plain, learner, list(each))
+        listing = "; ".join(f"{name} {gain}" for name, gain in each.items())
+        return overall.as_finding(
+            overall.is_positive, f"{listing}; printed over seven sets {printed_gain(learner)}"
+        )
 
     return check
 
 
 def printed_gain(learner: str) -> str:
-    """What the printed averages over all seven sets gain, mean of the rows that have both."""
+    """Return the gain of the printed averages over all seven sets, mean of rows that have both."""
     plain, balanced = (
         next(AVERAGES[table] for table, pair in TABLES.items() if pair == (learner, way))
         for way in ("CV", "DOB-SCV")
     )
-    both = [(a, b) for a, b in zip(plain, balanced, strict=True) if None not in (a, b)]
-    return f"{np.mean([b - a for a, b in both]):+.3f}"  # type: ignore[operator]
+    pairs = [(a, b) for a, b in zip(plain, balanced, strict=True) if None not in (a, b)]
+    return f"{np.mean([b - a for a, b in pairs]):+.3f}"  # type: ignore[operator]
 
 
-def together(results: Results, sets: Sequence[str]) -> Gain | None:
-    """DOB-SCV less plain folds, mean of SVM and naive Bayes."""
+def mean_gain(results: Results, sets: Sequence[str]) -> Gain | None:
+    """Return DOB-SCV less plain folds, mean of SVM and naive Bayes."""
     plain = stored_repeats(PLAIN)
     if plain is None:
         return None
     balanced = by_repeat(results)
 
-    def mean(found: dict[Key, Floats]) -> dict[Key, Floats]:
+    def mean(accuracies: dict[Key, Floats]) -> dict[Key, Floats]:
         return {
-            (dataset, row, "both"): (found[dataset, row, "SVM"] + values) / 2
-            for (dataset, row, learner), values in found.items()
+            (dataset, row, "both"): (accuracies[dataset, row, "SVM"] + values) / 2
+            for (dataset, row, learner), values in accuracies.items()
             if learner == "naive Bayes"
         }
 
     return deal_gain(mean(balanced), mean(plain), "both", sets)
 
 
-def outperforms(dataset: str) -> Check:
+def claim_outperforms(dataset: str) -> Check:
     """E5 of a set."""
 
     def check(results: Results) -> Finding:
-        gain = together(results, [dataset])
+        gain = mean_gain(results, [dataset])
         if gain is None:
             return Finding(None, NOT_YET)
-        return gain.found(gain.above, "mean of SVM and naive Bayes, over repeats")
+        return gain.as_finding(gain.is_positive, "mean of SVM and naive Bayes, over repeats")
 
     return check
 
 
 def no_difference(results: Results) -> Finding:
     """E5 of CNS."""
-    gain = together(results, ["CNS"])
+    gain = mean_gain(results, ["CNS"])
     if gain is None:
         return Finding(None, NOT_YET)
     holds = gain.lower > -IMPORTANT and gain.upper < IMPORTANT
-    return gain.found(holds, f"mean of SVM and naive Bayes; important is {IMPORTANT} and more")
+    return gain.as_finding(holds, f"mean of SVM and naive Bayes; important is {IMPORTANT} and more")
 
 
 def combinations(results: Results) -> dict[str, Floats] | None:
@@ -145,8 +147,8 @@ def combinations(results: Results) -> dict[str, Floats] | None:
         return None
     ways = {"five folds": plain, "DOB-SCV": by_repeat(results)}
     return {
-        f"{learner}, {group}, {way}": combination(found, learner, group)
-        for way, found in ways.items()
+        f"{learner}, {group}, {way}": combination(accuracies, learner, group)
+        for way, accuracies in ways.items()
         for learner in LEARNERS
         for group in GROUPS
     }
@@ -154,84 +156,111 @@ def combinations(results: Results) -> dict[str, Floats] | None:
 
 def e7(results: Results) -> Finding:
     """SVM after a subset filter by DOB-SCV is best overall."""
-    found = combinations(results)
-    if found is None:
+    accuracies = combinations(results)
+    if accuracies is None:
         return Finding(None, NOT_YET)
     claimed = "SVM, subset filter, DOB-SCV"
-    order = sorted(found, key=lambda name: -found[name].mean())
+    order = sorted(accuracies, key=lambda name: -accuracies[name].mean())
     rival = next(name for name in order if name != claimed)
-    n = min(len(found[claimed]), len(found[rival]))
-    lead = found[claimed][:n] - found[rival][:n]
+    n = min(len(accuracies[claimed]), len(accuracies[rival]))
+    lead = accuracies[claimed][:n] - accuracies[rival][:n]
     gain = Gain(float(lead.mean()), *plain_interval(lead))
-    place = order.index(claimed) + 1
-    told = ", ".join(f"{name} {found[name].mean():.3f}" for name in order[:4])
-    return gain.found(gain.above, f"place {place} of {len(order)}; {told}; lead over {rival}")
+    rank = order.index(claimed) + 1
+    listing = ", ".join(f"{name} {accuracies[name].mean():.3f}" for name in order[:4])
+    return gain.as_finding(
+        gain.is_positive, f"place {rank} of {len(order)}; {listing}; lead over {rival}"
+    )
 
 
 def claims() -> list[Claim]:
     """E3, E5 to E8, and the accuracies of tables 4.12, 4.14 and 4.16."""
     return [
         *gene_numbers("DOB-SCV"),
-        Claim("E5 NB", "naive Bayes is better on average under DOB-SCV", better("naive Bayes"),
-              None, "4.5.2.2"),
-        Claim("E5 SVM", "the SVM is better on average under DOB-SCV", better("SVM"), None,
-              "4.5.2.2"),
-        Claim("E5 Brain", f"{BRAIN}: DOB-SCV outperforms for SVM and naive Bayes",
-              outperforms(BRAIN), None, "4.5.2.2"),
-        Claim("E5 CNS", "CNS: no important differences between the two", no_difference, None,
-              "4.5.2.2"),
-        Claim("E5 DLBCL", "DLBCL: DOB-SCV outperforms on average", outperforms("DLBCL"), None,
-              "4.5.2.2"),
+        Claim(
+            "E5 NB",
+            "naive Bayes is better on average under DOB-SCV",
+            claim_better("naive Bayes"),
+            None,
+            "4.5.2.2",
+        ),
+        Claim(
+            "E5 SVM",
+            "the SVM is better on average under DOB-SCV",
+            claim_better("SVM"),
+            None,
+            "4.5.2.2",
+        ),
+        Claim(
+            "E5 Brain",
+            f"{BRAIN}: DOB-SCV outperforms for SVM and naive Bayes",
+            claim_outperforms(BRAIN),
+            None,
+            "4.5.2.2",
+        ),
+        Claim(
+            "E5 CNS",
+            "CNS: no important differences between the two",
+            no_difference,
+            None,
+            "4.5.2.2",
+        ),
+        Claim(
+            "E5 DLBCL",
+            "DLBCL: DOB-SCV outperforms on average",
+            claim_outperforms("DLBCL"),
+            None,
+            "4.5.2.2",
+        ),
         Claim("E7", "best overall: SVM, a subset filter and DOB-SCV", e7, None, "4.5.2.3"),
         *direction_claims("DOB-SCV"),
         *cells("DOB-SCV"),
-    ]  # fmt: skip
+    ]
 
 
 # ---- to be shown ---------------------------------------------------------------------------------
 def extras(results: Results) -> dict[str, Any]:
     """The tables again, plain folds beside DOB-SCV, and what a picture is drawn from."""
-    found: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "tables": [
             *(table_of(results, table) for table in ("4.12", "4.14", "4.16")),
             table_of_genes(results, "DOB-SCV"),
             table_of_rates(results),
         ]
     }
-    every = combinations(results)
-    if every is not None:
+    accuracies = combinations(results)
+    if accuracies is not None:
         rows = [
-            [learner, group, *(f"{every[f'{learner}, {group}, {way}'].mean():.3f}"
+            [learner, group, *(f"{accuracies[f'{learner}, {group}, {way}'].mean():.3f}"
                                for way in ("five folds", "DOB-SCV"))]
             for learner in LEARNERS
             for group in GROUPS
         ]  # fmt: skip
-        found["tables"].append(
+        shown["tables"].append(
             {
                 "title": "Accuracy over the four sets",
                 "head": ["learner", "after", "five folds", "DOB-SCV"],
                 "rows": rows,
             }
         )
-        found["pairs"] = pairs(results)
-    return found
+        shown["pairs"] = pairs(results)
+    return shown
 
 
 def pairs(results: Results) -> dict[str, dict[str, list[list[float]]]]:
     """By learner and set, a row of the tables after the other: printed and ours, both ways each."""
     plain, balanced = stored_repeats(PLAIN) or {}, by_repeat(results)
-    found: dict[str, dict[str, list[list[float]]]] = {}
+    pairs_by_learner: dict[str, dict[str, list[list[float]]]] = {}
     for learner in LEARNERS:
         tables = [table for table, pair in TABLES.items() if pair[0] == learner]
         for name, dataset in NAMES.items():
-            found.setdefault(learner, {})[dataset] = [
+            pairs_by_learner.setdefault(learner, {})[dataset] = [
                 [
-                    *(printed(table)[name, row][0] for table in tables),
+                    *(read_printed(table)[name, row][0] for table in tables),
                     *(
-                        round(float(one[dataset, row, learner].mean()), 4)
-                        for one in (plain, balanced)
+                        round(float(deal[dataset, row, learner].mean()), 4)
+                        for deal in (plain, balanced)
                     ),
                 ]
                 for row in ROWS
             ]
-    return found
+    return pairs_by_learner

@@ -31,10 +31,10 @@ from studies.microarray_claims import (
     SUBSETS,
     by_split,
     genes,
+    judge_rounding,
     largest_f1,
-    rounds,
 )
-from studies.microarray_tables import BREAST_F1, BREAST_GENES, printed_breast
+from studies.microarray_tables import BREAST_F1, BREAST_GENES, read_printed_breast
 
 BREAST, CODED = "Breast", "Breast, gaps as 100"
 CODE = 100.0
@@ -71,7 +71,7 @@ def study() -> Study:
 def within_a_row(
     dataset: str, row: str, learner: str, metric: str, published: float
 ) -> Callable[[Results], Finding]:
-    """Whether a figure is within one test row of ours."""
+    """Return a check whether a figure is within one test row of ours."""
 
     def check(results: Results) -> Finding:
         ours = float(by_split(results, metric)[dataset, row, learner][0])
@@ -85,11 +85,11 @@ def within_a_row(
 def f1(results: Results) -> Finding:
     """E2 of the training rows."""
     X, y, part = microarray.read(BREAST)
-    return rounds(largest_f1(X[part == "train"], y[part == "train"]), BREAST_F1)
+    return judge_rounding(largest_f1(X[part == "train"], y[part == "train"]), BREAST_F1)
 
 
-def chosen(method: str, published: int) -> Callable[[Results], Finding]:
-    """E4: as many genes, to the last one."""
+def check_gene_number(method: str, published: int) -> Callable[[Results], Finding]:
+    """Return a check of E4: as many genes, to the last one."""
 
     def check(results: Results) -> Finding:
         ours, coded = (genes(results, name, method)[0] for name in (BREAST, CODED))
@@ -101,40 +101,51 @@ def chosen(method: str, published: int) -> Callable[[Results], Finding]:
 
 def claims() -> list[Claim]:
     """E2, E4 and all figures of tables 4.8 to 4.10 that are Breast's."""
-    found = [
-        Claim("E2 Breast", "largest F1 of a gene of Breast, training rows", f1, BREAST_F1,
-              "4.4.2"),
+    all_claims = [
+        Claim("E2 Breast", "largest F1 of a gene of Breast, training rows", f1, BREAST_F1, "4.4.2"),
         *(
-            Claim(f"E4 {method}", f"genes that {method} chooses on Breast", chosen(method, number),
-                  number, "table 4.7")
+            Claim(
+                f"E4 {method}",
+                f"genes that {method} chooses on Breast",
+                check_gene_number(method, number),
+                number,
+                "table 4.7",
+            )
             for method, number in BREAST_GENES.items()
         ),
-        Claim.untestable("4.5.1 SVM", "Breast and Prostate: the SVM is notably better than C4.5 "
-                         "and naive Bayes", "one split of 19 rows makes no interval",
-                         where="4.5.1"),
-        Claim.untestable("4.5.1 Prostate", "all figures of Prostate", "its 34 test rows are not "
-                         "here", where="tables 4.8-4.10"),
-    ]  # fmt: skip
+        Claim.untestable(
+            "4.5.1 SVM",
+            "Breast and Prostate: the SVM is notably better than C4.5 and naive Bayes",
+            "one split of 19 rows makes no interval",
+            where="4.5.1",
+        ),
+        Claim.untestable(
+            "4.5.1 Prostate",
+            "all figures of Prostate",
+            "its 34 test rows are not here",
+            where="tables 4.8-4.10",
+        ),
+    ]
     for dataset, mark in ((BREAST, ""), (CODED, " 100")):
-        found += printed_figures(dataset, mark)
-    return found
+        all_claims += printed_figures(dataset, mark)
+    return all_claims
 
 
 def printed_figures(dataset: str, mark: str) -> list[Claim]:
     """All of tables 4.8 to 4.10 that are Breast's, held against one of our tables."""
-    found = []
+    figure_claims = []
     for learner, table in TABLES.items():
-        for row, figures in printed_breast(learner).items():
+        for row, figures in read_printed_breast(learner).items():
             for metric, value in zip(TESTED, figures, strict=True):
                 after = "on all genes" if row == "none" else f"after {row}"
-                found.append(
+                figure_claims.append(
                     Claim(
                         f"T{table} {row} {metric}{mark}",
                         f"{learner} {after}, {dataset}: {metric}",
                         within_a_row(dataset, row, learner, metric, value), value, f"table {table}",
                     )
                 )  # fmt: skip
-    return found
+    return figure_claims
 
 
 # ---- to be shown ---------------------------------------------------------------------------------
@@ -151,9 +162,11 @@ def table_of(results: Results, dataset: str) -> dict[str, Any]:
         number = f" [{genes(results, dataset, row)[0]:.0f}]" if row in SUBSETS else ""
         line = [row + number]
         for learner in LEARNERS:
-            found = " ".join(f"{ours[metric][dataset, row, learner][0]:.2f}" for metric in TESTED)
-            theirs = " ".join(f"{value:.2f}" for value in printed_breast(learner)[row])
-            line.append(f"{found} ({theirs})")
+            our_text = " ".join(
+                f"{ours[metric][dataset, row, learner][0]:.2f}" for metric in TESTED
+            )
+            theirs = " ".join(f"{value:.2f}" for value in read_printed_breast(learner)[row])
+            line.append(f"{our_text} ({theirs})")
         rows.append(line)
     title = (
         f"Tables 4.8 to 4.10 again, {dataset}: accuracy, sensitivity, specificity (printed); "
@@ -168,13 +181,13 @@ def counts(results: Results) -> dict[str, Any]:
     for dataset in results.about["datasets"]:
         line = [dataset]
         for learner in LEARNERS:
-            near, same = 0, 0
-            for row, figures in printed_breast(learner).items():
+            n_near, n_equal = 0, 0
+            for row, figures in read_printed_breast(learner).items():
                 for metric, value in zip(TESTED, figures, strict=True):
-                    found = within_a_row(dataset, row, learner, metric, value)(results)
-                    near += bool(found.holds)
-                    same += abs(float(found.ours or 0.0) - value) <= CUT_OFF
-            line.append(f"{near} near, {same} equal, of {len(ROWS) * len(TESTED)}")
+                    finding = within_a_row(dataset, row, learner, metric, value)(results)
+                    n_near += bool(finding.holds)
+                    n_equal += abs(float(finding.ours or 0.0) - value) <= CUT_OFF
+            line.append(f"{n_near} near, {n_equal} equal, of {len(ROWS) * len(TESTED)}")
         rows.append(line)
     return {
         "title": "Printed figures that are near ours, and equal to ours",

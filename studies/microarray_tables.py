@@ -1,4 +1,4 @@
-"""What tables 4.6 to 4.16 of Bolón-Canedo et al. (2015) print, as data.
+"""Figures of tables 4.6 to 4.16 of Bolón-Canedo et al. (2015), as printed.
 
 Only the sets that are here, Brain as a substitute. Which class is "positive" the book does not say;
 of Brain, CNS and Colon the accuracy tells it, because it is the average of sensitivity and
@@ -19,8 +19,8 @@ __all__ = [
     "ROWS",
     "SETS",
     "TABLES",
-    "printed",
-    "printed_breast",
+    "read_printed",
+    "read_printed_breast",
 ]
 
 SETS = ("Brain", "CNS", "Colon", "DLBCL")
@@ -169,8 +169,8 @@ BREAST = """
 Figures = tuple[float, float, float]  # accuracy, sensitivity, specificity
 
 
-def printed(table: str) -> dict[tuple[str, str], Figures]:
-    """Figures of tables 4.11 to 4.16, by set and row."""
+def read_printed(table: str) -> dict[tuple[str, str], Figures]:
+    """Return figures of tables 4.11 to 4.16, by set and row."""
     return {
         (name, row): figures
         for row, line in zip(ROWS, _lines(FOLDS[table]), strict=True)
@@ -178,16 +178,18 @@ def printed(table: str) -> dict[tuple[str, str], Figures]:
     }
 
 
-def printed_breast(learner: str) -> dict[str, Figures]:
-    """Figures of tables 4.8 to 4.10, by row."""
+def read_printed_breast(learner: str) -> dict[str, Figures]:
+    """Return figures of tables 4.8 to 4.10, by row."""
     at = LEARNERS.index(learner)
     return {row: line[at] for row, line in zip(ROWS, _lines(BREAST), strict=True)}
 
 
 def _lines(text: str) -> list[list[Figures]]:
     """Figures of a block, three by three."""
-    found = []
+    lines = []
     for line in text.strip().splitlines():
-        one = [float(figure) for figure in line.split()]
-        found.append([(one[at], one[at + 1], one[at + 2]) for at in range(0, len(one), 3)])
-    return found
+        figures = [float(figure) for figure in line.split()]
+        lines.append(
+            [(figures[at], figures[at + 1], figures[at + 2]) for at in range(0, len(figures), 3)]
+        )
+    return lines

@@ -1,4 +1,4 @@
-r"""What the book's INTERACT of chapter 4 may have been: FCBF that keeps ties.
+r"""A filter that the book's INTERACT of chapter 4 may have been: FCBF that retains ties.
 
 .. math:: \text{drop } g \text{ if } SU(f, g) > SU(g, y) \text{ for a kept } f \text{ before it}
 
@@ -19,15 +19,15 @@ from featly import CFS, FCBF, Interact
 from featly.preprocessing import MDLP, Filler
 from featly.study import KFold
 
-__all__ = ["chosen", "table_of_ties"]
+__all__ = ["select_genes", "table_of_ties"]
 
 EQUAL = 1e-9  # uncertainties that differ by less are the same number
 
 Floats = npt.NDArray[np.float64]
 
 
-def chosen(X: Floats, y: npt.NDArray[Any], *, keep_ties: bool) -> list[int]:
-    """FCBF; with `keep_ties` a gene stays if a kept one tells just as much of it as the class does.
+def select_genes(X: Floats, y: npt.NDArray[Any], *, retain_ties: bool) -> list[int]:
+    """Select genes by FCBF; with `retain_ties`, genes that tie with the class stay.
 
     Genes are cut as featly's filters cut them. Of those with the same uncertainty the first of the
     table comes first.
@@ -35,35 +35,35 @@ def chosen(X: Floats, y: npt.NDArray[Any], *, keep_ties: bool) -> list[int]:
     codes = np.asarray(MDLP(encoding="distinct").fit(X, y).transform(X)).astype(np.int64)
     codes -= codes.min(axis=0)
     levels = [(codes == level).astype(np.float64) for level in range(codes.max() + 1)]
-    own = _entropy([one.sum(axis=0) for one in levels])
+    own = _entropy([indicator.sum(axis=0) for indicator in levels])
     labels = [(y == label).astype(np.float64) for label in np.unique(y)]
     with_class = _uncertainty(levels, own, labels)
     order = np.argsort(-np.round(with_class / EQUAL), kind="stable")
     order = order[with_class[order] > EQUAL]
     left = np.zeros(len(own), bool)
     left[order] = True
-    found = []
+    genes = []
     for gene in order:
         if not left[gene]:
             continue
-        found.append(int(gene))
+        genes.append(int(gene))
         left[gene] = False
-        between = _uncertainty(levels, own, [one[:, gene] for one in levels])
-        left &= between <= with_class + EQUAL if keep_ties else between < with_class - EQUAL
-    return found
+        between = _uncertainty(levels, own, [indicator[:, gene] for indicator in levels])
+        left &= between <= with_class + EQUAL if retain_ties else between < with_class - EQUAL
+    return genes
 
 
 def _uncertainty(levels: list[Floats], own: Floats, other: list[Floats]) -> Floats:
     """Symmetric uncertainty of every column with another, given by its levels."""
-    joint = _entropy([mask @ one for mask in other for one in levels])
+    joint = _entropy([mask @ level for mask in other for level in levels])
     whole = own + _entropy([np.array(mask.sum()) for mask in other])
     return np.asarray(2 * (whole - joint) / np.where(whole > 0, whole, 1))
 
 
 def _entropy(counts: list[Floats]) -> Floats:
     """In bits, of the counts of every column."""
-    every = np.stack(counts)
-    share = every / every.sum(axis=0)
+    stacked = np.stack(counts)
+    share = stacked / stacked.sum(axis=0)
     return np.asarray(-(share * np.log2(np.where(share > 0, share, 1))).sum(axis=0))
 
 
@@ -74,7 +74,7 @@ def table_of_ties(
     ways: dict[str, Callable[[Floats, npt.NDArray[Any]], int]] = {
         "INTERACT": lambda X, y: len(Interact(n_jobs=1).fit(X, y).order_),
         "FCBF": lambda X, y: len(FCBF(n_jobs=1).fit(X, y).order_),
-        "FCBF that keeps ties": lambda X, y: len(chosen(X, y, keep_ties=True)),
+        "FCBF that keeps ties": lambda X, y: len(select_genes(X, y, retain_ties=True)),
         "CFS": lambda X, y: len(CFS(locally_predictive=True, n_jobs=1).fit(X, y).order_),
     }
     rows = []
@@ -84,7 +84,7 @@ def table_of_ties(
             train = Filler().fit(X[split.train]).transform(X[split.train])
             for way, count in ways.items():
                 numbers[way].append(count(train, y[split.train]))
-        means = [f"{np.mean(found):.1f}" for found in numbers.values()]
+        means = [f"{np.mean(gene_counts):.1f}" for gene_counts in numbers.values()]
         rows.append([name, *means, str(printed[name])])
     title = "What table 4.7 prints for INTERACT: genes chosen in the first five folds"
     return {"title": title, "head": ["", *ways, "printed for INTERACT"], "rows": rows}

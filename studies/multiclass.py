@@ -85,8 +85,8 @@ from studies.multiclass_measures import (
     TWO,
     error_table,
     lines,
-    made,
     made_sizes,
+    make_tables,
     noise_of,
     position_table,
     relevant_of,
@@ -136,7 +136,7 @@ def study() -> Study:
     """The plan."""
     return Study(
         rules() | sweep(),
-        made(TABLES, DRAWS, lambda n_classes: ROWS, FEWER),
+        make_tables(TABLES, DRAWS, lambda n_classes: ROWS, FEWER),
         Subsampling(1, test_size=TEST, random_state=SPLIT_SEED),
         sizes=made_sizes,
         learner={"linear SVM": SharedPriceSVM()},
@@ -147,7 +147,7 @@ def study() -> Study:
 
 
 def extras(results: Results) -> dict[str, Any]:
-    """What figures 1, 2 and 4 are drawn from, and tables 4 to 6."""
+    """Return data of figures 1, 2 and 4, and tables 4 to 6."""
     return {
         **curves(results),
         "seeds": {"splits": SPLIT_SEED, "draws": "1000 x place in table 3 + draw"},
@@ -159,7 +159,7 @@ def extras(results: Results) -> dict[str, Any]:
 def curves(results: Results) -> dict[str, Any]:
     """Error by size: of the six, of every k, and of both tie rules."""
     shares = {f"{share:.0%}": with_share(share) for share in ALL_SHARES}
-    ties = [name for one in WITH_SD for name in (one, smaller_first(one))]
+    ties = [name for rule in WITH_SD for name in (rule, smaller_first(rule))]
     return {
         "lines": {table: lines(results, table, list(RULES)) for table in tables_of(results)},
         "shares": {
@@ -173,23 +173,27 @@ def curves(results: Results) -> dict[str, Any]:
 def tables(results: Results) -> list[dict[str, Any]]:
     """Tables 4 to 6, and figure 4 in numbers."""
     groups: Mapping[str, Sequence[int]]
-    found = []
+    shown_tables = []
     for number, table in ((4, ONE), (5, TWO), (6, THREE)):
         groups = TIERS if table == TWO else {"relevant": range(relevant_of(table))}
         groups = dict(groups) | {"noise": noise_of(table)}
         title = f"Table {number}: positions on {table}"
-        found.append(position_table(results, title, table, list(RULES), groups, PRINTED[table]))
+        shown_tables.append(
+            position_table(results, title, table, list(RULES), groups, PRINTED[table])
+        )
     for table in tables_of(results):
-        found.append(error_table(f"Errors on {table}", lines(results, table, list(RULES))))
-    return found
+        shown_tables.append(error_table(f"Errors on {table}", lines(results, table, list(RULES))))
+    return shown_tables
 
 
 def seconds(results: Results) -> dict[str, float]:
     """To make the lists of a run, and to combine them, by table and rule."""
-    found = {}
+    seconds_by_rule = {}
     for table in tables_of(results):
-        found[f"{table}, lists"] = float(runs(results, table, "K-First").figure("listing").mean())
+        seconds_by_rule[f"{table}, lists"] = float(
+            runs(results, table, "K-First").figure("listing").mean()
+        )
         for name in RULES:
             spent = runs(results, table, name).figure("combining").mean()
-            found[f"{table}, {name}"] = float(spent)
-    return {name: round(value, 5) for name, value in found.items()}
+            seconds_by_rule[f"{table}, {name}"] = float(spent)
+    return {name: round(value, 5) for name, value in seconds_by_rule.items()}

@@ -1,4 +1,4 @@
-"""What Izetta, Verdes and Granitto (2017) claim of their artificial problems, as tests.
+"""Claims of Izetta, Verdes and Granitto (2017) about their artificial problems, as tests.
 
 :mod:`studies.multiclass` says in words how each claim is tested.
 """
@@ -24,6 +24,7 @@ from studies.multiclass_measures import (
     TIERS,
     TWO,
     Runs,
+    average_gains,
     error_gain,
     first_noise_gain,
     noise_of,
@@ -31,7 +32,6 @@ from studies.multiclass_measures import (
     relevant_of,
     runs,
     tables_of,
-    together,
 )
 from studies.prior_measures import Gain
 
@@ -45,8 +45,10 @@ MANY = 0.25  # of the columns tie: "a lot of ties"
 Check = Callable[[Results], Finding]
 
 
-def of(results: Results, table: str, names: Sequence[str] = tuple(RULES)) -> dict[str, Runs]:
-    """Methods by name on a table."""
+def runs_by_method(
+    results: Results, table: str, names: Sequence[str] = tuple(RULES)
+) -> dict[str, Runs]:
+    """Return the runs of methods on a table, by name."""
     return {name: runs(results, table, name) for name in names}
 
 
@@ -55,13 +57,13 @@ def specific(results: Results) -> list[str]:
     return [name for name in tables_of(results) if MADE[name][0] != 3]
 
 
-def errors(some: dict[str, Runs]) -> dict[str, float]:
+def errors(by_method: dict[str, Runs]) -> dict[str, float]:
     """Mean errors by method."""
-    return {name: float(one.error().mean()) for name, one in some.items()}
+    return {name: float(method_runs.error().mean()) for name, method_runs in by_method.items()}
 
 
-def in_words(values: dict[str, float], digits: int = 3) -> str:
-    """``K-First 0.100, Best 0.105``, smallest first."""
+def list_smallest_first(values: dict[str, float], digits: int = 3) -> str:
+    """Return ``K-First 0.100, Best 0.105``, smallest first."""
     order = sorted(values, key=lambda name: values[name])
     return ", ".join(f"{name} {values[name]:.{digits}f}" for name in order)
 
@@ -74,20 +76,20 @@ def ahead(table: str, pairs: Sequence[tuple[str, str]]) -> Check:
         columns = range(relevant_of(table))
         gains = {}
         holds = True
-        for one, other in pairs:
-            both = runs(results, table, one), runs(results, table, other)
-            mean, quartile = (position_gain(*both, columns, part) for part in (False, True))
-            gains[one, other] = mean, quartile
-            holds &= mean.below and quartile.below
+        for first, second in pairs:
+            pair_runs = runs(results, table, first), runs(results, table, second)
+            mean, quartile = (position_gain(*pair_runs, columns, part) for part in (False, True))
+            gains[first, second] = mean, quartile
+            holds &= mean.is_negative and quartile.is_negative
         means = {
             name: float(runs(results, table, name).positions(columns).mean()) for name in RULES
         }
         least = max((mean for mean, _ in gains.values()), key=lambda gain: gain.upper)
-        told = "; ".join(
-            f"{one} less {other} {mean}, third quartiles {quartile}"
-            for (one, other), (mean, quartile) in gains.items()
+        listing = "; ".join(
+            f"{first} less {second} {mean}, third quartiles {quartile}"
+            for (first, second), (mean, quartile) in gains.items()
         )
-        return least.found(holds, f"mean position {in_words(means, 1)}; {told}")
+        return least.as_finding(holds, f"mean position {list_smallest_first(means, 1)}; {listing}")
 
     return check
 
@@ -96,20 +98,23 @@ def c2a(results: Results) -> Finding:
     """K-First best in every tier."""
     words, holds, margin = [], True, None
     for tier, columns in TIERS.items():
-        some = of(results, TWO)
-        means = {name: float(one.positions(columns).mean()) for name, one in some.items()}
+        by_method = runs_by_method(results, TWO)
+        means = {
+            name: float(method_runs.positions(columns).mean())
+            for name, method_runs in by_method.items()
+        }
         gains = [
-            position_gain(some["K-First"], one, columns)
-            for name, one in some.items()
+            position_gain(by_method["K-First"], method_runs, columns)
+            for name, method_runs in by_method.items()
             if name != "K-First"
         ]
-        holds &= not any(gain.above for gain in gains)
+        holds &= not any(gain.is_positive for gain in gains)
         holds &= means["K-First"] <= min(means.values()) + 0.5
         nearest = max(gains, key=lambda gain: gain.mean)
         margin = nearest if margin is None or nearest.mean > margin.mean else margin
-        words.append(f"{tier}: {in_words(means, 1)}")
+        words.append(f"{tier}: {list_smallest_first(means, 1)}")
     assert margin is not None
-    return margin.found(holds, f"mean position, columns {'; '.join(words)}")
+    return margin.as_finding(holds, f"mean position, columns {'; '.join(words)}")
 
 
 def c2b(results: Results) -> Finding:
@@ -117,7 +122,8 @@ def c2b(results: Results) -> Finding:
     words, holds = [], True
     for (tier, columns), second in zip(TIERS.items(), ("Schulze", "Schulze", "Best"), strict=True):
         means = {
-            name: float(one.positions(columns).mean()) for name, one in of(results, TWO).items()
+            name: float(method_runs.positions(columns).mean())
+            for name, method_runs in runs_by_method(results, TWO).items()
         }
         rounded = {name: round(value) for name, value in means.items() if name != "K-First"}
         first = [name for name in rounded if rounded[name] == min(rounded.values())]
@@ -129,19 +135,22 @@ def c2b(results: Results) -> Finding:
 def c2c(results: Results) -> Finding:
     """Av-SD ahead of Best in the first tier."""
     gain = position_gain(runs(results, TWO, "Av-SD"), runs(results, TWO, "Best"), TIERS["1 to 5"])
-    return gain.found(gain.below, "mean position of columns 1 to 5, Av-SD less Best")
+    return gain.as_finding(gain.is_negative, "mean position of columns 1 to 5, Av-SD less Best")
 
 
 def later_noise(table: str) -> Check:
     """The first noise column comes later in K-First than in Best."""
 
     def check(results: Results) -> Finding:
-        some = of(results, table)
-        gain = first_noise_gain(some["K-First"], some["Best"], noise_of(table))
-        first = {name: int(one.positions(noise_of(table)).min()) for name, one in some.items()}
-        told = ", ".join(f"{name} {place}" for name, place in first.items())
-        words = f"first noise column, K-First less Best; the first of all runs: {told}"
-        return gain.found(gain.above, words)
+        by_method = runs_by_method(results, table)
+        gain = first_noise_gain(by_method["K-First"], by_method["Best"], noise_of(table))
+        first = {
+            name: int(method_runs.positions(noise_of(table)).min())
+            for name, method_runs in by_method.items()
+        }
+        listing = ", ".join(f"{name} {position}" for name, position in first.items())
+        words = f"first noise column, K-First less Best; the first of all runs: {listing}"
+        return gain.as_finding(gain.is_positive, words)
 
     return check
 
@@ -149,34 +158,45 @@ def later_noise(table: str) -> Check:
 def c3a(results: Results) -> Finding:
     """Five rules within three positions on Artificial-3."""
     columns = range(relevant_of(THREE))
-    means = {name: float(one.positions(columns).mean()) for name, one in of(results, THREE).items()}
+    means = {
+        name: float(method_runs.positions(columns).mean())
+        for name, method_runs in runs_by_method(results, THREE).items()
+    }
     five = [value for name, value in means.items() if name != "Best"]
     apart = max(five) - min(five)
-    return Finding(apart <= WITHIN, f"mean position {in_words(means, 1)}", apart)
+    return Finding(apart <= WITHIN, f"mean position {list_smallest_first(means, 1)}", apart)
 
 
 def c3b(results: Results) -> Finding:
     """Best behind the other five on Artificial-3."""
-    some, columns = of(results, THREE), range(relevant_of(THREE))
+    by_method, columns = runs_by_method(results, THREE), range(relevant_of(THREE))
     gains = [
-        position_gain(some["Best"], one, columns) for name, one in some.items() if name != "Best"
+        position_gain(by_method["Best"], method_runs, columns)
+        for name, method_runs in by_method.items()
+        if name != "Best"
     ]
     least = min(gains, key=lambda gain: gain.lower)
-    return least.found(
-        all(gain.above for gain in gains), "mean position, Best less the nearest of the others"
+    return least.as_finding(
+        all(gain.is_positive for gain in gains),
+        "mean position, Best less the nearest of the others",
     )
 
 
 # ---- errors: figures 1 to 4 ----------------------------------------------------------------------
-def averaged(results: Results, one: str, other: str, tables: Sequence[str]) -> Gain:
-    """Error of one less that of the other, averaged over tables."""
-    return together([error_gain(runs(results, t, one), runs(results, t, other)) for t in tables])
+def average_error_gain(results: Results, first: str, second: str, tables: Sequence[str]) -> Gain:
+    """Return the error of one less that of the other, averaged over tables."""
+    return average_gains(
+        [error_gain(runs(results, t, first), runs(results, t, second)) for t in tables]
+    )
 
 
 def mean_errors(results: Results, tables: Sequence[str]) -> dict[str, float]:
     """Error of the six, averaged over tables."""
-    each = [errors(of(results, table)) for table in tables]
-    return {name: float(np.mean([one[name] for one in each])) for name in RULES}
+    errors_by_table = [errors(runs_by_method(results, table)) for table in tables]
+    return {
+        name: float(np.mean([table_errors[name] for table_errors in errors_by_table]))
+        for name in RULES
+    }
 
 
 def c4a(results: Results) -> Finding:
@@ -186,24 +206,28 @@ def c4a(results: Results) -> Finding:
         f"{name} on {table}"
         for table in tables
         for name in RULES
-        if error_gain(runs(results, table, "K-First"), runs(results, table, name)).above
+        if error_gain(runs(results, table, "K-First"), runs(results, table, name)).is_positive
     ]
     means = mean_errors(results, tables)
-    gains = [averaged(results, "K-First", name, tables) for name in RULES if name != "K-First"]
+    gains = [
+        average_error_gain(results, "K-First", name, tables) for name in RULES if name != "K-First"
+    ]
     nearest = max(gains, key=lambda gain: gain.mean)
     holds = not beaten and means["K-First"] == min(means.values())
-    told = f"mean error {in_words(means)}; below K-First: {', '.join(beaten) or 'none'}"
-    return nearest.found(holds, told)
+    listing = (
+        f"mean error {list_smallest_first(means)}; below K-First: {', '.join(beaten) or 'none'}"
+    )
+    return nearest.as_finding(holds, listing)
 
 
 def c4b(results: Results) -> Finding:
     """Best follows closely."""
     tables = specific(results)
     means = mean_errors(results, tables)
-    gain = averaged(results, "Best", "K-First", tables)
+    gain = average_error_gain(results, "Best", "K-First", tables)
     second = sorted(means, key=lambda name: means[name])[:2]
     holds = "Best" in second and gain.mean < CLOSE
-    return gain.found(holds, f"error of Best less K-First; {in_words(means)}")
+    return gain.as_finding(holds, f"error of Best less K-First; {list_smallest_first(means)}")
 
 
 def c4c(results: Results) -> Finding:
@@ -212,12 +236,12 @@ def c4c(results: Results) -> Finding:
         table
         for table in specific(results)
         if all(
-            error_gain(runs(results, table, "Schulze"), runs(results, table, name)).below
+            error_gain(runs(results, table, "Schulze"), runs(results, table, name)).is_negative
             for name in OTHERS
         )
     ]
-    told = f"below 3Q-SD, Av-SD and Condorcet on {', '.join(good) or 'none'}"
-    return Finding(len(good) >= 2, told, float(len(good)))
+    listing = f"below 3Q-SD, Av-SD and Condorcet on {', '.join(good) or 'none'}"
+    return Finding(len(good) >= 2, listing, float(len(good)))
 
 
 def c4d(results: Results) -> Finding:
@@ -225,26 +249,30 @@ def c4d(results: Results) -> Finding:
     means = mean_errors(results, specific(results))
     three = {name: means[name] for name in OTHERS}
     apart = max(three.values()) - min(three.values())
-    return Finding(apart <= CLOSE, f"mean error {in_words(three)}", apart)
+    return Finding(apart <= CLOSE, f"mean error {list_smallest_first(three)}", apart)
 
 
 def c4e(results: Results) -> Finding:
     """The other three are behind."""
     tables = specific(results)
     gains = {
-        (one, other): averaged(results, one, other, tables) for one in LEADERS for other in OTHERS
+        (leader, rival): average_error_gain(results, leader, rival, tables)
+        for leader in LEADERS
+        for rival in OTHERS
     }
-    behind = [f"{one} less {other} {g}" for (one, other), g in gains.items() if not g.below]
+    behind = [
+        f"{leader} less {rival} {g}" for (leader, rival), g in gains.items() if not g.is_negative
+    ]
     least = max(gains.values(), key=lambda gain: gain.upper)
-    return least.found(not behind, f"not below: {'; '.join(behind) or 'none'}")
+    return least.as_finding(not behind, f"not below: {'; '.join(behind) or 'none'}")
 
 
 def spread_of(results: Results, table: str) -> Gain:
     """Error of the rule with the largest mean less that of the one with the smallest."""
-    some = of(results, table)
-    means = errors(some)
+    by_method = runs_by_method(results, table)
+    means = errors(by_method)
     order = sorted(means, key=lambda name: means[name])
-    return error_gain(some[order[-1]], some[order[0]])
+    return error_gain(by_method[order[-1]], by_method[order[0]])
 
 
 def c4f(results: Results) -> Finding:
@@ -256,10 +284,10 @@ def c4f(results: Results) -> Finding:
             continue
         for other in specific(results):
             if MADE[other][1] == n_classes:
-                here, there = spread_of(results, name), spread_of(results, other)
-                more = there.less(here)
-                holds &= more.above
-                words.append(f"{name} {here.mean:.3f}, {other} {there.mean:.3f}")
+                spread, other_spread = spread_of(results, name), spread_of(results, other)
+                more = other_spread.less(spread)
+                holds &= more.is_positive
+                words.append(f"{name} {spread.mean:.3f}, {other} {other_spread.mean:.3f}")
     return Finding(holds, f"largest less smallest mean error of the six: {'; '.join(words)}")
 
 
@@ -269,8 +297,10 @@ def c4g(results: Results) -> Finding:
     spreads = [spread_of(results, name) for name in tables]
     more = spreads[-1].less(spreads[0])
     rising = all(a.mean <= b.mean for a, b in pairwise(spreads))
-    told = ", ".join(f"{n} {s.mean:.3f}" for n, s in zip(tables, spreads, strict=True))
-    return more.found(rising and more.above, f"largest less smallest mean error: {told}")
+    listing = ", ".join(f"{n} {s.mean:.3f}" for n, s in zip(tables, spreads, strict=True))
+    return more.as_finding(
+        rising and more.is_positive, f"largest less smallest mean error: {listing}"
+    )
 
 
 def by_share(results: Results, table: str) -> dict[float, Runs]:
@@ -282,8 +312,8 @@ def c5a(results: Results) -> Finding:
     """Artificial-3 does not depend on k."""
     words, worst = [], 0.0
     for table in (name for name in tables_of(results) if MADE[name][0] == 3):
-        some = by_share(results, table)
-        change = max(abs(error_gain(one, some[0.1]).mean) for one in some.values())
+        by_k = by_share(results, table)
+        change = max(abs(error_gain(share_runs, by_k[0.1]).mean) for share_runs in by_k.values())
         worst = max(worst, change)
         words.append(f"{table} {change:.3f}")
     return Finding(worst < ALMOST, f"largest change of the error from k = 10%: {', '.join(words)}",
@@ -294,14 +324,14 @@ def c5b(results: Results) -> Finding:
     """Artificial-1 and -2 depend on k."""
     words, holds, least = [], True, None
     for table in specific(results):
-        some = by_share(results, table)
-        order = sorted(some, key=lambda share: float(some[share].error().mean()))
-        gain = error_gain(some[order[-1]], some[order[0]])
-        holds &= gain.above and gain.mean >= CLOSE
+        by_k = by_share(results, table)
+        order = sorted(by_k, key=lambda share: float(by_k[share].error().mean()))
+        gain = error_gain(by_k[order[-1]], by_k[order[0]])
+        holds &= gain.is_positive and gain.mean >= CLOSE
         least = gain if least is None or gain.mean < least.mean else least
         words.append(f"{table} {gain.mean:.3f} (best {order[0]:.0%}, worst {order[-1]:.0%})")
     assert least is not None
-    return least.found(holds, f"error with the worst k less the best: {'; '.join(words)}")
+    return least.as_finding(holds, f"error with the worst k less the best: {'; '.join(words)}")
 
 
 def c5c(results: Results) -> Finding:
@@ -309,7 +339,8 @@ def c5c(results: Results) -> Finding:
     words, worst = [], 0.0
     for table in tables_of(results):
         means = {
-            share: float(one.error().mean()) for share, one in by_share(results, table).items()
+            share: float(share_runs.error().mean())
+            for share, share_runs in by_share(results, table).items()
         }
         lost = means[0.1] - min(means.values())
         worst = max(worst, lost)
@@ -319,52 +350,55 @@ def c5c(results: Results) -> Finding:
 
 def c5d(results: Results) -> Finding:
     """k = p is Average-SD."""
-    worst, same, every = 0.0, 0, 0
+    worst, n_same, n_runs = 0.0, 0, 0
     for table in tables_of(results):
-        whole, average = runs(results, table, with_share(1.0)), runs(results, table, "Av-SD")
-        worst = max(worst, float(np.abs(whole.errors - average.errors).mean()))
-        same += int((whole.orders == average.orders).all(axis=1).sum())
-        every += len(whole.orders)
-    told = f"the same ranking in {same} of {every} runs; ties are broken by another rule"
-    return Finding(worst < 0.005, told, worst)
+        all_columns, average = runs(results, table, with_share(1.0)), runs(results, table, "Av-SD")
+        worst = max(worst, float(np.abs(all_columns.errors - average.errors).mean()))
+        n_same += int((all_columns.orders == average.orders).all(axis=1).sum())
+        n_runs += len(all_columns.orders)
+    description = f"the same ranking in {n_same} of {n_runs} runs; ties are broken by another rule"
+    return Finding(worst < 0.005, description, worst)
 
 
 def c6(results: Results) -> Finding:
     """The larger deviation first is never worse."""
-    worse, better, every = [], 0, []
+    worse, better, gains = [], 0, []
     for table in tables_of(results):
         for name in WITH_SD:
             gain = error_gain(runs(results, table, name), runs(results, table, smaller_first(name)))
-            every.append(gain)
-            better += gain.below
-            if gain.above:
+            gains.append(gain)
+            better += gain.is_negative
+            if gain.is_positive:
                 worse.append(f"{name} on {table} {gain}")
-    told = f"worse: {'; '.join(worse) or 'never'}; better {better} times of {len(every)}"
-    return together(every).found(not worse, f"error, larger less smaller first; {told}")
+    description = f"worse: {'; '.join(worse) or 'never'}; better {better} times of {len(gains)}"
+    return average_gains(gains).as_finding(
+        not worse, f"error, larger less smaller first; {description}"
+    )
 
 
 def c7a(results: Results) -> Finding:
     """One-vs-one is never worse."""
-    worse, better, every = [], 0, []
+    worse, better, gains = [], 0, []
     for table in tables_of(results):
         for name in RULES:
             gain = error_gain(runs(results, table, name), runs(results, table, against_all(name)))
-            every.append(gain)
-            better += gain.below
-            if gain.above:
+            gains.append(gain)
+            better += gain.is_negative
+            if gain.is_positive:
                 worse.append(f"{name} on {table} {gain}")
-    told = f"worse: {'; '.join(worse) or 'never'}; better {better} times of {len(every)}"
-    return together(every).found(not worse, f"error, OvO less OvA; {told}")
+    description = f"worse: {'; '.join(worse) or 'never'}; better {better} times of {len(gains)}"
+    return average_gains(gains).as_finding(not worse, f"error, OvO less OvA; {description}")
 
 
 def c7b(results: Results) -> Finding:
     """K-First and Best gain most."""
     gains = {
-        name: -averaged(results, name, against_all(name), tables_of(results)).mean for name in RULES
+        name: -average_error_gain(results, name, against_all(name), tables_of(results)).mean
+        for name in RULES
     }
     top = sorted(gains, key=lambda name: -gains[name])[:2]
-    told = ", ".join(f"{n} {gains[n]:+.3f}" for n in sorted(gains, key=lambda n: -gains[n]))
-    return Finding(set(top) == {"K-First", "Best"}, f"error gained by OvO: {told}")
+    listing = ", ".join(f"{n} {gains[n]:+.3f}" for n in sorted(gains, key=lambda n: -gains[n]))
+    return Finding(set(top) == {"K-First", "Best"}, f"error gained by OvO: {listing}")
 
 
 def c8(results: Results) -> Finding:
@@ -387,22 +421,22 @@ def c8(results: Results) -> Finding:
         / runs(results, table, "Condorcet").orders.shape[1]
         for table in eight
     )
-    told = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    listing = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
     holds = bool(least >= MANY)
-    return Finding(holds, f"columns that share their score, eight classes: {told}", float(least))
+    return Finding(holds, f"columns that share their score, eight classes: {listing}", float(least))
 
 
 # ---- all of them ---------------------------------------------------------------------------------
 def artificial_claims(suffix: str = "", note: str = "") -> list[Claim]:
     """C1 to C6 and C8."""
-    rest = [(one, other) for one in ("K-First", "Best") for other in OTHERS]
-    found = [
+    pairs = [(leader, rival) for leader in ("K-First", "Best") for rival in OTHERS]
+    claim_parts = [
         ("C1a", "Artificial-1-8C: K-First ahead of Best", ahead(ONE, [("K-First", "Best")]), "T4"),
         ("C1b", "Artificial-1-8C: Best ahead of Schulze", ahead(ONE, [("Best", "Schulze")]), "T4"),
         ("C1c", "Artificial-1-8C: Schulze ahead of 3Q-SD, Av-SD and Condorcet",
-         ahead(ONE, [("Schulze", other) for other in OTHERS]), "T4"),
+         ahead(ONE, [("Schulze", rival) for rival in OTHERS]), "T4"),
         ("C1d", "Artificial-1-8C: K-First and Best ahead of 3Q-SD, Av-SD and Condorcet",
-         ahead(ONE, rest), "T4"),
+         ahead(ONE, pairs), "T4"),
         ("C1e", "Artificial-1-8C: Best ranks noise high more easily than K-First",
          later_noise(ONE), "T4, 3.4"),
         ("C2a", "Artificial-2-8C: K-First best in every tier", c2a, "T5"),
@@ -428,7 +462,7 @@ def artificial_claims(suffix: str = "", note: str = "") -> list[Claim]:
     ]  # fmt: skip
     return [
         Claim(f"{name}{suffix}", f"{text}{note}", check, None, where)
-        for name, text, check, where in found
+        for name, text, check, where in claim_parts
     ]
 
 

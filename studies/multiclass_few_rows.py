@@ -12,7 +12,7 @@ from featly.study import Claim, Results, Study, Subsampling
 from studies.multiclass import SPLIT_SEED, curves, seconds, tables
 from studies.multiclass_claims import artificial_claims, decomposition_claims
 from studies.multiclass_lists import RULES, SharedPriceSVM, against_all, rules, sweep
-from studies.multiclass_measures import MADE, error_table, lines, made, made_sizes, tables_of
+from studies.multiclass_measures import MADE, error_table, lines, made_sizes, make_tables, tables_of
 
 DRAWS = 30
 ROWS_A_CLASS = 60
@@ -29,7 +29,7 @@ def study() -> Study:
     """The plan."""
     return Study(
         rules() | sweep() | rules("ova"),
-        made(list(MADE), DRAWS, lambda n_classes: ROWS_A_CLASS * n_classes),
+        make_tables(list(MADE), DRAWS, lambda n_classes: ROWS_A_CLASS * n_classes),
         Subsampling(1, test_size=TEST, random_state=SPLIT_SEED),
         sizes=made_sizes,
         learner={"linear SVM": SharedPriceSVM()},
@@ -40,14 +40,17 @@ def study() -> Study:
 
 
 def extras(results: Results) -> dict[str, Any]:
-    """What figures 1 to 4 are drawn from, and tables 4 to 6."""
-    others = [against_all(name) for name in RULES]
-    ova = {table: lines(results, table, others) for table in tables_of(results)}
+    """Return data of figures 1 to 4, and tables 4 to 6."""
+    ova_names = [against_all(name) for name in RULES]
+    ova = {table: lines(results, table, ova_names) for table in tables_of(results)}
     return {
         **curves(results),
         "ova": ova,
         "seeds": {"splits": SPLIT_SEED, "draws": "1000 x place in table 3 + draw"},
         "seconds": seconds(results),
         "tables": tables(results)
-        + [error_table(f"Errors on {table}, OvA lists", one) for table, one in ova.items()],
+        + [
+            error_table(f"Errors on {table}, OvA lists", error_lines)
+            for table, error_lines in ova.items()
+        ],
     }

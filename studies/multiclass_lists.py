@@ -1,4 +1,4 @@
-"""What the studies of many classes rank and predict with.
+"""Rankers and learners of the studies of many classes.
 
 The lists of a split are made once and combined by every rule, every k and both directions of the
 tie rule, as in Izetta, Verdes and Granitto (2017), section 3.1: "the fixed set of lists"; see
@@ -23,7 +23,7 @@ from featly.ensembles.pairwise import PairwiseRanker
 from featly.filters.f_test import FTest
 from featly.learners import LinearSVM
 from featly.study.splits import KFold
-from studies.multiclass_sharing import Memory, digest, shared
+from studies.multiclass_sharing import Memory, digest, make_once
 
 ALL_CORES = -1
 REPEATS = 3  # of what is timed
@@ -39,19 +39,19 @@ class Told(UserWarning):
     """Not a warning: figures of one fit that a study keeps among its notes."""
 
 
-def tell(**figures: float) -> None:
+def note_figures(**figures: float) -> None:
     """Keep figures of this fit."""
     warnings.warn(json.dumps(figures), Told, stacklevel=2)
 
 
-def told(notes: str | None) -> dict[str, float]:
-    """The figures of a fit, from its notes."""
-    found: dict[str, float] = {}
+def read_figures(notes: str | None) -> dict[str, float]:
+    """Return the figures of a fit, from its notes."""
+    figures: dict[str, float] = {}
     for note in json.loads(notes) if notes else ():
         kind, _, text = note.partition(": ")
         if kind == Told.__name__:
-            found |= json.loads(text)
-    return found
+            figures |= json.loads(text)
+    return figures
 
 
 # ---- what the methods of a split share -----------------------------------------------------------
@@ -74,7 +74,7 @@ def lists_of(
         positions = ranker.fit(X, y).positions_
         return positions, time.perf_counter() - began
 
-    return shared(f"lists {decomposition} {C} {digest(X, y)}", make)
+    return make_once(f"lists {decomposition} {C} {digest(X, y)}", make)
 
 
 def price_of(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> float:
@@ -99,7 +99,7 @@ def price_of(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> float:
         counts = np.reshape(run_blocks(wrong, cases, ALL_CORES), (len(GRID), FOLDS))
         return GRID[int(np.argmin(counts.sum(axis=1)))]
 
-    return float(shared(f"price {digest(X, y)}", make))
+    return float(make_once(f"price {digest(X, y)}", make))
 
 
 # ---- methods -------------------------------------------------------------------------------------
@@ -143,12 +143,14 @@ class Rule(BaseEstimator):
         combining = np.inf
         for _ in range(REPEATS if self.timed else 1):
             began = time.perf_counter()
-            found = combine_rankings(
+            combined = combine_rankings(
                 positions, self.combine, k=self.k, tie_sd=self.tie_sd, n_jobs=self.n_jobs
             )
             combining = min(combining, time.perf_counter() - began)
-        self.order_, self.ranking_ = found.order, found.ranking
-        tell(ties=found.ties, C=C, listing=round(listing, 5), combining=round(combining, 7))
+        self.order_, self.ranking_ = combined.order, combined.ranking
+        note_figures(
+            ties=combined.ties, C=C, listing=round(listing, 5), combining=round(combining, 7)
+        )
         remember_price(X, y, self.order_, C)
         return self
 
@@ -185,7 +187,7 @@ class Zhou(BaseEstimator):
             n_jobs=self.n_jobs,
             **SCHEDULE,
         ).fit(X, y)
-        tell(C=C, listing=round(time.perf_counter() - began, 5), combining=0.0)
+        note_figures(C=C, listing=round(time.perf_counter() - began, 5), combining=0.0)
         self.order_, self.ranking_ = ranked.order_, ranked.ranking_
         remember_price(X, y, self.order_, C)
         return self
@@ -195,14 +197,14 @@ class Zhou(BaseEstimator):
 def remember_price(
     X: npt.NDArray[Any], y: npt.NDArray[Any], order: npt.NDArray[Any], C: float
 ) -> None:
-    """For the learner, which sees the best columns of the same rows."""
-    _prices_by_column.keep(_first_column(X[:, order[0]], y), C)
+    """Put the price in the cache for the learner, which sees the best columns of the same rows."""
+    _prices_by_column.put(_column_key(X[:, order[0]], y), C)
 
 
-def _first_column(column: npt.NDArray[Any], y: npt.NDArray[Any]) -> str:
-    found = hashlib.blake2b(np.ascontiguousarray(column).tobytes(), digest_size=16)
-    found.update(repr(y.tolist()).encode())
-    return found.hexdigest()
+def _column_key(column: npt.NDArray[Any], y: npt.NDArray[Any]) -> str:
+    hasher = hashlib.blake2b(np.ascontiguousarray(column).tobytes(), digest_size=16)
+    hasher.update(repr(y.tolist()).encode())
+    return hasher.hexdigest()
 
 
 class SharedPriceSVM(ClassifierMixin, BaseEstimator):
@@ -214,12 +216,12 @@ class SharedPriceSVM(ClassifierMixin, BaseEstimator):
 
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Any) -> Any:
         """Train on the first columns, and predict other rows."""
-        C = _prices_by_column[_first_column(X[:, 0], np.asarray(y))]
+        C = _prices_by_column[_column_key(X[:, 0], np.asarray(y))]
         return LinearSVM(C=C).predict_path(X, y, X_test, sizes)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on all the columns that are given."""
-        C = _prices_by_column[_first_column(X[:, 0], np.asarray(y))]
+        C = _prices_by_column[_column_key(X[:, 0], np.asarray(y))]
         self._svm = LinearSVM(C=C).fit(X, y)
         self.classes_ = self._svm.classes_
         return self

@@ -1,4 +1,4 @@
-"""What the studies of many classes share: the made tables, and differences with their intervals.
+"""Made tables, and differences with intervals, that the studies of many classes share.
 
 A made table is drawn anew for every run, so runs are independent and a difference of two methods,
 paired over runs, has Student's interval. Random splits of one real table share rows: there the
@@ -21,7 +21,7 @@ from featly.measures.recovery import PositionStatistics, position_statistics
 from featly.measures.statistics import corrected_resampled_t, plain_interval
 from featly.study import Dataset, Results
 from featly.study.dataset import family_of
-from studies.multiclass_lists import told
+from studies.multiclass_lists import read_figures
 from studies.prior_measures import Gain
 
 NOISE = 500  # irrelevant columns of every made table
@@ -46,14 +46,14 @@ Ints = npt.NDArray[np.int64]
 
 
 # ---- data ----------------------------------------------------------------------------------------
-def made(
+def make_tables(
     names: Sequence[str],
     draws: int,
     rows: Callable[[int], int],
     fewer: Mapping[str, int] | None = None,
 ) -> dict[str, Dataset]:
-    """Draws of made tables, `fewer` of some, columns shuffled; `rows` of the number of classes."""
-    found = {}
+    """Draw made tables, `fewer` of some, columns shuffled; `rows` of the number of classes."""
+    datasets = {}
     for draw in range(draws):
         for name in names:
             if draw >= (fewer or {}).get(name, draws):
@@ -64,17 +64,17 @@ def made(
                 problem, n_classes=n_classes, n_rows=rows(n_classes), random_state=seed
             )
             key = f"{name}/{draw}"
-            found[key] = Dataset.of(table.shuffle_columns(seed), name=key)
-    return found
+            datasets[key] = Dataset.of(table.shuffle_columns(seed), name=key)
+    return datasets
 
 
 def seed_of(name: str, draw: int) -> int:
-    """Of a draw; no two tables share one."""
+    """Return the seed of a draw; no two tables share one."""
     return STEP * list(MADE).index(name) + draw
 
 
 def made_sizes(n_features: int) -> list[int]:
-    """Where rankings of a made table are evaluated: up to twice the relevant columns, or 80."""
+    """Return sizes for rankings of a made table: up to twice the relevant columns, or 80."""
     relevant = n_features - NOISE
     sizes = {2, 5, 10, 20, 40, relevant, 2 * relevant}
     return sorted(size for size in sizes if size <= min(2 * relevant, MOST))
@@ -106,18 +106,18 @@ class Runs:
         return position_statistics(self.orders, groups)
 
     def figure(self, name: str) -> Floats:
-        """A figure that every fit told."""
-        return np.array([one[name] for one in self.figures])
+        """Return a figure that every fit left in its notes."""
+        return np.array([fit_figures[name] for fit_figures in self.figures])
 
 
 @functools.lru_cache(maxsize=2048)  # many claims ask for the same
 def runs(results: Results, table: str, method: str) -> Runs:
-    """What a method did on a table; every run must have worked."""
+    """Return the runs of a method on a table; every run must have worked."""
     names = [name for name in results.about["datasets"] if family_of(name) == table]
-    here = pl.col("dataset").is_in(names) & (pl.col("method") == method)
+    is_run = pl.col("dataset").is_in(names) & (pl.col("method") == method)
     number = pl.col("dataset").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
-    fits = results.rankings.filter(here).sort(number, "split")
-    rows = results.rows.filter(here).sort(number, "split", "size")
+    fits = results.rankings.filter(is_run).sort(number, "split")
+    rows = results.rows.filter(is_run).sort(number, "split", "size")
     sizes = rows["size"].unique().sort().to_list()
     errors = results_error(rows).reshape(fits.height, len(sizes))
     drawn = names != [table]
@@ -130,22 +130,22 @@ def runs(results: Results, table: str, method: str) -> Runs:
             ]
         )
     parts = float(fits["n_train"].mean()), float(fits["n_test"].mean())  # type: ignore[arg-type]
-    figures = tuple(told(notes) for notes in fits["notes"])
+    figures = tuple(read_figures(notes) for notes in fits["notes"])
     return Runs(orders, errors, tuple(sizes), figures, None if drawn else parts)
 
 
 def results_error(rows: pl.DataFrame) -> Floats:
     """Share of the test rows that were predicted wrongly, from the confusion matrices."""
-    found = []
+    errors = []
     for flat in rows["confusion"]:
         matrix = flat.to_numpy()
         side = round(len(matrix) ** 0.5)
-        found.append(1 - matrix[:: side + 1].sum() / matrix.sum())
-    return np.array(found)
+        errors.append(1 - matrix[:: side + 1].sum() / matrix.sum())
+    return np.array(errors)
 
 
 def numbers(names: Sequence[str]) -> Ints:
-    """f12 is column 11 of a made table, wherever it stands."""
+    """Return numbers of columns: f12 is column 11 of a made table, wherever it stands."""
     return np.array([int(name[1:]) - 1 for name in names])
 
 
@@ -155,48 +155,50 @@ def tables_of(results: Results) -> list[str]:
 
 
 def relevant_of(table: str) -> int:
-    """How many columns matter in a made table."""
+    """Return how many columns matter in a made table."""
     problem, n_classes = MADE[table]
     return 25 if problem == 2 else 5 * n_classes
 
 
 def noise_of(table: str) -> range:
-    """The columns that do not."""
+    """Return the columns that do not matter."""
     return range(relevant_of(table), relevant_of(table) + NOISE)
 
 
 # ---- differences ---------------------------------------------------------------------------------
 def of_runs(values: npt.ArrayLike, parts: tuple[float, float] | None) -> Gain:
     """A mean over runs, with its interval."""
-    found = np.asarray(values, dtype=np.float64).round(12)  # 0 where only rounding is left
+    rounded = np.asarray(values, dtype=np.float64).round(12)  # 0 where only rounding is left
     if parts is not None:
-        test = corrected_resampled_t(found, *parts)
+        test = corrected_resampled_t(rounded, *parts)
         return Gain(test.mean, test.lower, test.upper)
-    return Gain(float(found.mean()), *plain_interval(found))
+    return Gain(float(rounded.mean()), *plain_interval(rounded))
 
 
-def error_gain(one: Runs, other: Runs, sizes: Sequence[int] | None = None) -> Gain:
+def error_gain(first: Runs, second: Runs, sizes: Sequence[int] | None = None) -> Gain:
     """Error of one less that of the other, paired over runs."""
-    return of_runs(one.error(sizes) - other.error(sizes), one.parts)
+    return of_runs(first.error(sizes) - second.error(sizes), first.parts)
 
 
-def position_gain(one: Runs, other: Runs, columns: Sequence[int], quartile: bool = False) -> Gain:
+def position_gain(
+    first: Runs, second: Runs, columns: Sequence[int], quartile: bool = False
+) -> Gain:
     """Mean position of columns, or its third quartile, of one less that of the other."""
-    both = []
-    for some in (one, other):
-        positions = some.positions(columns)
-        both.append(np.quantile(positions, 0.75, axis=1) if quartile else positions.mean(axis=1))
-    return of_runs(both[0] - both[1], one.parts)
+    figures = []
+    for method_runs in (first, second):
+        positions = method_runs.positions(columns)
+        figures.append(np.quantile(positions, 0.75, axis=1) if quartile else positions.mean(axis=1))
+    return of_runs(figures[0] - figures[1], first.parts)
 
 
-def first_noise_gain(one: Runs, other: Runs, noise: Sequence[int]) -> Gain:
-    """Where the first irrelevant column stands in the rankings of one, less that of the other."""
-    firsts = [some.positions(noise).min(axis=1) for some in (one, other)]
-    return of_runs(firsts[0] - firsts[1], one.parts)
+def first_noise_gain(first: Runs, second: Runs, noise: Sequence[int]) -> Gain:
+    """Return the position of the first irrelevant column of one less that of the other."""
+    firsts = [method_runs.positions(noise).min(axis=1) for method_runs in (first, second)]
+    return of_runs(firsts[0] - firsts[1], first.parts)
 
 
-def together(gains: Sequence[Gain]) -> Gain:
-    """The average of independent differences."""
+def average_gains(gains: Sequence[Gain]) -> Gain:
+    """Return the average of independent differences."""
     mean = float(np.mean([gain.mean for gain in gains]))
     half = float(np.sqrt(sum((gain.upper - gain.mean) ** 2 for gain in gains))) / len(gains)
     return Gain(mean, mean - half, mean + half)
@@ -213,28 +215,32 @@ def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> Gain:
 
 
 # ---- to be shown ---------------------------------------------------------------------------------
-def line(one: Runs) -> dict[str, Any]:
-    """What a curve is drawn from: mean error and its standard deviation over runs."""
-    spread = one.errors.std(axis=0, ddof=1) if len(one.errors) > 1 else np.zeros(len(one.sizes))
+def line(method_runs: Runs) -> dict[str, Any]:
+    """Return data of a curve: mean error and its standard deviation over runs."""
+    spread = (
+        method_runs.errors.std(axis=0, ddof=1)
+        if len(method_runs.errors) > 1
+        else np.zeros(len(method_runs.sizes))
+    )
     return {
-        "size": list(one.sizes),
-        "error": one.errors.mean(axis=0).round(4).tolist(),
+        "size": list(method_runs.sizes),
+        "error": method_runs.errors.mean(axis=0).round(4).tolist(),
         "sd": spread.round(4).tolist(),
     }
 
 
 def lines(results: Results, table: str, methods: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The same of several methods."""
+    """Return data of the curves of several methods."""
     return {method: line(runs(results, table, method)) for method in methods}
 
 
-def error_table(title: str, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def error_table(title: str, lines_by_method: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Mean error in percent, by method and size."""
-    sizes = next(iter(found.values()))["size"]
+    sizes = next(iter(lines_by_method.values()))["size"]
     rows = [
-        [name, *(f"{100 * e:.1f} ± {100 * s:.1f}" for e, s in zip(one["error"], one["sd"],
+        [name, *(f"{100 * e:.1f} ± {100 * s:.1f}" for e, s in zip(values["error"], values["sd"],
                                                                    strict=True))]
-        for name, one in found.items()
+        for name, values in lines_by_method.items()
     ]  # fmt: skip
     return {"title": title, "head": ["error in %", *map(str, sizes)], "rows": rows}
 
@@ -244,14 +250,17 @@ def position_table(
     groups: Mapping[str, Sequence[int]], printed: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:  # fmt: skip
     """Tables 4 to 6: where groups of columns stand; `printed` rows beside ours."""
-    found = {method: runs(results, table, method).statistics(groups) for method in methods}
+    statistics = {method: runs(results, table, method).statistics(groups) for method in methods}
     rows = []
     for group in groups:
-        every = [found[method][group] for method in methods]
-        for what in ("best", "first_quartile", "mean", "third_quartile", "worst"):
-            digits = 1 if what == "mean" else 0
-            values = [f"{getattr(one, what):.{digits}f}" for one in every]
-            name = f"{group}, {what.replace('_', ' ')}"
+        group_statistics = [statistics[method][group] for method in methods]
+        for statistic in ("best", "first_quartile", "mean", "third_quartile", "worst"):
+            digits = 1 if statistic == "mean" else 0
+            values = [
+                f"{getattr(method_statistics, statistic):.{digits}f}"
+                for method_statistics in group_statistics
+            ]
+            name = f"{group}, {statistic.replace('_', ' ')}"
             rows.append([name, *values])
             if name in printed:
                 rows.append([f"{name}, printed", *printed[name]])

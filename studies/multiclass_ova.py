@@ -18,8 +18,8 @@ from studies.multiclass_measures import (
     TWO,
     error_table,
     lines,
-    made,
     made_sizes,
+    make_tables,
     runs,
     tables_of,
 )
@@ -37,7 +37,7 @@ def study() -> Study:
     """The plan."""
     return Study(
         rules() | rules("ova"),
-        made(TABLES, DRAWS, lambda n_classes: ROWS),
+        make_tables(TABLES, DRAWS, lambda n_classes: ROWS),
         Subsampling(1, test_size=TEST, random_state=SPLIT_SEED),
         sizes=made_sizes,
         learner={"linear SVM": SharedPriceSVM()},
@@ -48,22 +48,22 @@ def study() -> Study:
 
 
 def extras(results: Results) -> dict[str, Any]:
-    """What figure 3 is drawn from."""
+    """Return data of figure 3."""
     pairs = {table: lines(results, table, list(RULES)) for table in tables_of(results)}
-    others = [against_all(name) for name in RULES]
-    rest = {table: lines(results, table, others) for table in tables_of(results)}
+    ova_names = [against_all(name) for name in RULES]
+    against_rest = {table: lines(results, table, ova_names) for table in tables_of(results)}
     spent = {
-        f"{table}, {what}": round(float(runs(results, table, name).figure("listing").mean()), 3)
+        f"{table}, {label}": round(float(runs(results, table, name).figure("listing").mean()), 3)
         for table in tables_of(results)
-        for what, name in (("OvO lists", "K-First"), ("OvA lists", against_all("K-First")))
+        for label, name in (("OvO lists", "K-First"), ("OvA lists", against_all("K-First")))
     }
     return {
         "lines": pairs,
-        "ova": rest,
+        "ova": against_rest,
         "seeds": {"splits": SPLIT_SEED, "draws": "1000 x place in table 3 + draw"},
         "seconds": spent,
         "tables": [
-            error_table(f"Errors on {table}, OvO and OvA", pairs[table] | rest[table])
+            error_table(f"Errors on {table}, OvO and OvA", pairs[table] | against_rest[table])
             for table in pairs
         ],
     }

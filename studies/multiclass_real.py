@@ -53,12 +53,12 @@ from featly.study.splitter import Rows
 from studies.multiclass_lists import RULES, ZHOU, SharedPriceSVM, Zhou, rules
 from studies.multiclass_measures import (
     Runs,
+    average_gains,
     error_gain,
     error_table,
     lines,
     of_runs,
     runs,
-    together,
 )
 from studies.prior_measures import Gain
 
@@ -146,85 +146,95 @@ def study() -> Study:
 
 
 # ---- table 8 -------------------------------------------------------------------------------------
-def pooled(results: Results, domain: str, size: int) -> tuple[Any, list[str]]:
-    """Errors of the nine methods in all runs of a domain, and the table of each run."""
+def pool_errors(results: Results, domain: str, size: int) -> tuple[Any, list[str]]:
+    """Return errors of the nine methods in all runs of a domain, and the table of each run."""
     errors, groups = [], []
     for table in DOMAINS[domain]:
-        some = [runs(results, table, method).error([size]) for method in METHODS]
-        errors.append(np.array(some).round(12))
-        groups += [table] * len(some[0])
+        table_errors = [runs(results, table, method).error([size]) for method in METHODS]
+        errors.append(np.array(table_errors).round(12))
+        groups += [table] * len(table_errors[0])
     return np.concatenate(errors, axis=1), groups
 
 
 def scores(results: Results, domain: str, size: int) -> dict[str, int]:
-    """How many others each method beats."""
-    beaten = methods_beaten(*pooled(results, domain, size))
+    """Return how many others each method beats."""
+    beaten = methods_beaten(*pool_errors(results, domain, size))
     return dict(zip(METHODS, beaten.tolist(), strict=True))
 
 
-def margin(results: Results, domain: str, size: int, one: str, other: str) -> Gain:
+def margin(results: Results, domain: str, size: int, first: str, second: str) -> Gain:
     """Share of the runs that one wins less the share that the other wins."""
     gains = []
     for table in DOMAINS[domain]:
-        a, b = runs(results, table, one), runs(results, table, other)
+        a, b = runs(results, table, first), runs(results, table, second)
         gains.append(of_runs(np.sign((b.error([size]) - a.error([size])).round(12)), a.parts))
-    return together(gains)
+    return average_gains(gains)
 
 
-def sure(results: Results, domain: str, size: int) -> dict[str, int]:
-    """How many others each method beats by more than chance."""
+def sure_scores(results: Results, domain: str, size: int) -> dict[str, int]:
+    """Return how many others each method beats by more than chance."""
     return {
-        one: sum(margin(results, domain, size, one, b).above for b in METHODS if b != one)
-        for one in METHODS
+        method: sum(
+            margin(results, domain, size, method, rival).is_positive
+            for rival in METHODS
+            if rival != method
+        )
+        for method in METHODS
     }
 
 
-def told_of(found: dict[str, int]) -> str:
-    """``K-First 8, Best 6``, highest first."""
-    order = sorted(found, key=lambda name: -found[name])
-    return ", ".join(f"{name} {found[name]}" for name in order)
+def format_scores(scores_by_method: dict[str, int]) -> str:
+    """Return ``K-First 8, Best 6``, highest first."""
+    order = sorted(scores_by_method, key=lambda name: -scores_by_method[name])
+    return ", ".join(f"{name} {scores_by_method[name]}" for name in order)
 
 
 def beats_all(domain: str, size: int) -> Callable[[Results], Finding]:
     """K-First has the score 8."""
 
     def check(results: Results) -> Finding:
-        found, certain = scores(results, domain, size), sure(results, domain, size)
-        told = f"beaten: {told_of(found)}; of these sure: {told_of(certain)}"
-        return Finding(found["K-First"] == len(METHODS) - 1, told, float(found["K-First"]))
+        beaten, certain = scores(results, domain, size), sure_scores(results, domain, size)
+        listing = f"beaten: {format_scores(beaten)}; of these sure: {format_scores(certain)}"
+        return Finding(beaten["K-First"] == len(METHODS) - 1, listing, float(beaten["K-First"]))
 
     return check
 
 
 def t8c(results: Results) -> Finding:
     """Best and 3Q-SD rank high on UCI."""
-    found = {size: scores(results, "UCI", size) for size in JUDGED}
-    values = {f"{m} at {s}": one[m] for s, one in found.items() for m in ("Best", "3Q-SD")}
-    told = ", ".join(f"{name} {score}" for name, score in values.items())
-    return Finding(min(values.values()) >= HIGH, told, float(min(values.values())))
+    scores_by_size = {size: scores(results, "UCI", size) for size in JUDGED}
+    values = {
+        f"{m} at {s}": size_scores[m]
+        for s, size_scores in scores_by_size.items()
+        for m in ("Best", "3Q-SD")
+    }
+    listing = ", ".join(f"{name} {score}" for name, score in values.items())
+    return Finding(min(values.values()) >= HIGH, listing, float(min(values.values())))
 
 
 def joint_first(size: int) -> Callable[[Results], Finding]:
     """A form of MSVM-RFE has the highest score on GE."""
 
     def check(results: Results) -> Finding:
-        found, certain = scores(results, "GE", size), sure(results, "GE", size)
-        most = max(found[name] for name in ZHOU)
-        told = f"beaten: {told_of(found)}; of these sure: {told_of(certain)}"
-        return Finding(most == max(found.values()), told, float(most))
+        beaten, certain = scores(results, "GE", size), sure_scores(results, "GE", size)
+        most = max(beaten[name] for name in ZHOU)
+        listing = f"beaten: {format_scores(beaten)}; of these sure: {format_scores(certain)}"
+        return Finding(most == max(beaten.values()), listing, float(most))
 
     return check
 
 
 def t8f(results: Results) -> Finding:
     """Schulze does not compare well."""
-    found = {
+    schulze_scores = {
         f"{domain} at {size}": scores(results, domain, size)["Schulze"]
         for domain in DOMAINS
         for size in JUDGED
     }
-    told = ", ".join(f"{where} {score}" for where, score in found.items())
-    return Finding(max(found.values()) <= LOW, told, float(max(found.values())))
+    listing = ", ".join(f"{where} {score}" for where, score in schulze_scores.items())
+    return Finding(
+        max(schulze_scores.values()) <= LOW, listing, float(max(schulze_scores.values()))
+    )
 
 
 def t8i(results: Results) -> Finding:
@@ -235,9 +245,9 @@ def t8i(results: Results) -> Finding:
         return error_gain(pair[0], pair[1], list(JUDGED))
 
     each = {table: gain(table) for table in DOMAINS["UCI"]}
-    whole = together(list(each.values()))
-    told = "; ".join(f"{table} {one}" for table, one in each.items())
-    return whole.found(whole.below, f"error of K-First less Zhou OVO: {told}")
+    overall = average_gains(list(each.values()))
+    listing = "; ".join(f"{table} {table_gain}" for table, table_gain in each.items())
+    return overall.as_finding(overall.is_negative, f"error of K-First less Zhou OVO: {listing}")
 
 
 def claims() -> list[Claim]:
@@ -260,11 +270,11 @@ def claims() -> list[Claim]:
 
 # ---- to be shown ---------------------------------------------------------------------------------
 def extras(results: Results) -> dict[str, Any]:
-    """What figures 5, 6 and the picture of table 8 are drawn from, and tables."""
-    every = [table for tables in DOMAINS.values() for table in tables]
-    found = {table: lines(results, table, METHODS) for table in every}
+    """Return data of figures 5, 6 and of the picture of table 8, and tables."""
+    all_tables = [table for tables in DOMAINS.values() for table in tables]
+    lines_by_table = {table: lines(results, table, METHODS) for table in all_tables}
     return {
-        "lines": found,
+        "lines": lines_by_table,
         "table8": table8(results),
         "prices": prices(results),
         "seeds": {"splits": SPLIT_SEED},
@@ -272,22 +282,25 @@ def extras(results: Results) -> dict[str, Any]:
         "tables": [
             table_of_scores(results),
             *(table_of_wins(results, domain, size) for size in JUDGED for domain in DOMAINS),
-            *(error_table(f"Errors on {table}", one) for table, one in found.items()),
+            *(
+                error_table(f"Errors on {table}", table_lines)
+                for table, table_lines in lines_by_table.items()
+            ),
         ],
     }
 
 
 def table8(results: Results) -> list[dict[str, Any]]:
     """Printed and ours, row by row."""
-    found = []
+    rows = []
     for (domain, size), printed in PRINTED.items():
         row: dict[str, Any] = {"domain": domain, "size": size, "methods": list(METHODS)}
         row["printed"] = list(printed)
         if domain in DOMAINS:
             row["ours"] = list(scores(results, domain, size).values())
-            row["sure"] = list(sure(results, domain, size).values())
-        found.append(row)
-    return found
+            row["sure"] = list(sure_scores(results, domain, size).values())
+        rows.append(row)
+    return rows
 
 
 def table_of_scores(results: Results) -> dict[str, Any]:
@@ -296,9 +309,9 @@ def table_of_scores(results: Results) -> dict[str, Any]:
     for row in table8(results):
         name = f"{row['domain']}, {row['size']}"
         if "ours" in row:
-            both = zip(row["ours"], row["sure"], strict=True)
+            pairs = zip(row["ours"], row["sure"], strict=True)
             alike = stats.spearmanr(row["ours"], row["printed"]).statistic
-            rows.append([name, *(f"{ours} ({certain})" for ours, certain in both), f"{alike:.2f}"])
+            rows.append([name, *(f"{ours} ({certain})" for ours, certain in pairs), f"{alike:.2f}"])
         rows.append([f"{name}, printed", *map(str, row["printed"]), ""])
     head = ["others beaten (surely)", *METHODS, "rank correlation"]
     return {"title": "Table 8", "head": head, "rows": rows}
@@ -306,35 +319,38 @@ def table_of_scores(results: Results) -> dict[str, Any]:
 
 def table_of_wins(results: Results, domain: str, size: int) -> dict[str, Any]:
     """The matrix behind a row of table 8."""
-    found = win_proportions(*pooled(results, domain, size))
+    proportions = win_proportions(*pool_errors(results, domain, size))
     rows = [
         [name, *(f"{100 * share:.0f}" for share in row)]
-        for name, row in zip(METHODS, found, strict=True)
+        for name, row in zip(METHODS, proportions, strict=True)
     ]
     title = f"{domain}, {size} columns: % of the runs in which the row errs less than the column"
     return {"title": title, "head": ["", *METHODS], "rows": rows}
 
 
 def prices(results: Results) -> dict[str, dict[str, int]]:
-    """How often which C was chosen."""
-    found = {}
+    """Return how often each C was chosen."""
+    prices_by_table = {}
     for tables in DOMAINS.values():
         for table in tables:
             values, counts = np.unique(
                 runs(results, table, "K-First").figure("C"), return_counts=True
             )
-            found[table] = {f"{v:g}": int(n) for v, n in zip(values, counts, strict=True)}
-    return found
+            prices_by_table[table] = {f"{v:g}": int(n) for v, n in zip(values, counts, strict=True)}
+    return prices_by_table
 
 
 def seconds(results: Results) -> dict[str, dict[str, float]]:
-    """To rank once: the lists and their combination, or one elimination."""
-    found: dict[str, dict[str, float]] = {}
+    """Return seconds to rank once: the lists and their combination, or one elimination."""
+    seconds_by_table: dict[str, dict[str, float]] = {}
     for tables in DOMAINS.values():
         for table in tables:
-            found[table] = {
-                name: round(float((one.figure("listing") + one.figure("combining")).mean()), 4)
+            seconds_by_table[table] = {
+                name: round(
+                    float((method_runs.figure("listing") + method_runs.figure("combining")).mean()),
+                    4,
+                )
                 for name in METHODS
-                for one in [runs(results, table, name)]
+                for method_runs in [runs(results, table, name)]
             }
-    return found
+    return seconds_by_table

@@ -1,4 +1,4 @@
-"""What a split needs once, whoever asks for it: made by one process, read by the others.
+"""A store of what a split needs once: made by one process, read by the others.
 
 The processes of a study work on the methods of one split side by side, and all of them need the
 lists of that split. The first to come makes them, with all cores, while the others wait; a
@@ -30,22 +30,22 @@ DIGESTED = 32  # columns, spread over the table, that tell one set of rows from 
 
 
 def digest(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> str:
-    """Of the rows that a method was given."""
-    some = X[:, :: max(1, X.shape[1] // DIGESTED)]
-    found = hashlib.blake2b(repr((X.shape, y.tolist())).encode(), digest_size=16)
-    found.update(np.ascontiguousarray(some).tobytes())
-    return found.hexdigest()
+    """Return a hash of the rows that a method was given."""
+    sampled = X[:, :: max(1, X.shape[1] // DIGESTED)]
+    hasher = hashlib.blake2b(repr((X.shape, y.tolist())).encode(), digest_size=16)
+    hasher.update(np.ascontiguousarray(sampled).tobytes())
+    return hasher.hexdigest()
 
 
 class Memory(OrderedDict[Any, Any]):
-    """The last few things."""
+    """A memory of the last few things."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most = most
 
-    def keep(self, key: Any, value: Any) -> Any:
-        """Remember, and forget the oldest."""
+    def put(self, key: Any, value: Any) -> Any:
+        """Put a value under a key, and forget the oldest."""
         self[key] = value
         while len(self) > self.most:
             self.popitem(last=False)
@@ -55,15 +55,15 @@ class Memory(OrderedDict[Any, Any]):
 memory = Memory(REMEMBERED)
 
 
-def shared(key: str, make: Callable[[], Any]) -> Any:
-    """What `make` returns, made once for all processes of this run."""
+def make_once(key: str, make: Callable[[], Any]) -> Any:
+    """Return the value of `make`, made once for all processes of this run."""
     if key in memory:
         return memory[key]
     with closing(sqlite3.connect(_file(), timeout=LONGEST, isolation_level=None)) as base:
         base.execute("BEGIN EXCLUSIVE")
         base.execute("CREATE TABLE IF NOT EXISTS made (key TEXT PRIMARY KEY, value BLOB)")
-        found = base.execute("SELECT value FROM made WHERE key = ?", (key,)).fetchone()
-        if found is None:
+        row = base.execute("SELECT value FROM made WHERE key = ?", (key,)).fetchone()
+        if row is None:
             value = make()
             base.execute("INSERT INTO made VALUES (?, ?)", (key, pickle.dumps(value)))
             base.execute(
@@ -72,9 +72,9 @@ def shared(key: str, make: Callable[[], Any]) -> Any:
                 (KEPT,),
             )
         else:
-            value = pickle.loads(found[0])
+            value = pickle.loads(row[0])
         base.execute("COMMIT")
-    return memory.keep(key, value)
+    return memory.put(key, value)
 
 
 def _file() -> str:

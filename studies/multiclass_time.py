@@ -30,7 +30,7 @@ import polars as pl
 from featly.datasets import make_artificial
 from featly.learners import LinearSVM
 from featly.study import Claim, Dataset, Finding, Results, Study, Subsampling
-from studies.multiclass_lists import RULES, ZHOU, Rule, Zhou, told
+from studies.multiclass_lists import RULES, ZHOU, Rule, Zhou, read_figures
 from studies.multiclass_measures import exponent
 from studies.prior_measures import Gain
 
@@ -94,12 +94,12 @@ def study() -> Study:
 
 # ---- what was measured ---------------------------------------------------------------------------
 def seconds(results: Results, table: str, method: str, part: str | None = None) -> float:
-    """Of a ranking, or of one part of it, "listing" or "combining"; the shortest of the runs."""
-    here = (pl.col("dataset") == table) & (pl.col("method") == method)
-    figures = [told(notes) for notes in results.rankings.filter(here)["notes"]]
+    """Return seconds of a ranking or of a part, "listing" or "combining", of the shortest run."""
+    is_fit = (pl.col("dataset") == table) & (pl.col("method") == method)
+    figures = [read_figures(notes) for notes in results.rankings.filter(is_fit)["notes"]]
     if part is not None:
-        return min(one[part] for one in figures)
-    return min(one["listing"] + one["combining"] for one in figures)
+        return min(run_figures[part] for run_figures in figures)
+    return min(run_figures["listing"] + run_figures["combining"] for run_figures in figures)
 
 
 def of_columns(
@@ -115,18 +115,18 @@ def of_rows(results: Results, method: str) -> Gain:
     return exponent(ROWS, [seconds(results, by_rows(n), method) for n in ROWS])
 
 
-def within(found: dict[str, Gain], bounds: tuple[float, float], what: str) -> Finding:
+def within(exponents: dict[str, Gain], bounds: tuple[float, float], label: str) -> Finding:
     """All exponents between bounds."""
-    holds = all(bounds[0] <= gain.mean <= bounds[1] for gain in found.values())
-    worst = max(found.values(), key=lambda gain: abs(gain.mean - sum(bounds) / 2))
-    text = ", ".join(f"{name} {gain.mean:.2f}" for name, gain in found.items())
-    return worst.found(holds, f"{what}: {text}")
+    holds = all(bounds[0] <= gain.mean <= bounds[1] for gain in exponents.values())
+    worst = max(exponents.values(), key=lambda gain: abs(gain.mean - sum(bounds) / 2))
+    text = ", ".join(f"{name} {gain.mean:.2f}" for name, gain in exponents.items())
+    return worst.as_finding(holds, f"{label}: {text}")
 
 
 def c9a(results: Results) -> Finding:
     """Five rules are almost linear in p."""
-    found = {name: of_columns(results, name) for name in OTHERS}
-    return within(found, LINEAR, "exponents in p")
+    exponents = {name: of_columns(results, name) for name in OTHERS}
+    return within(exponents, LINEAR, "exponents in p")
 
 
 def c9b(results: Results) -> Finding:
@@ -135,33 +135,33 @@ def c9b(results: Results) -> Finding:
     whole = of_columns(results, "Schulze")
     spent = seconds(results, by_columns(COLUMNS[-1]), "Schulze", "combining")
     lists = seconds(results, by_columns(COLUMNS[-1]), "Schulze", "listing")
-    told_ = f"combination alone {alone.mean:.2f}, lists included {whole.mean:.2f}; at "
-    told_ += f"{COLUMNS[-1]} columns {spent:.2f} s of {spent + lists:.2f} s"
-    return alone.found(CUBIC[0] <= alone.mean <= CUBIC[1], told_)
+    description = f"combination alone {alone.mean:.2f}, lists included {whole.mean:.2f}; at "
+    description += f"{COLUMNS[-1]} columns {spent:.2f} s of {spent + lists:.2f} s"
+    return alone.as_finding(CUBIC[0] <= alone.mean <= CUBIC[1], description)
 
 
 def c9c(results: Results) -> Finding:
     """Condorcet and 3Q-SD are the slowest of the rest."""
     table = by_columns(COLUMNS[-1])
-    found = {name: seconds(results, table, name, "combining") for name in OTHERS}
-    order = sorted(found, key=lambda name: -found[name])
-    text = ", ".join(f"{name} {1000 * found[name]:.1f}" for name in order)
+    seconds_by_rule = {name: seconds(results, table, name, "combining") for name in OTHERS}
+    order = sorted(seconds_by_rule, key=lambda name: -seconds_by_rule[name])
+    text = ", ".join(f"{name} {1000 * seconds_by_rule[name]:.1f}" for name in order)
     holds = set(order[:2]) == {"Condorcet", "3Q-SD"}
     return Finding(holds, f"milliseconds to combine 28 lists of {COLUMNS[-1]} columns: {text}")
 
 
 def c9d(results: Results) -> Finding:
     """All six are almost linear in n."""
-    found = {name: of_rows(results, name) for name in RULES}
-    return within(found, LINEAR, "exponents in n")
+    exponents = {name: of_rows(results, name) for name in RULES}
+    return within(exponents, LINEAR, "exponents in n")
 
 
 def c9e(results: Results) -> Finding:
     """The joint machines are not."""
-    found = {name: of_rows(results, name) for name in ("Zhou C&S", "Zhou W&W")}
-    least = min(found.values(), key=lambda gain: gain.mean)
-    text = ", ".join(f"{name} {gain}" for name, gain in found.items())
-    return least.found(least.mean > BEYOND, f"exponents in n: {text}")
+    exponents = {name: of_rows(results, name) for name in ("Zhou C&S", "Zhou W&W")}
+    least = min(exponents.values(), key=lambda gain: gain.mean)
+    text = ", ".join(f"{name} {gain}" for name, gain in exponents.items())
+    return least.as_finding(least.mean > BEYOND, f"exponents in n: {text}")
 
 
 def claims() -> list[Claim]:
@@ -192,7 +192,7 @@ def sweep(results: Results, sizes: Sequence[int], tables: Sequence[str]) -> dict
 
 
 def extras(results: Results) -> dict[str, Any]:
-    """What figure 7 is drawn from."""
+    """Return data of figure 7."""
     columns = sweep(results, COLUMNS, [by_columns(p) for p in COLUMNS])
     rows = sweep(results, ROWS, [by_rows(n) for n in ROWS])
     return {
@@ -215,6 +215,9 @@ def extras(results: Results) -> dict[str, Any]:
     }
 
 
-def _table(title: str, found: dict[str, Any], part: str) -> dict[str, Any]:
-    rows = [[name, *(f"{value:.4g}" for value in values)] for name, values in found[part].items()]
-    return {"title": title, "head": ["seconds", *map(str, found["size"])], "rows": rows}
+def _table(title: str, sweep_figures: dict[str, Any], part: str) -> dict[str, Any]:
+    rows = [
+        [name, *(f"{value:.4g}" for value in values)]
+        for name, values in sweep_figures[part].items()
+    ]
+    return {"title": title, "head": ["seconds", *map(str, sweep_figures["size"])], "rows": rows}

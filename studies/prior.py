@@ -53,7 +53,7 @@ from sklearn.base import BaseEstimator
 from featly import AROM, SVMRFE, Schema, SignalToNoise
 from featly.learners import LinearSVM
 from featly.study import Results, Study, Subsampling
-from studies.prior_claims import between, claims, five, of_others, positions
+from studies.prior_claims import claims, compare_methods, compare_others, five, positions
 from studies.prior_measures import (
     DRAWS,
     MARKERS,
@@ -103,15 +103,15 @@ class Favouring(BaseEstimator):
         """Rank."""
         columns = [int(column) for column in Schema.of(self.schema).prior]
         if self.draw is not None:
-            columns = drawn(X.shape[1], columns, self.draw)
+            columns = draw_genes(X.shape[1], columns, self.draw)
         prior = dict.fromkeys(columns, float(self.weight))
         ranked = AROM(schema={"prior": prior}, n_jobs=self.n_jobs).fit(X, y)
         self.order_, self.ranking_ = ranked.order_, ranked.ranking_
         return self
 
 
-def drawn(n_features: int, markers: Sequence[int], draw: int) -> list[int]:
-    """As many columns as there are markers, none of them a marker."""
+def draw_genes(n_features: int, markers: Sequence[int], draw: int) -> list[int]:
+    """Draw as many columns as there are markers, none of them a marker."""
     shuffled = np.random.default_rng([DRAW_SEED, draw]).permutation(n_features).tolist()
     return [column for column in shuffled if column not in markers][: len(markers)]
 
@@ -143,9 +143,10 @@ def study() -> Study:
 
 
 def extras(results: Results) -> dict[str, Any]:
-    """What figures 1 and 2 are drawn from, other weights, and tables of both."""
+    """Return data of figures 1 and 2, other weights, and tables of both."""
     lines = {
-        name: {method: line(some) for method, some in five(results, name).items()} for name in BOTH
+        name: {method: line(method_runs) for method, method_runs in five(results, name).items()}
+        for name in BOTH
     }
     sweep = {
         name: {
@@ -158,7 +159,7 @@ def extras(results: Results) -> dict[str, Any]:
     markers = positions(results)
     chosen = {
         name: [
-            [names[name][j] for j in drawn(len(names[name]), markers[name], draw)]
+            [names[name][j] for j in draw_genes(len(names[name]), markers[name], draw)]
             for draw in range(1, DRAWS + 1)
         ]
         for name in BOTH
@@ -166,13 +167,14 @@ def extras(results: Results) -> dict[str, Any]:
     tables = [
         in_numbers(
             f"Figure {number} in numbers: {name}",
-            lines[name] | {f"{RANDOM}, {PRINTED} splits a draw": line(as_printed(results, name))},
+            lines[name]
+            | {f"{RANDOM}, {PRINTED} splits a draw": line(draws_as_printed(results, name))},
         )
         for number, name in enumerate(BOTH, 1)
     ]
     tables += [
-        in_numbers(f"Other weights than 10: {name}", {f"beta {b}": v for b, v in found.items()})
-        for name, found in sweep.items()
+        in_numbers(f"Other weights than 10: {name}", {f"beta {b}": v for b, v in by_weight.items()})
+        for name, by_weight in sweep.items()
     ]
     return {
         "lines": lines,
@@ -187,22 +189,22 @@ def extras(results: Results) -> dict[str, Any]:
 
 def tables_of_gains(results: Results) -> list[dict[str, Any]]:
     """PS less l2-AROM, size by size."""
-    found = []
-    for what, measure in (("KI", stability_gain), ("BCR", rate_gain)):
+    gain_tables = []
+    for label, measure in (("KI", stability_gain), ("BCR", rate_gain)):
         gains = {
-            name: [between(measure, results, name, PS, PLAIN, [size]) for size in SIZES]
+            name: [compare_methods(measure, results, name, PS, PLAIN, [size]) for size in SIZES]
             for name in BOTH
         }
-        found.append(gains_by_size(what, gains))
-    return found
+        gain_tables.append(gains_by_size(label, gains))
+    return gain_tables
 
 
-def as_printed(results: Results, dataset: str) -> list[Runs]:
-    """RANDOM with 20 splits of its own for every draw, as in the paper."""
+def draws_as_printed(results: Results, dataset: str) -> list[Runs]:
+    """Return RANDOM with 20 splits of its own for every draw, as in the paper."""
     parts = [slice(PRINTED * k, PRINTED * (k + 1)) for k in range(DRAWS)]
     return [
-        replace(one, orders=one.orders[part], rates=one.rates[part])
-        for one, part in zip(five(results, dataset)[RANDOM], parts, strict=True)
+        replace(draw_runs, orders=draw_runs.orders[part], rates=draw_runs.rates[part])
+        for draw_runs, part in zip(five(results, dataset)[RANDOM], parts, strict=True)
     ]
 
 
@@ -212,7 +214,7 @@ def table_of_others(results: Results) -> dict[str, Any]:
     for name, favoured in positions(results).items():
         orders = {m: runs(results, name, m).orders for m in (PS, PLAIN)}
         for size in (4, 8, 16, 30, 64, 128):
-            with_, without, gain = of_others(results, name, size, favoured)
+            with_, without, gain = compare_others(results, name, size, favoured)
             taken = {
                 m: np.isin(o[:, :size], favoured).sum(axis=1).mean() for m, o in orders.items()
             }

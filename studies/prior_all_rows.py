@@ -33,40 +33,40 @@ PRINTED = {PLAIN: 0.93, PS: 0.92}
 def orders(results: Results, table: str = TABLE) -> dict[str, list[str]]:
     """Names of the genes, best first, from all rows."""
     names = results.about["datasets"][table]["names"]
-    here = (pl.col("split") == ALL_ROWS) & (pl.col("dataset") == table)
-    whole = results.rankings.filter(here)
+    is_whole_fit = (pl.col("split") == ALL_ROWS) & (pl.col("dataset") == table)
+    whole = results.rankings.filter(is_whole_fit)
     return {
         method: [names[column] for column in order]
         for method, order in whole.select("method", "order").rows()
     }
 
 
-def place(order: list[str]) -> dict[str, int]:
-    """Ranks of the markers, from 1."""
-    return {called: order.index(gene) + 1 for called, gene in MARKERS[TABLE].items()}
+def marker_ranks(order: list[str]) -> dict[str, int]:
+    """Return the ranks of the markers, from 1."""
+    return {marker: order.index(gene) + 1 for marker, gene in MARKERS[TABLE].items()}
 
 
-def in_words(found: dict[str, int]) -> str:
-    """Markers with their ranks."""
-    return ", ".join(f"{called} has rank {rank}" for called, rank in found.items())
+def list_ranks(ranks: dict[str, int]) -> str:
+    """Return markers with their ranks, in words."""
+    return ", ".join(f"{marker} has rank {rank}" for marker, rank in ranks.items())
 
 
 def b1(results: Results) -> Finding:
     """Neither marker in the signature without the prior."""
-    found = place(orders(results)[PLAIN])
-    return Finding(min(found.values()) > SIZE, in_words(found), min(found.values()))
+    ranks = marker_ranks(orders(results)[PLAIN])
+    return Finding(min(ranks.values()) > SIZE, list_ranks(ranks), min(ranks.values()))
 
 
 def b2(results: Results) -> Finding:
     """Both markers first with the prior."""
-    found = place(orders(results)[PS])
-    return Finding(set(found.values()) == {1, 2}, in_words(found), max(found.values()))
+    ranks = marker_ranks(orders(results)[PS])
+    return Finding(set(ranks.values()) == {1, 2}, list_ranks(ranks), max(ranks.values()))
 
 
 def common(results: Results) -> list[str]:
     """Genes of both signatures, in the order of the one without the prior."""
-    found = orders(results)
-    return [gene for gene in found[PLAIN][:SIZE] if gene in found[PS][:SIZE]]
+    signatures = orders(results)
+    return [gene for gene in signatures[PLAIN][:SIZE] if gene in signatures[PS][:SIZE]]
 
 
 def b3a(results: Results) -> Finding:
@@ -77,15 +77,15 @@ def b3a(results: Results) -> Finding:
 
 def b3b(results: Results) -> Finding:
     """More genes change than are favoured."""
-    gone = SIZE - len(common(results))
-    told = f"{gone} genes of {SIZE} differ, {len(MARKERS[TABLE])} are favoured"
-    return Finding(gone > len(MARKERS[TABLE]), told, gone)
+    n_changed = SIZE - len(common(results))
+    text = f"{n_changed} genes of {SIZE} differ, {len(MARKERS[TABLE])} are favoured"
+    return Finding(n_changed > len(MARKERS[TABLE]), text, n_changed)
 
 
 def claims() -> list[Claim]:
     """B1 to B4."""
     where = "sec. 4.3"
-    found = [
+    all_claims = [
         Claim("B1", "TR and LDHA outside the 30 genes of l2-AROM", b1, "rank > 30", where),
         Claim("B2", "TR and LDHA have the two largest weights of PS-l2-AROM", b2, "ranks 1, 2",
               where),
@@ -94,17 +94,17 @@ def claims() -> list[Claim]:
               where),
     ]  # fmt: skip
     for name, method in (("B4a", PLAIN), ("B4b", PS)):
-        which: dict[str, Any] = {
+        line_key: dict[str, Any] = {
             "dataset": TABLE,
             "method": method,
             "metric": "accuracy",
             "size": SIZE,
         }
         text = f"leave-one-out accuracy with the 30 genes of {method}, chosen on all rows"
-        found.append(Claim.value(name, text, PRINTED[method], where=where, **which))
+        all_claims.append(Claim.value(name, text, PRINTED[method], where=where, **line_key))
     text = "leave-one-out accuracy with the 30 genes of Shipp et al. (2002)"
     why = "their genes and their weighted voting are not here"
-    return [*found, Claim.untestable("B4c", text, why, published=0.91, where=where)]
+    return [*all_claims, Claim.untestable("B4c", text, why, published=0.91, where=where)]
 
 
 def study(selection: str = "outside") -> Study:
@@ -137,17 +137,21 @@ def extras(results: Results) -> dict[str, Any]:
         [
             method,
             f"{PRINTED[method]:.0%}",
-            *(f"{found[metric][method]:.1%}" for metric in biased for found in (biased, honest)),
+            *(
+                f"{figures[metric][method]:.1%}"
+                for metric in biased
+                for figures in (biased, honest)
+            ),
         ]
         for method in (PLAIN, PS)
     ]
     head = ["30 genes of", "printed"]
     head += ["accuracy, chosen on all rows", "chosen without the row", "BCR, chosen on all rows"]
-    found = orders(results)
+    signatures = orders(results)
     return {
-        "signatures": {method: order[:SIZE] for method, order in found.items()},
+        "signatures": {method: order[:SIZE] for method, order in signatures.items()},
         "common": common(results),
-        "ranks": {method: place(order) for method, order in found.items()},
+        "ranks": {method: marker_ranks(order) for method, order in signatures.items()},
         "rates": {"chosen on all rows": biased, "chosen without the row": honest},
         "markers": MARKERS[TABLE],
         "seeds": {"none": "nothing is drawn: leave-one-out, and methods without chance"},
@@ -174,7 +178,7 @@ def other_ways() -> dict[str, Any]:
     units = {f"{PS} in units": AROM(standardize=False)}
     units[f"{PLAIN} in units"] = AROM(standardize=False, schema={})
     tables = {**with_markers([TABLE]), "logarithms": logarithms()}
-    found = Study(
+    results = Study(
         {PS: AROM(), PLAIN: AROM(schema={}), **units},
         tables,
         LeaveOneOut(),
@@ -183,18 +187,20 @@ def other_ways() -> dict[str, Any]:
         metrics=("accuracy",),
         selection="outside",
     ).run()
-    rates = found.curves("accuracy").select("dataset", "method", "mean").rows()
+    rates = results.curves("accuracy").select("dataset", "method", "mean").rows()
     accuracy = {(table, method): mean for table, method, mean in rates}
     rows = []
     for table in tables:
-        here = orders(found, table)
+        by_method = orders(results, table)
         for columns, suffix in (("standardised", ""), ("in their units", " in units")):
             plain, favouring = PLAIN + suffix, PS + suffix
-            both = set(here[plain][:SIZE]) & set(here[favouring][:SIZE])
-            cells = [", ".join(map(str, place(here[m]).values())) for m in (plain, favouring)]
+            common_genes = set(by_method[plain][:SIZE]) & set(by_method[favouring][:SIZE])
+            cells = [
+                ", ".join(map(str, marker_ranks(by_method[m]).values())) for m in (plain, favouring)
+            ]
             right = [f"{accuracy[table, m]:.1%}" for m in (plain, favouring)]
             values = "as they are" if table == TABLE else "logarithms"
-            rows.append([values, columns, *cells, str(len(both)), *right])
+            rows.append([values, columns, *cells, str(len(common_genes)), *right])
     head = ["values", "columns", "TR, LDHA: ranks by l2-AROM", "by PS-l2-AROM", "common genes"]
     head += ["accuracy (biased), l2-AROM", "PS-l2-AROM"]
     return {"title": "Other preparations of the table", "head": head, "rows": rows}

@@ -1,4 +1,4 @@
-"""What Helleputte and Dupont (2009) claim of their experiments with clinical markers, as tests.
+"""Claims of Helleputte and Dupont (2009) about clinical markers, as tests.
 
 :mod:`studies.prior` says in words how each claim is tested.
 """
@@ -51,7 +51,7 @@ def draws(results: Results, dataset: str) -> list[Runs]:
 def random_stability(results: Results, dataset: str, sizes: Sequence[int]) -> Gain:
     """Kuncheva's index of RANDOM less that of l2-AROM, with the interval over draws."""
     plain = runs(results, dataset, PLAIN)
-    gains = [stability_gain(one, plain, sizes).mean for one in draws(results, dataset)]
+    gains = [stability_gain(draw_runs, plain, sizes).mean for draw_runs in draws(results, dataset)]
     return Gain(float(np.mean(gains)), *plain_interval(gains))
 
 
@@ -60,25 +60,25 @@ def random_rate(results: Results, dataset: str, sizes: Sequence[int]) -> Gain:
     return mean_rate_gain(draws(results, dataset), runs(results, dataset, PLAIN), sizes)
 
 
-def between(
+def compare_methods(
     measure: Callable[[Runs, Runs, Sequence[int]], Gain],
     results: Results,
     dataset: str,
-    one: str,
-    other: str,
+    first: str,
+    second: str,
     sizes: Sequence[int],
 ) -> Gain:
     """A difference of two methods on a table."""
-    return measure(runs(results, dataset, one), runs(results, dataset, other), sizes)
+    return measure(runs(results, dataset, first), runs(results, dataset, second), sizes)
 
 
 def changes(results: Results, dataset: str, weight: float) -> dict[str, float]:
     """Mean absolute change of KI and BCR over sizes when beta is not 10."""
-    one, ten = (runs(results, dataset, weight_name(beta)) for beta in (weight, WEIGHT))
-    at = ten.at(POWERS)
+    weighted, ten = (runs(results, dataset, weight_name(beta)) for beta in (weight, WEIGHT))
+    at = ten.index_sizes(POWERS)
     return {
-        "KI": float(np.abs(one.stability - ten.stability)[at].mean()),
-        "BCR": float(np.abs(one.rate - ten.rate)[at].mean()),
+        "KI": float(np.abs(weighted.stability - ten.stability)[at].mean()),
+        "BCR": float(np.abs(weighted.rate - ten.rate)[at].mean()),
     }
 
 
@@ -86,13 +86,13 @@ def b5(results: Results) -> Finding:
     """Other weights change KI and BCR marginally."""
     words, holds, worst = [], True, 0.0
     for name in BOTH:
-        told = []
+        change_texts = []
         for weight in WEIGHTS:
             change = changes(results, name, weight)
-            holds &= all(change[what] < most for what, most in MARGINAL.items())
+            holds &= all(change[figure] < most for figure, most in MARGINAL.items())
             worst = max(worst, change["KI"])
-            told.append(f"{weight}: {change['KI']:.3f}, {change['BCR']:.3f}")
-        words.append(f"{name} " + "; ".join(told))
+            change_texts.append(f"{weight}: {change['KI']:.3f}, {change['BCR']:.3f}")
+        words.append(f"{name} " + "; ".join(change_texts))
     limits = f"(KI, BCR; allowed {MARGINAL['KI']}, {MARGINAL['BCR']})"
     return Finding(holds, f"mean absolute change by beta {limits}: {'. '.join(words)}", worst)
 
@@ -101,13 +101,21 @@ def more_stable(dataset: str, least: float = 0.0) -> Callable[[Results], Finding
     """PS above l2-AROM at every small size, and by so much on average."""
 
     def check(results: Results) -> Finding:
-        each = [between(stability_gain, results, dataset, PS, PLAIN, [size]) for size in SMALL]
-        gain = between(stability_gain, results, dataset, PS, PLAIN, SMALL)
-        short = [str(size) for size, one in zip(SMALL, each, strict=True) if not one.above]
+        each = [
+            compare_methods(stability_gain, results, dataset, PS, PLAIN, [size]) for size in SMALL
+        ]
+        gain = compare_methods(stability_gain, results, dataset, PS, PLAIN, SMALL)
+        short = [
+            str(size)
+            for size, size_gain in zip(SMALL, each, strict=True)
+            if not size_gain.is_positive
+        ]
         where = f"not above 0 at {', '.join(short)}" if short else "above 0 at every size"
         holds = not short and gain.mean >= least
-        told = f"KI gained by size {by_size(SMALL, [one.mean for one in each])}; {where}"
-        return gain.found(holds, told)
+        description = (
+            f"KI gained by size {by_size(SMALL, [size_gain.mean for size_gain in each])}; {where}"
+        )
+        return gain.as_finding(holds, description)
 
     return check
 
@@ -116,22 +124,28 @@ def better_rate(dataset: str) -> Callable[[Results], Finding]:
     """BCR of PS above l2-AROM, very small signatures."""
 
     def check(results: Results) -> Finding:
-        each = [between(rate_gain, results, dataset, PS, PLAIN, [size]).mean for size in VERY_SMALL]
-        gain = between(rate_gain, results, dataset, PS, PLAIN, VERY_SMALL)
-        return gain.found(gain.above, f"BCR gained by size {by_size(VERY_SMALL, each)}")
+        each = [
+            compare_methods(rate_gain, results, dataset, PS, PLAIN, [size]).mean
+            for size in VERY_SMALL
+        ]
+        gain = compare_methods(rate_gain, results, dataset, PS, PLAIN, VERY_SMALL)
+        return gain.as_finding(gain.is_positive, f"BCR gained by size {by_size(VERY_SMALL, each)}")
 
     return check
 
 
 def random_more_stable(dataset: str, claimed: bool) -> Callable[[Results], Finding]:
-    """Whether RANDOM is above l2-AROM in KI, and whether that was claimed."""
+    """Return a check whether RANDOM is above l2-AROM in KI, and whether that was claimed."""
 
     def check(results: Results) -> Finding:
         gain = random_stability(results, dataset, SMALL)
         plain = runs(results, dataset, PLAIN)
-        each = np.mean([one.stability - plain.stability for one in draws(results, dataset)], axis=0)
-        told = f"KI gained by size {by_size(SMALL, each[plain.at(SMALL)])}, mean of {DRAWS} draws"
-        return gain.found(gain.above == claimed, told)
+        each = np.mean(
+            [draw_runs.stability - plain.stability for draw_runs in draws(results, dataset)], axis=0
+        )
+        gains = by_size(SMALL, each[plain.index_sizes(SMALL)])
+        description = f"KI gained by size {gains}, mean of {DRAWS} draws"
+        return gain.as_finding(gain.is_positive == claimed, description)
 
     return check
 
@@ -142,8 +156,8 @@ def random_no_better(dataset: str) -> Callable[[Results], Finding]:
     def check(results: Results) -> Finding:
         gain = random_rate(results, dataset, SMALL)
         few = random_rate(results, dataset, VERY_SMALL)
-        told = f"BCR gained, small signatures; very small ones {few}"
-        return gain.found(not gain.above, told)
+        description = f"BCR gained, small signatures; very small ones {few}"
+        return gain.as_finding(not gain.is_positive, description)
 
     return check
 
@@ -151,116 +165,136 @@ def random_no_better(dataset: str) -> Callable[[Results], Finding]:
 def b9a(results: Results) -> Finding:
     """RFE neither best nor worst."""
     rate = {
-        name: float(np.mean([one.rate[one.at(SMALL)].mean() for one in some]))
-        for name, some in five(results, "DLBCL").items()
+        name: float(
+            np.mean(
+                [
+                    method_runs.rate[method_runs.index_sizes(SMALL)].mean()
+                    for method_runs in all_runs
+                ]
+            )
+        )
+        for name, all_runs in five(results, "DLBCL").items()
     }
     order = sorted(rate, key=lambda name: -rate[name])
-    told = ", ".join(f"{name} {rate[name]:.3f}" for name in order)
-    return Finding(RFE not in (order[0], order[-1]), f"mean BCR, small: {told}", rate[RFE])
+    listing = ", ".join(f"{name} {rate[name]:.3f}" for name in order)
+    return Finding(RFE not in (order[0], order[-1]), f"mean BCR, small: {listing}", rate[RFE])
 
 
 def less_stable(dataset: str, method: str) -> Callable[[Results], Finding]:
     """A method below PS in KI, small signatures."""
 
     def check(results: Results) -> Finding:
-        gain = between(stability_gain, results, dataset, method, PS, SMALL)
-        plain = between(stability_gain, results, dataset, method, PLAIN, SMALL)
-        told = f"KI of {method} less that of PS, small; less that of l2-AROM {plain}"
-        return gain.found(gain.below, told)
+        gain = compare_methods(stability_gain, results, dataset, method, PS, SMALL)
+        plain = compare_methods(stability_gain, results, dataset, method, PLAIN, SMALL)
+        description = f"KI of {method} less that of PS, small; less that of l2-AROM {plain}"
+        return gain.as_finding(gain.is_negative, description)
 
     return check
 
 
 def b9c(results: Results) -> Finding:
     """S/N predicts no worse than PS."""
-    gain = between(rate_gain, results, "DLBCL", SN, PS, POWERS)
-    return gain.found(not gain.below, "BCR of S/N less that of PS, all sizes")
+    gain = compare_methods(rate_gain, results, "DLBCL", SN, PS, POWERS)
+    return gain.as_finding(not gain.is_negative, "BCR of S/N less that of PS, all sizes")
 
 
 def b9d(results: Results) -> Finding:
     """S/N less stable below 64 genes than from there on."""
-    one = runs(results, "DLBCL", SN)
-    gain = stability_drop(one, [64, 128, 256, 512], [1, 2, 4, 8, 16, 32])
-    told = ", ".join(f"{s}: {one.stability[one.sizes.index(s)]:.3f}" for s in POWERS)
-    return gain.found(gain.above, f"KI from 64 genes on less KI below; by size {told}")
+    ranker_runs = runs(results, "DLBCL", SN)
+    gain = stability_drop(ranker_runs, [64, 128, 256, 512], [1, 2, 4, 8, 16, 32])
+    listing = ", ".join(
+        f"{s}: {ranker_runs.stability[ranker_runs.sizes.index(s)]:.3f}" for s in POWERS
+    )
+    return gain.as_finding(
+        gain.is_positive, f"KI from 64 genes on less KI below; by size {listing}"
+    )
 
 
 def stronger(
-    measure: Callable[[Runs, Runs, Sequence[int]], Gain], sizes: Sequence[int], what: str
+    measure: Callable[[Runs, Runs, Sequence[int]], Gain], sizes: Sequence[int], label: str
 ) -> Callable[[Results], Finding]:
     """The gain of PS over l2-AROM larger on leukemia than on DLBCL."""
 
     def check(results: Results) -> Finding:
-        gains = {name: between(measure, results, name, PS, PLAIN, sizes) for name in BOTH}
+        gains = {name: compare_methods(measure, results, name, PS, PLAIN, sizes) for name in BOTH}
         more = gains["leukemia"].less(gains["DLBCL"])
-        told = "; ".join(f"{name} {gain}" for name, gain in gains.items())
-        return more.found(more.above, f"{what} gained: {told}")
+        listing = "; ".join(f"{name} {gain}" for name, gain in gains.items())
+        return more.as_finding(more.is_positive, f"{label} gained: {listing}")
 
     return check
 
 
 def b12b(results: Results) -> Finding:
     """RFE predicts worse than PS."""
-    gain = between(rate_gain, results, "leukemia", RFE, PS, SMALL)
-    plain = between(rate_gain, results, "leukemia", RFE, PLAIN, SMALL)
-    return gain.found(
-        gain.below, f"BCR of RFE less that of PS, small; less that of l2-AROM {plain}"
+    gain = compare_methods(rate_gain, results, "leukemia", RFE, PS, SMALL)
+    plain = compare_methods(rate_gain, results, "leukemia", RFE, PLAIN, SMALL)
+    return gain.as_finding(
+        gain.is_negative, f"BCR of RFE less that of PS, small; less that of l2-AROM {plain}"
     )
 
 
 def b12c(results: Results) -> Finding:
     """S/N predicts as PS does."""
-    gain = between(rate_gain, results, "leukemia", SN, PS, POWERS)
-    few = between(rate_gain, results, "leukemia", SN, PS, VERY_SMALL)
-    return gain.found(gain.nothing, f"BCR of S/N less that of PS, all sizes; very small {few}")
+    gain = compare_methods(rate_gain, results, "leukemia", SN, PS, POWERS)
+    few = compare_methods(rate_gain, results, "leukemia", SN, PS, VERY_SMALL)
+    return gain.as_finding(gain.is_null, f"BCR of S/N less that of PS, all sizes; very small {few}")
 
 
 def b15a(results: Results) -> Finding:
     """Geometric mean of PS above l2-AROM on both tables."""
-    gains = {name: between(both_gain, results, name, PS, PLAIN, POWERS) for name in BOTH}
+    gains = {name: compare_methods(both_gain, results, name, PS, PLAIN, POWERS) for name in BOTH}
     words = []
     for name, gain in gains.items():
         level = {
-            method: float(np.mean([one.both[one.at(POWERS)].mean() for one in some]))
-            for method, some in five(results, name).items()
+            method: float(
+                np.mean(
+                    [
+                        method_runs.both[method_runs.index_sizes(POWERS)].mean()
+                        for method_runs in all_runs
+                    ]
+                )
+            )
+            for method, all_runs in five(results, name).items()
         }
         order = sorted(level, key=lambda method: -level[method])
-        told = ", ".join(f"{method} {level[method]:.3f}" for method in order)
-        words.append(f"{name} {gain}: {told}")
+        listing = ", ".join(f"{method} {level[method]:.3f}" for method in order)
+        words.append(f"{name} {gain}: {listing}")
     least = min(gains.values(), key=lambda gain: gain.lower)
-    return least.found(all(g.above for g in gains.values()), "; ".join(words))
+    return least.as_finding(all(g.is_positive for g in gains.values()), "; ".join(words))
 
 
-def of_others(
+def compare_others(
     results: Results, dataset: str, size: int, favoured: Sequence[int]
 ) -> tuple[float, float, Gain]:
     """KI of PS and of l2-AROM without the favoured columns, and their difference."""
-    place = np.delete(np.arange(runs(results, dataset, PS).n_features), favoured)
-    values, left = [], []
+    other_columns = np.delete(np.arange(runs(results, dataset, PS).n_features), favoured)
+    values, without_each = [], []
     for method in (PS, PLAIN):
-        one = runs(results, dataset, method)
+        method_runs = runs(results, dataset, method)
         sets = [
-            np.searchsorted(place, order[~np.isin(order, favoured)])
-            for order in one.orders[:, :size]
+            np.searchsorted(other_columns, order[~np.isin(order, favoured)])
+            for order in method_runs.orders[:, :size]
         ]
-        values.append(float(nogueira_stability(sets, len(place)).value))
-        left.append(stability_without_each(sets, len(place)))
-    return values[0], values[1], jackknife(values[0] - values[1], left[0] - left[1])
+        values.append(float(nogueira_stability(sets, len(other_columns)).value))
+        without_each.append(stability_without_each(sets, len(other_columns)))
+    return values[0], values[1], jackknife(values[0] - values[1], without_each[0] - without_each[1])
 
 
 def others_more_stable(dataset: str, size: int = 30) -> Callable[[Results], Finding]:
     """The columns that are not favoured become more stable, too."""
 
     def check(results: Results) -> Finding:
-        with_, without, gain = of_others(results, dataset, size, positions(results)[dataset])
-        told = f"{size} genes: KI of those not favoured {with_:.3f} with the prior, {without:.3f}"
-        return gain.found(gain.above, f"{told} without")
+        with_, without, gain = compare_others(results, dataset, size, positions(results)[dataset])
+        description = (
+            f"{size} genes: KI of those not favoured {with_:.3f} with the prior, {without:.3f}"
+        )
+        return gain.as_finding(gain.is_positive, f"{description} without")
 
     return check
 
 
 def positions(results: Results) -> dict[str, list[int]]:
-    """Where the markers are."""
+    """Return the positions of the markers."""
     return {
         name: [results.about["datasets"][name]["names"].index(g) for g in MARKERS[name].values()]
         for name in BOTH
@@ -279,7 +313,7 @@ def five(results: Results, dataset: str) -> dict[str, list[Runs]]:
 def claims() -> list[Claim]:
     """B5 to B12, B15 for protocol (a), and one of ours."""
     where = "sec. 4.3"
-    found = [
+    all_claims = [
         Claim("B5", "results depend only marginally on beta = 10", b5, None, where),
         Claim("B6", "DLBCL: KI of PS-l2-AROM drastically above l2-AROM at 64 or fewer genes",
               more_stable("DLBCL", DRASTIC), None, "fig. 1"),
@@ -315,8 +349,8 @@ def claims() -> list[Claim]:
               None, "sec. 4.4"),
     ]  # fmt: skip
     text = "ours: genes that are not favoured become more stable, too"
-    found += [
+    all_claims += [
         Claim(f"P-{name}", f"{text}, {name}", others_more_stable(name), None, "not in the paper")
         for name in BOTH
     ]
-    return found
+    return all_claims

@@ -1,4 +1,4 @@
-r"""What the studies of prior knowledge share: the tables, and differences with their intervals.
+r"""Tables, and differences with intervals, that the studies of prior knowledge share.
 
 Of two methods on the same splits, averaged over some sizes:
 
@@ -74,12 +74,12 @@ def with_markers(names: Sequence[str] = tuple(MARKERS)) -> dict[str, Dataset]:
 
 
 def random_names() -> list[str]:
-    """Of the ten draws."""
+    """Return the names of the ten draws."""
     return [f"{RANDOM} {draw}" for draw in range(1, DRAWS + 1)]
 
 
 def weight_name(weight: float) -> str:
-    """Of PS-l2-AROM with that weight."""
+    """Return the name of PS-l2-AROM with that weight."""
     return PS if weight == WEIGHT else f"{PS}, {weight:g}"
 
 
@@ -94,8 +94,8 @@ class Runs:
     n_features: int
     parts: tuple[float, float]  # rows to train and to test
 
-    def at(self, sizes: Sequence[int]) -> list[int]:
-        """Where sizes are."""
+    def index_sizes(self, sizes: Sequence[int]) -> list[int]:
+        """Return the positions of sizes."""
         return [self.sizes.index(size) for size in sizes]
 
     @functools.cached_property
@@ -105,7 +105,7 @@ class Runs:
 
     @functools.cached_property
     def stability_without(self) -> Floats:
-        """The same without each of the splits: splits x sizes."""
+        """Kuncheva's index without each of the splits: splits x sizes."""
         columns = [
             stability_without_each(list(self.orders[:, :size]), self.n_features)
             for size in self.sizes
@@ -119,26 +119,26 @@ class Runs:
 
     @functools.cached_property
     def both(self) -> Floats:
-        """Geometric mean of the two at every size."""
+        """Geometric mean of stability and rate at every size."""
         return np.asarray(stability_performance(self.stability, self.rate))
 
     @functools.cached_property
     def both_without(self) -> Floats:
-        """The same without each of the splits."""
+        """Geometric mean of stability and rate without each of the splits."""
         others = (self.rates.sum(axis=0) - self.rates) / (len(self.rates) - 1)
         return np.asarray(stability_performance(self.stability_without, others))
 
 
 @functools.lru_cache(maxsize=512)  # many claims ask for the same
 def runs(results: Results, dataset: str, method: str) -> Runs:
-    """What a method did on a table; all splits must have worked."""
-    here = (
+    """Return the runs of a method on a table; all splits must have worked."""
+    is_fit = (
         (pl.col("dataset") == dataset)
         & (pl.col("method") == method)
         & (pl.col("split") != ALL_ROWS)
     )
-    fits = results.rankings.filter(here).sort("split")
-    rows = results.rows.filter(here).sort("split", "size")
+    fits = results.rankings.filter(is_fit).sort("split")
+    rows = results.rows.filter(is_fit).sort("split", "size")
     sizes = rows["size"].unique().sort().to_list()
     orders = fits["order"].list.head(sizes[-1]).explode(empty_as_null=False).to_numpy()
     return Runs(
@@ -163,68 +163,80 @@ class Gain:
         return f"{self.mean:+.3f} ({self.lower:+.3f} to {self.upper:+.3f})"
 
     @property
-    def above(self) -> bool:
-        """Whether it is a gain."""
+    def is_positive(self) -> bool:
+        """Return whether the whole interval is above 0."""
         return self.lower > 0
 
     @property
-    def below(self) -> bool:
-        """Whether it is a loss."""
+    def is_negative(self) -> bool:
+        """Return whether the whole interval is below 0."""
         return self.upper < 0
 
     @property
-    def nothing(self) -> bool:
-        """Whether it cannot be told from 0."""
+    def is_null(self) -> bool:
+        """Return whether the interval contains 0."""
         return self.lower <= 0 <= self.upper
 
-    def found(self, holds: bool, why: str) -> Finding:
-        """This difference as what was found about a claim."""
+    def as_finding(self, holds: bool, why: str) -> Finding:
+        """Return this difference as the finding about a claim."""
         return Finding(holds, why, self.mean, self.lower, self.upper)
 
     def less(self, other: "Gain") -> "Gain":
-        """The difference to that of another table, which is independent of this one."""
+        """Return the difference to that of another table, which is independent of this one."""
         half = float(np.hypot(self.upper - self.mean, other.upper - other.mean))
         mean = self.mean - other.mean
         return Gain(mean, mean - half, mean + half)
 
 
-def rate_gain(one: Runs, other: Runs, sizes: Sequence[int]) -> Gain:
-    """Of the BCR, mean over sizes, with the corrected resampled interval."""
-    return _of_splits(
-        one.rates[:, one.at(sizes)].mean(axis=1) - other.rates[:, other.at(sizes)].mean(axis=1),
-        one.parts,
+def rate_gain(first: Runs, second: Runs, sizes: Sequence[int]) -> Gain:
+    """Return the difference of BCR, mean over sizes, with the corrected resampled interval."""
+    return _split_gain(
+        first.rates[:, first.index_sizes(sizes)].mean(axis=1)
+        - second.rates[:, second.index_sizes(sizes)].mean(axis=1),
+        first.parts,
     )
 
 
-def mean_rate_gain(some: Sequence[Runs], other: Runs, sizes: Sequence[int]) -> Gain:
-    """The same of several methods, whose rates are averaged in every split."""
-    rates = np.mean([one.rates[:, one.at(sizes)].mean(axis=1) for one in some], axis=0)
-    return _of_splits(rates - other.rates[:, other.at(sizes)].mean(axis=1), other.parts)
+def mean_rate_gain(all_runs: Sequence[Runs], other: Runs, sizes: Sequence[int]) -> Gain:
+    """Return the difference of BCR of several methods, averaged in every split."""
+    rates = np.mean(
+        [
+            method_runs.rates[:, method_runs.index_sizes(sizes)].mean(axis=1)
+            for method_runs in all_runs
+        ],
+        axis=0,
+    )
+    return _split_gain(rates - other.rates[:, other.index_sizes(sizes)].mean(axis=1), other.parts)
 
 
-def stability_gain(one: Runs, other: Runs, sizes: Sequence[int]) -> Gain:
-    """Of Kuncheva's index, mean over sizes, with the interval of the jackknife."""
+def stability_gain(first: Runs, second: Runs, sizes: Sequence[int]) -> Gain:
+    """Return the difference of Kuncheva's index, mean over sizes, with the jackknife."""
+    of_first, of_second = first.index_sizes(sizes), second.index_sizes(sizes)
+    gains = first.stability[of_first] - second.stability[of_second]
+    gains_without = first.stability_without[:, of_first] - second.stability_without[:, of_second]
+    return jackknife(float(gains.mean()), gains_without.mean(axis=1))
+
+
+def both_gain(first: Runs, second: Runs, sizes: Sequence[int]) -> Gain:
+    """Return the difference of geometric means of stability and BCR, with the jackknife."""
     return jackknife(
-        float((one.stability[one.at(sizes)] - other.stability[other.at(sizes)]).mean()),
-        (one.stability_without[:, one.at(sizes)] - other.stability_without[:, other.at(sizes)])
-        .mean(axis=1),
-    )  # fmt: skip
-
-
-def both_gain(one: Runs, other: Runs, sizes: Sequence[int]) -> Gain:
-    """Of the geometric mean of Kuncheva's index and BCR, mean over sizes, by the jackknife."""
-    return jackknife(
-        float((one.both[one.at(sizes)] - other.both[other.at(sizes)]).mean()),
-        (one.both_without[:, one.at(sizes)] - other.both_without[:, other.at(sizes)]).mean(axis=1),
+        float(
+            (first.both[first.index_sizes(sizes)] - second.both[second.index_sizes(sizes)]).mean()
+        ),
+        (
+            first.both_without[:, first.index_sizes(sizes)]
+            - second.both_without[:, second.index_sizes(sizes)]
+        ).mean(axis=1),
     )
 
 
-def stability_drop(one: Runs, above: Sequence[int], below: Sequence[int]) -> Gain:
-    """How much more stable a method is at some sizes than at others."""
-    high, low = one.at(above), one.at(below)
+def stability_drop(method_runs: Runs, above: Sequence[int], below: Sequence[int]) -> Gain:
+    """Return how much more stable a method is at some sizes than at others."""
+    high, low = method_runs.index_sizes(above), method_runs.index_sizes(below)
     return jackknife(
-        float(one.stability[high].mean() - one.stability[low].mean()),
-        one.stability_without[:, high].mean(axis=1) - one.stability_without[:, low].mean(axis=1),
+        float(method_runs.stability[high].mean() - method_runs.stability[low].mean()),
+        method_runs.stability_without[:, high].mean(axis=1)
+        - method_runs.stability_without[:, low].mean(axis=1),
     )
 
 
@@ -238,10 +250,10 @@ def jackknife(value: float, without_each: Floats) -> Gain:
 
 def of_shares(values: npt.ArrayLike, part: float) -> Gain:
     """A mean over random parts of one table, of which each leaves out a share of the rows."""
-    return _of_splits(values, (1 - part, part))
+    return _split_gain(values, (1 - part, part))
 
 
-def _of_splits(values: npt.ArrayLike, parts: tuple[float, float]) -> Gain:
+def _split_gain(values: npt.ArrayLike, parts: tuple[float, float]) -> Gain:
     test = corrected_resampled_t(values, *parts)
     return Gain(test.mean, test.lower, test.upper)
 
@@ -249,21 +261,21 @@ def _of_splits(values: npt.ArrayLike, parts: tuple[float, float]) -> Gain:
 # ---- to be shown ---------------------------------------------------------------------------------
 def by_size(sizes: Sequence[int], values: npt.ArrayLike) -> str:
     """Values in words: ``1: +0.412, 2: +0.398``."""
-    found = np.asarray(values, dtype=np.float64)
-    return ", ".join(f"{size}: {value:+.3f}" for size, value in zip(sizes, found, strict=True))
+    array = np.asarray(values, dtype=np.float64)
+    return ", ".join(f"{size}: {value:+.3f}" for size, value in zip(sizes, array, strict=True))
 
 
-def line(some: Sequence[Runs]) -> dict[str, Any]:
-    """What a figure is drawn from, averaged over draws."""
+def line(all_runs: Sequence[Runs]) -> dict[str, Any]:
+    """Return data of a figure, averaged over draws."""
     return {
-        "size": list(some[0].sizes),
-        "kuncheva": _rounded([one.stability for one in some]),
-        "bcr": _rounded([one.rate for one in some]),
-        "geometric_mean": _rounded([one.both for one in some]),
+        "size": list(all_runs[0].sizes),
+        "kuncheva": _round_mean([method_runs.stability for method_runs in all_runs]),
+        "bcr": _round_mean([method_runs.rate for method_runs in all_runs]),
+        "geometric_mean": _round_mean([method_runs.both for method_runs in all_runs]),
     }
 
 
-def _rounded(values: Sequence[Floats]) -> list[float]:
+def _round_mean(values: Sequence[Floats]) -> list[float]:
     return np.mean(values, axis=0).round(5).tolist()
 
 
@@ -271,27 +283,30 @@ def in_numbers(title: str, lines: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A table of Kuncheva's index and BCR by method and size."""
     sizes = next(iter(lines.values()))["size"]
     rows = [
-        [name, *(f"{k:.2f} / {b:.3f}" for k, b in zip(one["kuncheva"], one["bcr"], strict=True))]
-        for name, one in lines.items()
+        [
+            name,
+            *(f"{k:.2f} / {b:.3f}" for k, b in zip(values["kuncheva"], values["bcr"], strict=True)),
+        ]
+        for name, values in lines.items()
     ]
     return {"title": title, "head": ["KI / BCR", *map(str, sizes)], "rows": rows}
 
 
-def gains_by_size(what: str, gains: dict[str, list[Gain]]) -> dict[str, Any]:
+def gains_by_size(label: str, gains: dict[str, list[Gain]]) -> dict[str, Any]:
     """A table of what PS gained over l2-AROM, with intervals."""
-    rows = [[name, *map(str, found)] for name, found in gains.items()]
-    head = [f"{what} gained", *map(str, SIZES)]
-    return {"title": f"{what} of PS-l2-AROM less that of l2-AROM", "head": head, "rows": rows}
+    rows = [[name, *map(str, size_gains)] for name, size_gains in gains.items()]
+    head = [f"{label} gained", *map(str, SIZES)]
+    return {"title": f"{label} of PS-l2-AROM less that of l2-AROM", "head": head, "rows": rows}
 
 
 def seconds(results: Results) -> dict[str, dict[str, float]]:
-    """Of all rankings and all predictions of a method on a table, one thread each."""
+    """Return seconds of all rankings and predictions of a method on a table, one thread each."""
     fits = results.rankings.group_by("dataset", "method", maintain_order=True).agg(
         pl.col("select_seconds").sum()
     )
     later = results.rows.group_by("dataset", "method").agg(pl.col("seconds").sum())
-    both = fits.join(later, on=["dataset", "method"], maintain_order="left")
-    found: dict[str, dict[str, float]] = {}
-    for dataset, method, ranking, predicting in both.rows():
-        found.setdefault(dataset, {})[method] = round(ranking + predicting, 2)
-    return found
+    joined = fits.join(later, on=["dataset", "method"], maintain_order="left")
+    seconds_by_method: dict[str, dict[str, float]] = {}
+    for dataset, method, ranking, predicting in joined.rows():
+        seconds_by_method.setdefault(dataset, {})[method] = round(ranking + predicting, 2)
+    return seconds_by_method

@@ -62,31 +62,34 @@ def methods() -> dict[str, Any]:
 
 
 def gains(
-    measure: Callable[[Runs, Runs, Sequence[int]], Gain], results: Results, one: str, other: str
+    measure: Callable[[Runs, Runs, Sequence[int]], Gain], results: Results, first: str, second: str
 ) -> dict[str, Gain]:
     """A difference of two methods on both tables."""
     return {
-        name: measure(runs(results, name, one), runs(results, name, other), SMALL) for name in BOTH
+        name: measure(runs(results, name, first), runs(results, name, second), SMALL)
+        for name in BOTH
     }
 
 
-def widest(found: dict[str, Gain]) -> Gain:
+def widest(gains_by_table: dict[str, Gain]) -> Gain:
     """The difference that is furthest from 0."""
-    return max(found.values(), key=lambda one: abs(one.mean))
+    return max(gains_by_table.values(), key=lambda table_gain: abs(table_gain.mean))
 
 
-def told(found: dict[str, Gain]) -> str:
-    """Table by table."""
-    return "; ".join(f"{name} {one}" for name, one in found.items())
+def format_gains(gains_by_table: dict[str, Gain]) -> str:
+    """Return gains in words, table by table."""
+    return "; ".join(f"{name} {table_gain}" for name, table_gain in gains_by_table.items())
 
 
-def same_rate(one: str, other: str) -> Callable[[Results], Finding]:
+def same_rate(first: str, second: str) -> Callable[[Results], Finding]:
     """BCR equal on both tables."""
 
     def check(results: Results) -> Finding:
-        found = gains(rate_gain, results, one, other)
-        holds = all(gain.nothing for gain in found.values())
-        return widest(found).found(holds, f"BCR of {one} less that of {other}: {told(found)}")
+        rate_gains = gains(rate_gain, results, first, second)
+        holds = all(gain.is_null for gain in rate_gains.values())
+        return widest(rate_gains).as_finding(
+            holds, f"BCR of {first} less that of {second}: {format_gains(rate_gains)}"
+        )
 
     return check
 
@@ -95,8 +98,8 @@ def n3(results: Results) -> Finding:
     """KI of PS-l1-AROM about that of PS-l2-AROM."""
     words, worst = [], 0.0
     for name in BOTH:
-        one, other = runs(results, name, PS1), runs(results, name, PS)
-        change = (one.stability - other.stability)[one.at(SMALL)]
+        first, second = runs(results, name, PS1), runs(results, name, PS)
+        change = (first.stability - second.stability)[first.index_sizes(SMALL)]
         worst = max(worst, float(np.abs(change).mean()))
         words.append(f"{name} {np.abs(change).mean():.3f} ({by_size(SMALL, change)})")
     why = f"mean absolute change of KI, {MARGINAL['KI']} allowed: {'; '.join(words)}"
@@ -119,21 +122,21 @@ def n4(results: Results) -> Finding:
 
 def n5(results: Results) -> Finding:
     """The prior makes the 1-norm more stable."""
-    found = gains(stability_gain, results, PS1, PLAIN1)
-    least = min(found.values(), key=lambda one: one.lower)
-    why = f"KI of {PS1} less that of {PLAIN1}: {told(found)}"
-    return least.found(all(gain.above for gain in found.values()), why)
+    stability_gains = gains(stability_gain, results, PS1, PLAIN1)
+    least = min(stability_gains.values(), key=lambda table_gain: table_gain.lower)
+    why = f"KI of {PS1} less that of {PLAIN1}: {format_gains(stability_gains)}"
+    return least.as_finding(all(gain.is_positive for gain in stability_gains.values()), why)
 
 
 def claims() -> list[Claim]:
-    """What Weston et al. say, what the paper asks, and one of ours."""
-    asked = "sec. 5, an open question"
+    """Return the claims of Weston et al., the question of the paper, and one of ours."""
+    open_question = "sec. 5, an open question"
     return [
         Claim("N1", "BCR of l1-AROM and l2-AROM does not differ (as Weston et al. found)",
               same_rate(PLAIN1, PLAIN), None, "sec. 4"),
         Claim("N2", "BCR of PS-l1-AROM and PS-l2-AROM does not differ", same_rate(PS1, PS), None,
-              asked),
-        Claim("N3", "KI of PS-l1-AROM and PS-l2-AROM hardly differs", n3, None, asked),
+              open_question),
+        Claim("N3", "KI of PS-l1-AROM and PS-l2-AROM hardly differs", n3, None, open_question),
         Claim("N4", "the 2-norm takes less time", n4, None, "sec. 4"),
         Claim("N5", "ours: with the 1-norm, the prior raises KI, too", n5, None,
               "not in the paper"),

@@ -67,20 +67,20 @@ OTHERS = ("prostate", "colon")
 def datasets() -> dict[str, Dataset]:
     """The 80% of every outer split, with what was learnt from the other 20%."""
     outer = Subsampling(OUTER, test_size=PART, random_state=OUTER_SEED)
-    found = {}
+    datasets_by_name = {}
     for name in FILES:
         frame = frame_of(name)
         X, y = frame.drop("class").to_numpy(), frame["class"].cast(str).to_numpy()
         for split in outer.split(None, y):
             ranking = SignalToNoise().fit(X[split.test], y[split.test])
-            called = f"{name}/{split.number + 1}"
-            found[called] = Dataset.of(
+            key = f"{name}/{split.number + 1}"
+            datasets_by_name[key] = Dataset.of(
                 X[split.train],
                 y[split.train],
-                name=called,
+                name=key,
                 schema=Schema.prior_from(ranking, top=TOP, weight=WEIGHT),
             )
-    return found
+    return datasets_by_name
 
 
 def methods() -> dict[str, Any]:
@@ -95,23 +95,23 @@ def methods() -> dict[str, Any]:
 
 # ---- what is asked of the results ----------------------------------------------------------------
 def outer_runs(results: Results, dataset: str, method: str) -> list[Runs]:
-    """What a method did within every outer split."""
+    """Return the runs of a method within every outer split."""
     return [runs(results, f"{dataset}/{k}", method) for k in range(1, OUTER + 1)]
 
 
-def stability(one: Runs) -> Floats:
+def stability(method_runs: Runs) -> Floats:
     """Kuncheva's index by size."""
-    return one.stability
+    return method_runs.stability
 
 
-def rate(one: Runs) -> Floats:
+def rate(method_runs: Runs) -> Floats:
     """BCR by size."""
-    return one.rate
+    return method_runs.rate
 
 
-def both(one: Runs) -> Floats:
-    """Geometric mean of the two by size."""
-    return one.both
+def geometric_mean(method_runs: Runs) -> Floats:
+    """Return the geometric mean of the two by size."""
+    return method_runs.both
 
 
 Measure = Callable[[Runs], Floats]
@@ -121,28 +121,30 @@ def gain(
     results: Results,
     dataset: str,
     measure: Measure,
-    one: str,
-    other: str,
+    first: str,
+    second: str,
     sizes: Sequence[int] = POWERS,
 ) -> Gain:
     """A difference of two methods, averaged over sizes and outer splits."""
-    pairs = zip(*(outer_runs(results, dataset, m) for m in (one, other)), strict=True)
-    return of_shares([float((measure(a) - measure(b))[a.at(sizes)].mean()) for a, b in pairs], PART)
+    pairs = zip(*(outer_runs(results, dataset, m) for m in (first, second)), strict=True)
+    return of_shares(
+        [float((measure(a) - measure(b))[a.index_sizes(sizes)].mean()) for a, b in pairs], PART
+    )
 
 
-def judged(
-    gains: dict[str, Gain], holds: Callable[[Gain], bool], what: str, more: str = ""
+def judge_gains(
+    gains: dict[str, Gain], holds: Callable[[Gain], bool], label: str, more: str = ""
 ) -> Finding:
-    """A claim about several tables: it must hold on each. Shown is the least of the gains."""
-    told = "; ".join(f"{name} {one}" for name, one in gains.items())
-    least = min(gains.values(), key=lambda one: one.lower)
-    return least.found(all(map(holds, gains.values())), f"{what}: {told}{more}")
+    """Judge a claim about several tables: it must hold on each; shown is the least of the gains."""
+    listing = "; ".join(f"{name} {table_gain}" for name, table_gain in gains.items())
+    least = min(gains.values(), key=lambda table_gain: table_gain.lower)
+    return least.as_finding(all(map(holds, gains.values())), f"{label}: {listing}{more}")
 
 
 def above(
     tables: Sequence[str],
     measure: Measure,
-    what: str,
+    label: str,
     other: str = PLAIN,
     sizes: Sequence[int] = POWERS,
 ) -> Callable[[Results], Finding]:
@@ -150,7 +152,9 @@ def above(
 
     def check(results: Results) -> Finding:
         gains = {name: gain(results, name, measure, PS, other, sizes) for name in tables}
-        return judged(gains, lambda one: one.above, f"{what} of PS less that of {other}")
+        return judge_gains(
+            gains, lambda table_gain: table_gain.is_positive, f"{label} of PS less that of {other}"
+        )
 
     return check
 
@@ -158,7 +162,7 @@ def above(
 def b13d(results: Results) -> Finding:
     """The mean BCR of RFE lower than that of PS."""
     gains = {name: gain(results, name, rate, PS, RFE) for name in MARKED}
-    return judged(gains, lambda one: one.mean > 0, "BCR of PS less that of RFE")
+    return judge_gains(gains, lambda table_gain: table_gain.mean > 0, "BCR of PS less that of RFE")
 
 
 def b13e(results: Results) -> Finding:
@@ -166,14 +170,21 @@ def b13e(results: Results) -> Finding:
     gains = {name: gain(results, name, rate, SN, PS) for name in MARKED}
     few = "; ".join(f"{name} {gain(results, name, rate, SN, PS, VERY_SMALL)}" for name in MARKED)
     more = f"; at 8 genes or fewer: {few}"
-    return judged(gains, lambda one: one.nothing, "BCR of S/N less that of PS", more)
+    return judge_gains(
+        gains, lambda table_gain: table_gain.is_null, "BCR of S/N less that of PS", more
+    )
 
 
 def levels(results: Results, dataset: str) -> dict[str, float]:
     """Geometric mean of KI and BCR, over sizes and outer splits."""
     return {
         method: float(
-            np.mean([one.both[one.at(POWERS)] for one in outer_runs(results, dataset, method)])
+            np.mean(
+                [
+                    method_runs.both[method_runs.index_sizes(POWERS)]
+                    for method_runs in outer_runs(results, dataset, method)
+                ]
+            )
         )
         for method in FOUR
     }
@@ -184,13 +195,13 @@ def b15c(results: Results) -> Finding:
     table = {name: levels(results, name) for name in FILES}
     mean = {method: float(np.mean([row[method] for row in table.values()])) for method in FOUR}
     rivals = sorted(FOUR[1:], key=lambda method: -mean[method])
-    told = "; ".join(
+    listing = "; ".join(
         f"{name} " + ", ".join(f"{m} {row[m]:.3f}" for m in sorted(row, key=lambda m: -row[m]))
         for name, row in {"mean": mean, **table}.items()
     )
     ahead = [name for name, row in table.items() if row[SN] > row[PS]]
     more = f"; S/N is above PS itself on {', '.join(ahead)}" if ahead else ""
-    return Finding(rivals[0] == SN, told + more, mean[SN])
+    return Finding(rivals[0] == SN, listing + more, mean[SN])
 
 
 def claims() -> list[Claim]:
@@ -210,7 +221,7 @@ def claims() -> list[Claim]:
         Claim("B14", "prostate and colon: KI of PS-l2-AROM above l2-AROM",
               above(OTHERS, stability, "KI"), None, "fig. 5"),
         Claim("B15b", "geometric mean of KI and BCR: PS-l2-AROM above l2-AROM on all four",
-              above(all_four, both, "geometric mean"), None, "sec. 4.4"),
+              above(all_four, geometric_mean, "geometric mean"), None, "sec. 4.4"),
         Claim("B15c", "geometric mean of KI and BCR: S/N is the closest rival", b15c, None,
               "sec. 4.4"),
     ]  # fmt: skip
@@ -231,15 +242,15 @@ def study() -> Study:
 
 
 def extras(results: Results) -> dict[str, Any]:
-    """What figures 3 to 6 are drawn from, and the same in numbers."""
+    """Return data of figures 3 to 6, and the same in numbers."""
     lines = {
         name: {method: line(outer_runs(results, name, method)) for method in FOUR} for name in FILES
     }
     figures = {"DLBCL": "3 and 4", "leukemia": "3 and 4", "prostate": "5 and 6", "colon": "5 and 6"}
     took: dict[str, dict[str, float]] = {name: dict.fromkeys(FOUR, 0.0) for name in FILES}
-    for called, found in seconds(results).items():
-        for method, value in found.items():
-            took[called.rpartition("/")[0]][method] += value
+    for key, by_method in seconds(results).items():
+        for method, value in by_method.items():
+            took[key.rpartition("/")[0]][method] += value
     return {
         "lines": lines,
         "seeds": {"outer splits": OUTER_SEED, "inner splits": INNER_SEED},
@@ -248,10 +259,10 @@ def extras(results: Results) -> dict[str, Any]:
             *(in_numbers(f"Figures {figures[n]} in numbers: {n}", lines[n]) for n in FILES),
             *(
                 gains_by_size(
-                    what,
+                    label,
                     {n: [gain(results, n, measure, PS, PLAIN, [s]) for s in SIZES] for n in FILES},
                 )
-                for what, measure in (("KI", stability), ("BCR", rate))
+                for label, measure in (("KI", stability), ("BCR", rate))
             ),
         ],
     }

@@ -5,16 +5,16 @@ Then look at every one of ``tests/golden_images``, and commit what is meant to h
 
 import matplotlib
 
-from tests.plots.golden import FOLDER, PICTURES, drawn
+from tests.plots.golden import FOLDER, PICTURES, draw_png
 
 
 def main():
-    """Draw all of them, and tell their sizes."""
+    """Draw all of them, and print their sizes."""
     matplotlib.use("Agg")
     FOLDER.mkdir(exist_ok=True)
     for name, draw in PICTURES.items():
         file = FOLDER / f"{name}.png"
-        drawn(draw()).save(file, optimize=True)
+        draw_png(draw()).save(file, optimize=True)
         print(f"{file.name}: {file.stat().st_size:,} bytes")
 
 

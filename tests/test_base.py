@@ -1,4 +1,4 @@
-"""The parts of the contract that no registered method shows yet, and choices of the base."""
+"""Parts of the contract that no registered method shows yet, and choices of the base."""
 
 import numpy as np
 import polars as pl
@@ -133,8 +133,8 @@ def test_the_count_may_be_a_rule_that_reads_the_ranking(rule):
         assert np.flatnonzero(ranker.support_).tolist() == [4, 7]
     ranker.set_params(n_features_to_select=5)  # chosen anew without another fit
     assert ranker.support_.sum() == 5
-    kept = FTest(n_features_to_select=rule, schema={"keep": list(range(20))}).fit(X, y)
-    assert kept.support_.sum() >= 20
+    with_keep = FTest(n_features_to_select=rule, schema={"keep": list(range(20))}).fit(X, y)
+    assert with_keep.support_.sum() >= 20
 
 
 def test_lists_may_mix_none_and_text():

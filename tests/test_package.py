@@ -1,4 +1,4 @@
-"""The house: its rooms in order, its door light, its names complete."""
+"""The package: its layers in order, imports light, names complete."""
 
 import inspect
 import os
@@ -21,7 +21,7 @@ def python(code):
     ).stdout
 
 
-def test_rooms_are_in_order():
+def test_packages_are_in_order():
     result = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
         cwd=ROOT,
@@ -94,7 +94,7 @@ def test_methods_are_found_by_either_name():
 
 
 def test_registry_is_complete():
-    """A class that ranks or selects and is missing from the registry would never be checked."""
+    """Every class that ranks or selects is in the registry, so that it is checked."""
     from importlib import import_module
 
     from featly.base import Ranker, SubsetSelector
@@ -104,9 +104,9 @@ def test_registry_is_complete():
         name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
         module = import_module(name.removesuffix(".__init__"))
         for attribute, cls in vars(module).items():
-            here = inspect.isclass(cls) and cls.__module__ == module.__name__
+            is_defined_here = inspect.isclass(cls) and cls.__module__ == module.__name__
             if (
-                here
+                is_defined_here
                 and not inspect.isabstract(cls)
                 and issubclass(cls, Ranker | SubsetSelector)
                 and module.__name__ != "featly.base"

@@ -22,7 +22,7 @@ def main() -> None:
         measure(sys.argv[1:])
 
 
-def measure(given: list[str]) -> None:
+def measure(words: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     add = parser.add_argument
     add("--output", type=Path, required=True, help="JSON; a run goes on with what is in it")
@@ -34,22 +34,22 @@ def measure(given: list[str]) -> None:
     add("--seed", type=int, default=0)
     add("--quick", action="store_true", help="three small points each: to see that it runs")
     add("--fresh", action="store_true", help="forget what is in the file")
-    arguments = parser.parse_args(given)
+    arguments = parser.parse_args(words)
     unknown = sorted(set(arguments.methods or ()) - set(all_methods()))
     if unknown:
         parser.error(f"no method {', '.join(unknown)}; there are {', '.join(all_methods())}")
     run(**vars(arguments))
 
 
-def plot(given: list[str]) -> None:
+def plot(words: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale plot")
     parser.add_argument("results", nargs="+", type=Path, help="of one device each")
     parser.add_argument("--folder", type=Path, default=Path("."))
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
-    arguments = parser.parse_args(given)
-    from benchmarks.scale.plots import draw, loaded
+    arguments = parser.parse_args(words)
+    from benchmarks.scale.plots import draw, load_runs
 
-    for file in draw(loaded(arguments.results), arguments.folder, arguments.format).values():
+    for file in draw(load_runs(arguments.results), arguments.folder, arguments.format).values():
         print(file)
 
 

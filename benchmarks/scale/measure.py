@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scale.families import family_of, measured
-from benchmarks.scale.slopes import predicted
-from benchmarks.scale.tables import accuracy, made, made_on_device
+from benchmarks.scale.families import family_of, measurement_of
+from benchmarks.scale.slopes import predict_seconds
+from benchmarks.scale.tables import accuracy, make_table, make_table_on_device
 from featly.registry import method_class
 
 REPEATS = 3
@@ -30,11 +30,11 @@ SMALL = {"n": 60, "p": 40}  # the table of the fit that compiles
 
 
 def work(lines: Any = None, out: Any = None) -> None:
-    """Jobs from standard input, until it ends."""
+    """Do jobs from standard input until it ends."""
     lines, out = lines or sys.stdin, out or sys.stdout
 
-    def tell(kind: str, job: dict[str, Any], **what: Any) -> None:
-        line = {"kind": kind, "method": job["method"], "axis": job["axis"], **what}
+    def tell(kind: str, job: dict[str, Any], **details: Any) -> None:
+        line = {"kind": kind, "method": job["method"], "axis": job["axis"], **details}
         print(json.dumps(line), file=out, flush=True)
 
     for line in lines:
@@ -49,38 +49,38 @@ def work(lines: Any = None, out: Any = None) -> None:
                     tell("point", job, point=point)
             tell("end", job, why=why or "the grid ended")
         except Exception as error:
-            told = (str(error).strip() or type(error).__name__).splitlines()[0]
-            tell("end", job, why=f"{type(error).__name__}: {told}", failed=True)
+            message = (str(error).strip() or type(error).__name__).splitlines()[0]
+            tell("end", job, why=f"{type(error).__name__}: {message}", failed=True)
             clear(job["device"])
 
 
 def measure(job: dict[str, Any]) -> Iterator[dict[str, Any] | str]:
-    """Every point that the budget allows; a text says why it ended before the grid did."""
+    """Yield every point that the budget allows; a text says why it ended before the grid did."""
     name, device, axis = job["method"], job["device"], job["axis"]
     if not job["points"]:
         return
     family, spent = family_of(name), 0.0
-    make = made if device == "cpu" else made_on_device
+    make = make_table if device == "cpu" else make_table_on_device
     options = {"layout": job["layout"], "seed": job["seed"]}
     before = list(job.get("last", ()))  # [size, seconds] of points that an earlier run has measured
-    compiled = make(SMALL["n"], SMALL["p"], family.table, family.n_classes, **options)
+    small_table = make(SMALL["n"], SMALL["p"], family.table, family.n_classes, **options)
     with quiet():
-        estimator(name, device).fit(*compiled[:2])
+        estimator(name, device).fit(*small_table[:2])
     for size in job["points"]:
-        expected = predicted(before, size[axis])
+        expected = predict_seconds(before, size[axis])
         if expected is not None and spent + expected > job["budget"]:
             yield f"the next point would take about {expected:.2g} s"
             return
         clear(device)
         X, y, planted = make(size["n"], size["p"], family.table, family.n_classes, **options)
-        point = {**size, **one(name, device, X, y, planted, job["budget"], expected)}
+        point = {**size, **measure_point(name, device, X, y, planted, job["budget"], expected)}
         spent += point["seconds"] * point["runs"]
         before.append([size[axis], point["seconds"]])
         del X
         yield point
 
 
-def one(
+def measure_point(
     name: str,
     device: str,
     X: Any,
@@ -89,7 +89,7 @@ def one(
     budget: float,
     expected: float | None,
 ) -> dict[str, Any]:
-    """Time, memory over the table, and accuracy at a point."""
+    """Measure time, memory over the table, and accuracy at a point."""
     seconds: list[float] = []
     memory: list[int] = []
     for repeat in range(REPEATS):
@@ -99,7 +99,7 @@ def one(
             break
         method = estimator(name, device)
         with quiet():
-            elapsed, extra = watched(device, lambda: method.fit(X, y), first=repeat == 0)  # noqa: B023
+            elapsed, extra = measure_call(device, lambda: method.fit(X, y), first=repeat == 0)  # noqa: B023
         seconds.append(elapsed)
         memory += [] if extra is None else [extra]
     # the first run at a size may compile, and takes memory for that
@@ -114,8 +114,8 @@ def one(
 
 
 def estimator(name: str, device: str) -> Any:
-    """The method as it is measured."""
-    method = method_class(name)(**measured(name).parameters)
+    """Return the method as it is measured."""
+    method = method_class(name)(**measurement_of(name).parameters)
     if "device" in method.get_params(deep=False):  # others take that of the method inside them
         method.set_params(device=device)
     return method
@@ -123,15 +123,15 @@ def estimator(name: str, device: str) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """A machine that does not converge at some size is no news here."""
+    """Silence warnings: a machine that does not converge at some size is no news here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 # ---- memory --------------------------------------------------------------------------------------
-def watched(device: str, call: Callable[[], Any], first: bool) -> tuple[float, int | None]:
-    """Seconds of a call, and bytes that it took at most over what was taken before.
+def measure_call(device: str, call: Callable[[], Any], first: bool) -> tuple[float, int | None]:
+    """Return seconds of a call, and bytes that it took at most over what was taken before.
 
     On a device those that CuPy's pool holds after the first call at a size, which began with an
     empty one; what the pool has is not given back in between.
@@ -194,10 +194,10 @@ class HighWater:
 
 
 def status(field: str) -> int:
-    """A size of this process, in bytes."""
+    """Return a size of this process, in bytes."""
     with open("/proc/self/status") as file:
-        found = re.search(rf"{field}:\s+(\d+) kB", file.read())
-    return int(found[1]) * 1024 if found else 0
+        match = re.search(rf"{field}:\s+(\d+) kB", file.read())
+    return int(match[1]) * 1024 if match else 0
 
 
 def trim() -> None:

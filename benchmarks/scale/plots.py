@@ -19,17 +19,17 @@ LEAST_MEMORY = 1e-1  # MB; less is not told from nothing
 GREY = "#555555"
 
 
-def loaded(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
-    """Runs by device, from their files."""
-    found = {}
+def load_runs(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Read runs from their files, by device."""
+    runs = {}
     for file in files:
         run = json.loads(Path(file).read_text("utf-8"))
-        found[run["about"]["device"]] = run
-    return dict(sorted(found.items()))
+        runs[run["about"]["device"]] = run
+    return dict(sorted(runs.items()))
 
 
 def draw(runs: dict[str, dict[str, Any]], folder: Path, kind: str = "svg") -> dict[str, Path]:
-    """A picture a family, a row of panels a device; the files, by family."""
+    """Draw a picture a family, a row of panels a device; return the files, by family."""
     import matplotlib
 
     matplotlib.use("svg" if kind == "svg" else "agg")
@@ -39,10 +39,12 @@ def draw(runs: dict[str, dict[str, Any]], folder: Path, kind: str = "svg") -> di
     files = {}
     with plt.rc_context({"svg.hashsalt": "featly", "font.size": 9}):
         for name, family in FAMILIES.items():
-            having = {d: names for d, run in runs.items() if (names := family_names(run).get(name))}
-            if having:
+            names_by_device = {
+                d: names for d, run in runs.items() if (names := family_names(run).get(name))
+            }
+            if names_by_device:
                 file = Path(folder) / f"scale-{name}.{kind}"
-                figure = _family(family, having, runs)
+                figure = _draw_family(family, names_by_device, runs)
                 options = {"metadata": {"Date": None}} if kind == "svg" else {"dpi": 110}
                 figure.savefig(file, bbox_inches="tight", **options)
                 plt.close(figure)
@@ -51,32 +53,39 @@ def draw(runs: dict[str, dict[str, Any]], folder: Path, kind: str = "svg") -> di
 
 
 def label_of(run: dict[str, Any]) -> str:
-    """What a run was made on."""
+    """Return the machine that a run was made on, in words."""
     machine = run["about"]["machine"]
     if run["about"]["device"] == "cuda":
         return machine["gpu"]
     return f"{machine['cores']} cores of {machine['cpu']}"
 
 
-def _family(family: Family, having: dict[str, list[str]], runs: dict[str, Any]) -> Any:
+def _draw_family(
+    family: Family, names_by_device: dict[str, list[str]], runs: dict[str, Any]
+) -> Any:
     import matplotlib.pyplot as plt
 
     figure, grid = plt.subplots(
-        len(having), 3, figsize=(11, 0.4 + 3.7 * len(having)), squeeze=False, sharex="col",
-        sharey="col", layout="constrained",
-    )  # fmt: skip
-    everyone = list(dict.fromkeys(name for names in having.values() for name in names))
-    looks = {
-        name: {"color": COLOURS[k % 8], "marker": MARKS[k % 8]} for k, name in enumerate(everyone)
+        len(names_by_device),
+        3,
+        figsize=(11, 0.4 + 3.7 * len(names_by_device)),
+        squeeze=False,
+        sharex="col",
+        sharey="col",
+        layout="constrained",
+    )
+    all_names = list(dict.fromkeys(name for names in names_by_device.values() for name in names))
+    styles = {
+        name: {"color": COLOURS[k % 8], "marker": MARKS[k % 8]} for k, name in enumerate(all_names)
     }
-    for row, (device, names) in enumerate(having.items()):
+    for row, (device, names) in enumerate(names_by_device.items()):
         axes = grid[row]
-        for axis, (over, what, title) in zip(axes, PANELS, strict=True):
-            _panel(axis, runs[device], family, names, looks, over, what)
+        for axis, (over, quantity, title) in zip(axes, PANELS, strict=True):
+            _draw_panel(axis, runs[device], family, names, styles, over, quantity)
             axis.set_ylabel(title)
-            if row == len(having) - 1:
+            if row == len(names_by_device) - 1:
                 axis.set_xlabel("columns" if over == "p" else "rows")
-        fixed = _fixed(runs[device], names)
+        fixed = _fixed_sizes(runs[device], names)
         axes[0].set_title(f"{label_of(runs[device])}: {fixed['p']} rows", loc="left", fontsize=9)
         axes[1].set_title(f"{fixed['n']} columns", loc="left", fontsize=9)
         axes[2].set_title(f"{fixed['p']} rows", loc="left", fontsize=9)
@@ -84,38 +93,38 @@ def _family(family: Family, having: dict[str, list[str]], runs: dict[str, Any]) 
     return figure
 
 
-def _fixed(run: dict[str, Any], names: Sequence[str]) -> dict[str, str]:
-    """Rows while columns grow, and columns while rows grow."""
-    found = {}
+def _fixed_sizes(run: dict[str, Any], names: Sequence[str]) -> dict[str, str]:
+    """Return the rows while columns grow, and the columns while rows grow."""
+    sizes_by_axis = {}
     for axis, other in (("p", "n"), ("n", "p")):
         sizes = sorted({q[other] for name in names for q in points_of(run, name, axis)})
-        found[axis] = " or ".join(f"{size:,}" for size in sizes) or "no"
-    return found
+        sizes_by_axis[axis] = " or ".join(f"{size:,}" for size in sizes) or "no"
+    return sizes_by_axis
 
 
-def _panel(
+def _draw_panel(
     axis: Any,
     run: dict[str, Any],
     family: Family,
     names: Sequence[str],
-    looks: dict[str, dict[str, str]],
+    styles: dict[str, dict[str, str]],
     over: str,
-    what: str,
+    quantity: str,
 ) -> None:
     from matplotlib.ticker import NullFormatter
 
     for name in names:
         points = points_of(run, name, over)
         x = [point[over] for point in points]
-        if what == "seconds":
+        if quantity == "seconds":
             y = [point["seconds"] for point in points]
         else:
             y = [max(point["memory"] / 1e6, LEAST_MEMORY) for point in points]
-        steep = slope(x, y) if what == "seconds" else None
+        steep = slope(x, y) if quantity == "seconds" else None
         label = f"{name} {steep}" if steep else name
-        axis.plot(x, y, label=label, lw=1.1, ms=3.5, mew=0, **looks[name])
-    most = _longest(run, names, over)
-    if what == "seconds" and most:
+        axis.plot(x, y, label=label, lw=1.1, ms=3.5, mew=0, **styles[name])
+    most = _longest_points(run, names, over)
+    if quantity == "seconds" and most:
         floor = [floor_of(run, family, point) for point in most]
         axis.plot([q[over] for q in most], floor, "--", color=GREY, lw=1.3, label="floor")
     elif most:
@@ -128,7 +137,7 @@ def _panel(
     axis.grid(True, which="major", lw=0.3, color="#cccccc")
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelbottom=True, labelleft=True)
-    if what == "seconds":
+    if quantity == "seconds":
         # below, where it hides no floor
         axis.legend(
             fontsize=6.5, frameon=False, handlelength=1.6, labelspacing=0.25, columnspacing=1.0,
@@ -139,7 +148,7 @@ def _panel(
         axis.legend(handles[-1:], labels[-1:], fontsize=6.5, frameon=False)
 
 
-def _longest(run: dict[str, Any], names: Sequence[str], over: str) -> list[dict[str, Any]]:
-    """The points of the method that came farthest: what the floor is drawn along."""
+def _longest_points(run: dict[str, Any], names: Sequence[str], over: str) -> list[dict[str, Any]]:
+    """Return the points of the method that came farthest: the floor is drawn along them."""
     every = [points_of(run, name, over) for name in names]
     return max(every, key=lambda points: points[-1][over] if points else 0, default=[])

@@ -1,4 +1,4 @@
-"""What the machine reaches: bytes moved, float64 operations and counts of bits, all a second."""
+"""Rates that the machine reaches: bytes moved, float64 operations and bit counts a second."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ REPEATS = 5
 
 
 def cpu_rates(size: int = SIZE, side: int = 1500) -> dict[str, float]:
-    """Rates of all cores that this process may use together.
+    """Return rates of all cores that this process may use together.
 
     The bandwidth is the larger of that of a copy, read and written, and that of a read alone. An
     addition is half of what a product counts, where multiplying and adding is one instruction.
@@ -41,48 +41,48 @@ def cpu_rates(size: int = SIZE, side: int = 1500) -> dict[str, float]:
 
 
 def _best(call: Callable[[], Any], repeats: int = REPEATS) -> float:
-    found = []
+    times = []
     for _ in range(repeats):
         began = time.perf_counter()
         call()
-        found.append(time.perf_counter() - began)
-    return min(found)
+        times.append(time.perf_counter() - began)
+    return min(times)
 
 
 def _copy_and_read(size: int, threads: int) -> tuple[float, float]:
-    one = np.ones(size // 8, np.uint64)
-    other = np.zeros_like(one)
-    width = -(-len(one) // (4 * threads))
-    parts = [slice(low, low + width) for low in range(0, len(one), width)]
+    source = np.ones(size // 8, np.uint64)
+    target = np.zeros_like(source)
+    width = -(-len(source) // (4 * threads))
+    parts = [slice(low, low + width) for low in range(0, len(source), width)]
     with ThreadPoolExecutor(threads) as pool:
         copying = _best(
-            lambda: list(pool.map(lambda part: np.copyto(other[part], one[part]), parts))
+            lambda: list(pool.map(lambda part: np.copyto(target[part], source[part]), parts))
         )
-        reading = _best(lambda: list(pool.map(lambda part: one[part].max(), parts)))
-    return 2 * one.nbytes / copying, one.nbytes / reading
+        reading = _best(lambda: list(pool.map(lambda part: source[part].max(), parts)))
+    return 2 * source.nbytes / copying, source.nbytes / reading
 
 
 def _popcounts(threads: int, n_words: int = 1 << 11, rounds: int = 20_000) -> float:
-    """Words of 64 bits, joined by AND and counted, that lie in the cache of a core."""
+    """Return words of 64 bits, in a core's cache, joined by AND and counted a second."""
     import numba
 
     from featly.core.runtime.popcount import ones
 
     @numba.njit(nogil=True)
-    def count(one, other, rounds):
+    def count(first, second, rounds):
         total = np.uint64(0)
         for k in range(rounds):
             mask = np.uint64(k)
-            for w in range(len(one)):
-                total += ones((one[w] ^ mask) & other[w])
+            for w in range(len(first)):
+                total += ones((first[w] ^ mask) & second[w])
         return total
 
-    one, other = np.random.default_rng(0).integers(0, 1 << 63, (2, n_words)).astype(np.uint64)
-    count(one, other, 1)
+    first, second = np.random.default_rng(0).integers(0, 1 << 63, (2, n_words)).astype(np.uint64)
+    count(first, second, 1)
     with ThreadPoolExecutor(threads) as pool:
 
         def work() -> None:
-            list(pool.map(lambda _: count(one, other, rounds), range(threads)))
+            list(pool.map(lambda _: count(first, second, rounds), range(threads)))
 
         return threads * n_words * rounds / _best(work)
 
@@ -119,11 +119,11 @@ extern "C" __global__ void popcounts(unsigned int* out, unsigned int mask, int t
 
 
 def cuda_rates(size: int = 1 << 31, side: int = 8192) -> dict[str, float]:
-    """Rates of a device: copy, products of matrices, additions and counts in registers.
+    """Return rates of a device: copy, products of matrices, additions and counts in registers.
 
     What cannot be measured is left out, and floors are then made of the rest.
     """
-    found: dict[str, float] = {}
+    rates: dict[str, float] = {}
     for name, measure in {
         "bandwidth": partial(device_copy, size),
         "products": partial(device_products, side, np.float64),
@@ -132,11 +132,11 @@ def cuda_rates(size: int = 1 << 31, side: int = 8192) -> dict[str, float]:
         "popcounts": partial(_registers, BITS, "popcounts", np.uint32, 32),  # words of 64 bits
     }.items():
         try:
-            found[name] = measure()
+            rates[name] = measure()
         except Exception as error:
             print(f"{name} of the device: {type(error).__name__}: {error}", flush=True)
         xp().get_default_memory_pool().free_all_blocks()
-    return found
+    return rates
 
 
 def needs_device() -> None:
@@ -150,20 +150,20 @@ def needs_device() -> None:
 def _device_best(call: Callable[[], Any], repeats: int = REPEATS) -> float:
     cupy = xp()
 
-    def waited() -> None:
+    def call_and_wait() -> None:
         call()
         cupy.cuda.runtime.deviceSynchronize()
 
-    waited()
-    return _best(waited, repeats)
+    call_and_wait()
+    return _best(call_and_wait, repeats)
 
 
 def device_copy(size: int) -> float:
     """Bytes a second that a copy reads and writes."""
     cupy = xp()
-    one = cupy.ones(size, cupy.uint8)
-    other = cupy.empty_like(one)
-    return 2 * size / _device_best(lambda: cupy.copyto(other, one), 10)
+    source = cupy.ones(size, cupy.uint8)
+    target = cupy.empty_like(source)
+    return 2 * size / _device_best(lambda: cupy.copyto(target, source), 10)
 
 
 def device_products(side: int, dtype: Any) -> float:
@@ -187,8 +187,8 @@ def _registers(source: str, name: str, dtype: Any, each: int, times: int = 2000)
 
 # ---- names ---------------------------------------------------------------------------------------
 def machine(device: str) -> dict[str, str]:
-    """What it was measured on, in words."""
-    found = {
+    """Describe the machine: featly's version, processor, cores, GPU."""
+    description = {
         "featly": featly.__version__,
         "cpu": _processor(),
         "cores": str(len(os.sched_getaffinity(0))),
@@ -196,9 +196,9 @@ def machine(device: str) -> dict[str, str]:
     if device == "cuda":
         cupy = xp()
 
-        found["gpu"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-        found["cuda"] = str(cupy.cuda.runtime.runtimeGetVersion())
-    return found
+        description["gpu"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+        description["cuda"] = str(cupy.cuda.runtime.runtimeGetVersion())
+    return description
 
 
 def _processor() -> str:

@@ -1,4 +1,4 @@
-"""The whole run: jobs for processes, and a file that is whole at any time."""
+"""A whole run: jobs for processes, and a results file that is whole at any time."""
 
 import contextlib
 import datetime
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import environment
-from benchmarks.scale.families import all_methods, family_of, measured, sizes, why_not
+from benchmarks.scale.families import all_methods, family_of, measurement_of, sizes, why_not
 from benchmarks.scale.rates import cpu_rates, cuda_rates, machine, needs_device
 from benchmarks.scale.slopes import points_of
-from benchmarks.scale.tables import PLANTED, SHIFT, TOLD
+from benchmarks.scale.tables import INFORMATIVE_SHARE, PLANTED, SHIFT
 from featly.registry import METHODS
 
 ROOT = Path(__file__).parents[2]
@@ -41,12 +41,12 @@ def run(
         needs_device()
     began = time.monotonic()
     about = {"version": VERSION, "device": device, "layout": layout, "seed": seed, "quick": quick}
-    found = opened(output, about, budget, fresh)
-    save(output, found)
+    results = open_results(output, about, budget, fresh)
+    save(output, results)
     names = methods or all_methods()
     for name in names:
-        known = found["methods"].setdefault(name, {"family": measured(name).family})
-        known["parameters"] = measured(name).parameters
+        known = results["methods"].setdefault(name, {"family": measurement_of(name).family})
+        known["parameters"] = measurement_of(name).parameters
         reason = why_not(METHODS[name], device)
         known.pop("skipped", None)
         known.setdefault("axes", {})
@@ -55,9 +55,9 @@ def run(
     jobs = [
         job
         for name in names
-        if "skipped" not in found["methods"][name]
+        if "skipped" not in results["methods"][name]
         for axis in ("p", "n")
-        if (job := job_of(found, name, axis, budget)) is not None
+        if (job := job_of(results, name, axis, budget)) is not None
     ]
     # a process a method, so that none finds the memory that another has left; on a device the
     # memory is that of its pool, and starting takes long
@@ -65,26 +65,26 @@ def run(
         if time.monotonic() - began > limit:
             print(f"{len(jobs)} jobs are left: call it again", file=sys.stderr)
             break
-        some = [job for job in jobs if device == "cuda" or job["method"] == jobs[0]["method"]]
+        batch = [job for job in jobs if device == "cuda" or job["method"] == jobs[0]["method"]]
         deadline = began + limit
-        done = work_through(some, found, output, deadline)
+        done = work_through(batch, results, output, deadline)
         jobs = [job for job in jobs if (job["method"], job["axis"]) not in done]
-    save(output, found)
-    return found
+    save(output, results)
+    return results
 
 
-def opened(output: Path, about: dict[str, Any], budget: float, fresh: bool) -> dict[str, Any]:
-    """What an earlier run has left, or the beginning of a new one."""
+def open_results(output: Path, about: dict[str, Any], budget: float, fresh: bool) -> dict[str, Any]:
+    """Read what an earlier run has left, or begin a new one."""
     if output.exists() and not fresh:
-        found = json.loads(output.read_text("utf-8"))
-        other = [part for part in SAME if found["about"].get(part) != about[part]]
-        if other:
+        results = json.loads(output.read_text("utf-8"))
+        differing = [part for part in SAME if results["about"].get(part) != about[part]]
+        if differing:
             raise SystemExit(
-                f"{output} is of a run with another {' and '.join(other)}: name another file, "
+                f"{output} is of a run with another {' and '.join(differing)}: name another file, "
                 "or begin anew with --fresh"
             )
-        found["about"]["budget"] = budget
-        return found
+        results["about"]["budget"] = budget
+        return results
     rates = cpu_rates if about["device"] == "cpu" else cuda_rates
     return {
         "about": {
@@ -93,92 +93,98 @@ def opened(output: Path, about: dict[str, Any], budget: float, fresh: bool) -> d
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "machine": machine(about["device"]),
             "versions": environment(),
-            "planted": {"columns": PLANTED, "shift": SHIFT, "told": TOLD},
+            "planted": {"columns": PLANTED, "shift": SHIFT, "told": INFORMATIVE_SHARE},
             "rates": {name: float(f"{rate:.4g}") for name, rate in rates().items()},
         },
         "methods": {},
     }
 
 
-def save(output: Path, found: dict[str, Any]) -> None:
+def save(output: Path, results: dict[str, Any]) -> None:
     """Write the file, whole or not at all."""
     output.parent.mkdir(parents=True, exist_ok=True)
     beside = output.with_name(f".{output.name}.{os.getpid()}")
     try:
-        beside.write_text(dumped(found), encoding="utf-8")
+        beside.write_text(to_json(results), encoding="utf-8")
         os.replace(beside, output)
     finally:
         with contextlib.suppress(FileNotFoundError):
             beside.unlink()
 
 
-def dumped(found: dict[str, Any]) -> str:
-    """JSON with a point a line, so that a difference between two runs can be read."""
+def to_json(results: dict[str, Any]) -> str:
+    """Convert results to JSON with a point a line, so that two runs can be compared by diff."""
     points: list[str] = []
 
-    def marked(thing: Any) -> Any:
+    def mark_points(thing: Any) -> Any:
         if isinstance(thing, dict):
             if "seconds" in thing:
                 points.append(json.dumps(thing))
                 return f"@{len(points) - 1}@"
-            return {key: marked(value) for key, value in thing.items()}
-        return [marked(value) for value in thing] if isinstance(thing, list) else thing
+            return {key: mark_points(value) for key, value in thing.items()}
+        return [mark_points(value) for value in thing] if isinstance(thing, list) else thing
 
-    text = json.dumps(marked(found), indent=1)
+    text = json.dumps(mark_points(results), indent=1)
     for number, point in enumerate(points):
         text = text.replace(f'"@{number}@"', point, 1)
     return text + "\n"
 
 
-def job_of(found: dict[str, Any], name: str, axis: str, budget: float) -> dict[str, Any] | None:
-    """What is left to do of a method along an axis; None where it has ended.
+def job_of(results: dict[str, Any], name: str, axis: str, budget: float) -> dict[str, Any] | None:
+    """Return the job left for a method along an axis; None where it has ended.
 
     What ended for want of time goes on where the budget is larger now; what failed is tried again.
     """
-    about, known = found["about"], found["methods"][name]["axes"]
+    about, known = results["about"], results["methods"][name]["axes"]
     state = known.setdefault(axis, {"points": []})
     half = budget / 2
     if state.get("why") and not state.get("failed") and state.get("budget", 0) >= half:
         return None
     grid = sizes(family_of(name), axis, about["device"], about["quick"])
-    done = points_of(found, name, axis)
+    done = points_of(results, name, axis)
     measured_sizes = {point[axis] for point in done}
-    left = [size for size in grid if size[axis] not in measured_sizes]
+    remaining = [size for size in grid if size[axis] not in measured_sizes]
     return {
         "method": name,
         "axis": axis,
         "device": about["device"],
         "layout": about["layout"],
         "seed": about["seed"],
-        "points": left,
+        "points": remaining,
         "last": [[point[axis], point["seconds"]] for point in done[-2:]],
         "budget": half,
     }
 
 
 def work_through(
-    jobs: list[dict[str, Any]], found: dict[str, Any], output: Path, deadline: float
+    jobs: list[dict[str, Any]], results: dict[str, Any], output: Path, deadline: float
 ) -> set[tuple[str, str]]:
-    """Have jobs done by one process; which ones have ended, by themselves or by their error.
+    """Have jobs done by one process; return those that ended, by themselves or by an error.
 
     A process that dies takes the job with it that it was at, and the others stay.
     """
     worker = Worker()
     done: set[tuple[str, str]] = set()
     for job in jobs:
-        key, state = (job["method"], job["axis"]), found["methods"][job["method"]]["axes"]
+        key, state = (job["method"], job["axis"]), results["methods"][job["method"]]["axes"]
         state = state[job["axis"]]
         if time.monotonic() > deadline:
             break
-        why, failed = worker.do(job, lambda point, state=state: _keep(state, point, found, output))
+        why, failed = worker.do(
+            job, lambda point, state=state: _record_point(state, point, results, output)
+        )
         state["why"], state["budget"] = why, job["budget"]
         state.pop("failed", None)
         if failed:
             state["failed"] = True
         done.add(key)
-        save(output, found)
-        told = state["points"][-1] if state["points"] else None
-        last = f"{told['n']} x {told['p']}: {told['seconds']:.3g} s; " if told else ""
+        save(output, results)
+        last_point = state["points"][-1] if state["points"] else None
+        last = (
+            f"{last_point['n']} x {last_point['p']}: {last_point['seconds']:.3g} s; "
+            if last_point
+            else ""
+        )
         print(f"{job['method']}, {job['axis']}: {last}{why}", file=sys.stderr, flush=True)
         if worker.dead:
             break
@@ -186,13 +192,15 @@ def work_through(
     return done
 
 
-def _keep(state: dict[str, Any], point: dict[str, Any], found: dict[str, Any], out: Path) -> None:
+def _record_point(
+    state: dict[str, Any], point: dict[str, Any], results: dict[str, Any], out: Path
+) -> None:
     short = {
         key: float(f"{value:.4g}") if isinstance(value, float) else value
         for key, value in point.items()
     }
     state["points"].append(short)
-    save(out, found)
+    save(out, results)
 
 
 class Worker:
@@ -218,8 +226,8 @@ class Worker:
             self._lines.put(line)
         self._lines.put(None)
 
-    def do(self, job: dict[str, Any], keep: Any) -> tuple[str, bool]:
-        """Have a job done; why it ended, and whether by a failure."""
+    def do(self, job: dict[str, Any], record: Any) -> tuple[str, bool]:
+        """Have a job done; return why it ended, and whether by a failure."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(job) + "\n")
@@ -239,14 +247,14 @@ class Worker:
                 return f"the process ended with code {self._process.wait()}", True
             if not line.startswith("{"):  # a library that prints
                 continue
-            told = json.loads(line)
-            if told["kind"] == "point":
-                keep(told["point"])
-            elif told["kind"] == "end":
-                return told["why"], bool(told.get("failed"))
+            message = json.loads(line)
+            if message["kind"] == "point":
+                record(message["point"])
+            elif message["kind"] == "end":
+                return message["why"], bool(message.get("failed"))
 
     def close(self) -> None:
-        """Let it end."""
+        """Let the process end."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()

@@ -1,4 +1,4 @@
-"""From points to slopes, and from results to the rows of a table."""
+"""Slopes of points on logarithms, and the rows of the table of results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scale.families import FAMILIES, Family, family_of, measured
+from benchmarks.scale.families import FAMILIES, Family, family_of, measurement_of
 
 LEAST = 3  # points of a line with an error
 STEEPEST = 3.0  # that a prediction may be
@@ -32,7 +32,7 @@ class Slope:
 
 
 def slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
-    """Least squares on logarithms over the upper half of the points, at least three.
+    """Fit least squares on logarithms over the upper half of the points, at least three.
 
     None where there are fewer, or where a value is not positive.
     """
@@ -45,12 +45,12 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
     if spread == 0:
         return None
     value = float(x @ y) / spread
-    rest = y - y.mean() - value * x
-    return Slope(value, float(np.sqrt(rest @ rest / (count - 2) / spread)), count)
+    residual = y - y.mean() - value * x
+    return Slope(value, float(np.sqrt(residual @ residual / (count - 2) / spread)), count)
 
 
-def predicted(before: Sequence[Sequence[float]], size: float) -> float | None:
-    """Seconds that a point may take, by the last two; at least in proportion to its size."""
+def predict_seconds(before: Sequence[Sequence[float]], size: float) -> float | None:
+    """Return seconds that a point may take, by the last two; at least in proportion to its size."""
     if not before:
         return None
     last_size, seconds = before[-1]
@@ -62,28 +62,28 @@ def predicted(before: Sequence[Sequence[float]], size: float) -> float | None:
 
 
 def points_of(run: dict[str, Any], name: str, axis: str) -> list[dict[str, Any]]:
-    """The points of a method along an axis, by size."""
-    found = run["methods"].get(name, {}).get("axes", {}).get(axis, {}).get("points", [])
-    return sorted(found, key=lambda point: point[axis])
+    """Return the points of a method along an axis, by size."""
+    points = run["methods"].get(name, {}).get("axes", {}).get(axis, {}).get("points", [])
+    return sorted(points, key=lambda point: point[axis])
 
 
 def floor_of(run: dict[str, Any], family: Family, point: dict[str, Any]) -> float:
-    """The least seconds at a point, by the rates of the run."""
+    """Return the least seconds at a point, by the rates of the run."""
     return family.floor_seconds(point["n"], point["p"], run["about"]["rates"])
 
 
 def family_names(run: dict[str, Any]) -> dict[str, list[str]]:
-    """Methods that a run has points of, family by family."""
-    found: dict[str, list[str]] = {name: [] for name in FAMILIES}
+    """Return the methods that a run has points of, family by family."""
+    by_family: dict[str, list[str]] = {name: [] for name in FAMILIES}
     for name in run["methods"]:
         if points_of(run, name, "p") or points_of(run, name, "n"):
-            found[measured(name).family].append(name)
-    return {name: methods for name, methods in found.items() if methods}
+            by_family[measurement_of(name).family].append(name)
+    return {name: methods for name, methods in by_family.items() if methods}
 
 
 def rows(run: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
-    """What is told about each method: slopes, and the largest table over columns."""
-    found = []
+    """Return the rows of the table of methods: slopes, and the largest table over columns."""
+    table_rows = []
     for name in names:
         family, row = family_of(name), {"method": name}
         for axis in ("p", "n"):
@@ -93,5 +93,5 @@ def rows(run: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
             row[f"largest_{axis}"] = points[-1] if points else None
             if points:
                 row[f"ratio_{axis}"] = points[-1]["seconds"] / floor_of(run, family, points[-1])
-        found.append(row)
-    return found
+        table_rows.append(row)
+    return table_rows

@@ -1,6 +1,6 @@
 """
-How many columns are enough
-===========================
+Rate and stability by number of columns
+=======================================
 
 A line is a method: its balanced rate on rows that the selection never saw, with the band of its
 95% interval. The ring is the smallest size whose rate lies within the interval of the best one.

@@ -1,6 +1,6 @@
 """
-How often a column comes back
-=============================
+Frequency of columns over splits
+================================
 
 A bar tells in which share of the splits a column is among the best ten. Far right of the dotted
 line, which is chance, a column does not hang on a few patients. In the middle stand columns that

@@ -1,6 +1,6 @@
 """
-Which methods differ
-====================
+Critical difference of methods
+==============================
 
 Mean ranks of methods over several problems, the best on the left. A thick bar joins methods that
 these problems cannot tell apart: their ranks differ by less than the critical difference on top.

@@ -1,6 +1,6 @@
 """
-How an elimination went
-=======================
+The path of an elimination
+==========================
 
 From all columns on the left to the last on the right. A point is a column, at the number of
 columns that were left when it was dropped, as high as its weight was then. Where the line of the

@@ -1,6 +1,6 @@
 """
-What a better signature costs
-=============================
+Cost and error of signatures
+============================
 
 A point is a method at a size: what its columns cost to measure, and its error on rows that it
 never saw. Filled points are on the front: nothing is both cheaper and better. Go down the steps

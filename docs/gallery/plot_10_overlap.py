@@ -1,6 +1,6 @@
 """
-What methods agree on
-=====================
+Agreement of methods
+====================
 
 Each column of dots is a group of features that exactly the methods with a filled dot chose; the
 bar above counts them. What all chose, in orange, does not depend on the method. Bars on the left

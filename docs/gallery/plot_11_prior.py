@@ -1,6 +1,6 @@
 """
-What a prior changed
-====================
+The effect of a prior
+=====================
 
 A line is a column, from its rank without the prior on the left to its rank with it on the right.
 ▲ came into the signature, ▼ went out, * is favoured. On the right, what that did to the predictions
@@ -17,6 +17,6 @@ rng = np.random.default_rng(0)
 y = np.repeat(["ill", "well"], 30)
 X = rng.normal(size=(60, 300))
 X[:, :8] += 0.8 * (y == "ill")[:, None]
-believing = SignalToNoise(schema={"prior": {"x6": 10, "x7": 10, "x100": 4}})
-report = prior_report(believing, X, y, size=10, splits=15, n_jobs=1)
+ranker = SignalToNoise(schema={"prior": {"x6": 10, "x7": 10, "x100": 4}})
+report = prior_report(ranker, X, y, size=10, splits=15, n_jobs=1)
 ax = plot_prior(report, n_features=16)

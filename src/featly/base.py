@@ -1,4 +1,4 @@
-"""What every method is: a scikit-learn selector that ranks, or one that picks a subset."""
+"""Base classes of all methods: scikit-learn selectors that rank, or that choose a subset."""
 
 import warnings
 from abc import abstractmethod
@@ -14,15 +14,15 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
 from featly.basics.kinds import KINDS
-from featly.basics.resources import Resources, resources_of
+from featly.basics.resources import Resources, read_resources
 from featly.combine.parts import check_decomposition, rank_by_classes
 from featly.core.ranking.ordering import keep_first
-from featly.core.runtime.device_cuda import columns_of, is_device_array, on_host
+from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, take_device_columns
 from featly.core.runtime.parallel import single_threaded_blas
 from featly.measures.sizes import choose_size
-from featly.problem.ingest import columns_from, read, read_stored, stored_of
-from featly.problem.outcome import Ranking, Selection, StoppedError, interrupted
-from featly.problem.place import computed, read_device
+from featly.problem.ingest import as_stored_table, ingest_stored, load_columns, read
+from featly.problem.outcome import Ranking, Selection, StoppedError, stop_with
+from featly.problem.place import read_device, run_where_best
 from featly.problem.problem import Problem, read_target
 from featly.registry import methods_that, suggested
 from featly.table.frames import (
@@ -42,15 +42,15 @@ __all__ = [
     "Ranking",
     "Selection",
     "SubsetSelector",
-    "interrupted",
     "keep_first",
+    "stop_with",
 ]
 
 RULES = ("rule-of-thumb", "largest-gap", "two-variances")  # that need nothing but a ranking
 
 
 class _Selector(SelectorMixin, BaseEstimator):
-    """Reading, checking and output, shared by rankers and subset selectors."""
+    """Input, checks and output that rankers and subset selectors share."""
 
     _kinds: ClassVar[tuple[str, ...]] = ("continuous", "ordinal")
     _uses: ClassVar[tuple[str, ...]] = ("keep",)
@@ -62,23 +62,23 @@ class _Selector(SelectorMixin, BaseEstimator):
     _on_device: ClassVar[bool] = False  # computes on a GPU
 
     def _takes_many_classes(self) -> bool:
-        """Whether more than two classes are taken: a method for two does where it is told how."""
+        """Return whether more than two classes are taken, directly or as problems of two."""
         return self._many_classes or self._decomposition() is not None
 
-    def _units_matter(self) -> bool:
-        """Whether multiplying a column by a constant may change the outcome."""
+    def _is_scale_dependent(self) -> bool:
+        """Return whether multiplying a column by a constant may change the outcome."""
         return False
 
-    def _greedy(self) -> bool:
-        """Whether a column's score depends on the columns chosen before it."""
+    def _is_greedy(self) -> bool:
+        """Return whether a column's score depends on the columns chosen before it."""
         return False
 
     def _decomposition(self) -> str | None:
-        """How many classes become problems of two, for a method that ranks for two."""
+        """Return the rule that turns many classes into problems of two, or None."""
         return getattr(self, "multiclass", None)
 
     def _takes_integers(self) -> bool:
-        """Whether the computation reads whole numbers as they lie, not as floats."""
+        """Return whether the computation reads whole numbers as they lie, not as floats."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -132,9 +132,9 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _learn(self, problem: Problem) -> None:
         """Compute the outcome and set the fitted attributes."""
 
-    def _placed(self, problem: Problem, compute: Callable[[Problem], Any]) -> Any:
-        """The outcome, computed on a GPU or on the CPU."""
-        return computed(self, problem, compute, integers=self._takes_integers())
+    def _run(self, problem: Problem, compute: Callable[[Problem], Any]) -> Any:
+        """Run a computation on the GPU or on the CPU, and return its outcome."""
+        return run_where_best(self, problem, compute, integers=self._takes_integers())
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before the data is read."""
@@ -142,9 +142,9 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _read(self, X: Any, y: Any) -> Problem:
         """Check and read what was passed to ``fit``."""
         name = type(self).__name__
-        resources, y = self._resources(), on_host(y)
+        resources, y = self._resources(), ensure_on_host(y)
         refuse_shapes(X)
-        stored = stored_of(X, mapped=resources.memory is not None)
+        stored = as_stored_table(X, mapped=resources.memory is not None)
         if stored is not None or is_device_array(X):
             table: Any = X if stored is None else stored
         elif is_frame(X):
@@ -159,40 +159,40 @@ class _Selector(SelectorMixin, BaseEstimator):
             self.feature_names_in_ = np.array(stored.names, dtype=object)
         labels, classes = read_target(y, X.shape[0], name, many_classes=self._takes_many_classes())
         schema, integers = Schema.of(self.schema), self._takes_integers()
-        bytes_of_values = getattr(getattr(X, "dtype", None), "itemsize", 0)
-        integers = integers or (self._takes_bytes and bytes_of_values == 1)
+        itemsize = getattr(getattr(X, "dtype", None), "itemsize", 0)
+        integers = integers or (self._takes_bytes and itemsize == 1)
         if stored is not None:
-            room = resources.room
-            reading = read_stored(stored, schema, room, self.n_jobs, integers=integers)
+            memory_budget = resources.memory_budget
+            ingested = ingest_stored(stored, schema, memory_budget, self.n_jobs, integers=integers)
         elif is_device_array(X):
-            reading = read_device(X, schema, self.n_jobs, integers=integers)
+            ingested = read_device(X, schema, self.n_jobs, integers=integers)
         else:
-            reading = read(table, schema, self.n_jobs, integers=integers)
-        self._check_schema(reading.columns)
+            ingested = read(table, schema, self.n_jobs, integers=integers)
+        self._check_schema(ingested.columns)
         self._library = library_of(X)
         return Problem(
-            reading.source,
-            reading.columns,
+            ingested.source,
+            ingested.columns,
             labels,
             classes,
             resources=resources,
-            stored=reading.stored,
+            stored=ingested.stored,
         )
 
     def _resources(self) -> Resources:
-        """What a fit may use."""
-        return resources_of(self)
+        """Return the device, memory and cache folder that a fit may use."""
+        return read_resources(self)
 
     def _device_form(self) -> str:
-        """Its form of a table on a GPU: see :mod:`featly.problem.place`. May be NotOnDevice."""
+        """Return the form of the table needed on a GPU (see :mod:`featly.problem.place`)."""
         return "numbers"
 
     def _operations(self, n_rows: int, n_features: int) -> float:
-        """How much there is to compute, for a table on the host to be worth a GPU."""
+        """Return the number of operations, which decides whether a GPU is worth it."""
         return float(n_rows) * n_features
 
     def _read_array(self, X: Any) -> tuple[Any, Any]:
-        """An array, list or sparse matrix as scikit-learn checks it, and as it can be read."""
+        """Check an array, list or sparse matrix, and return it as given and as it can be read."""
         if scipy.sparse.issparse(X) and not self._sparse:
             raise DataError(f"{type(self).__name__} does not take sparse tables: pass X.toarray()")
         if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
@@ -210,33 +210,33 @@ class _Selector(SelectorMixin, BaseEstimator):
             return X, np.where(np.equal(X, None), np.nan, X).astype(np.float64)
         return X, open_table(X) if textual else X
 
-    def _told_name(self) -> str:
-        """What errors about kinds of column and parts of a schema call it."""
+    def _display_name(self) -> str:
+        """Return the name of the method in errors about columns and parts of a schema."""
         return type(self).__name__
 
     def _check_schema(self, columns: Columns) -> None:
-        name = self._told_name()
-        unused = [part for part in columns.given() if part not in self._uses]
+        name = self._display_name()
+        unused = [part for part in columns.stated_parts() if part not in self._uses]
         if unused:
-            told = f"{name} does not use {' and '.join(unused)} of the schema"
-            warnings.warn(told, SchemaWarning, stacklevel=4)  # the caller of fit
+            message = f"{name} does not use {' and '.join(unused)} of the schema"
+            warnings.warn(message, SchemaWarning, stacklevel=4)  # the caller of fit
         elif columns.prior is not None and 1 < columns.prior.min() == columns.prior.max():
-            told = f"prior is {columns.prior[0]:g} for every column, so it favours none"
-            warnings.warn(told, SchemaWarning, stacklevel=4)
+            message = f"prior is {columns.prior[0]:g} for every column, so it favours none"
+            warnings.warn(message, SchemaWarning, stacklevel=4)
         for code, kind in enumerate(KINDS):
             if kind in self._kinds or not (columns.kinds == code).any():
                 continue
             column = columns.names[int(np.flatnonzero(columns.kinds == code)[0])]
-            able = suggested(methods_that(kind=kind))
+            suggestions = suggested(methods_that(kind=kind))
             raise DataError(
                 f"column {column!r} is {kind}, {name} takes {' and '.join(self._kinds)} columns: "
                 "leave it out, declare it continuous or ordinal in the schema if its values have "
-                f"an order, or use a method that takes it: {able}"
+                f"an order, or use a method that takes it: {suggestions}"
             )
 
     # ---- output -----------------------------------------------------------------------------
     def transform(self, X: Any) -> Any:
-        """Only the selected columns of X.
+        """Return only the selected columns of X.
 
         Parameters
         ----------
@@ -251,13 +251,13 @@ class _Selector(SelectorMixin, BaseEstimator):
             a GPU stays there, and of a table on disk the columns are read.
         """
         check_is_fitted(self)
-        stored = stored_of(X, mapped=False)
+        stored = as_stored_table(X, mapped=False)
         if stored is not None:
             self._check_stored(stored)
-            return columns_from(stored, self.get_support(indices=True))
+            return load_columns(stored, self.get_support(indices=True))
         if is_device_array(X):
             validate_data(self, X, reset=False, skip_check_array=True)
-            return columns_of(X, self.get_support(indices=True))
+            return take_device_columns(X, self.get_support(indices=True))
         if is_frame(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             selected = take_columns(X, self.get_support(indices=True))
@@ -275,7 +275,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         return X[:, self.get_support(indices=True)]
 
     def _check_stored(self, table: Any) -> None:
-        """DataError unless a table on disk has the columns seen in ``fit``."""
+        """Raise DataError unless a table on disk has the columns seen in ``fit``."""
         if table.n_features != self.n_features_in_:
             raise DataError(
                 f"X has {table.n_features} features, but {type(self).__name__} is expecting "
@@ -284,15 +284,16 @@ class _Selector(SelectorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if names is None or not isinstance(table.names, list):
             return
-        for k, (one, other) in enumerate(zip(table.names, names.tolist(), strict=True)):
-            if one != other:
+        for k, (name, name_in_fit) in enumerate(zip(table.names, names.tolist(), strict=True)):
+            if name != name_in_fit:
                 raise DataError(
-                    f"column {k} of X is {one!r}, where it was {other!r} in fit: give the columns "
+                    f"column {k} of X is {name!r}, where it was {name_in_fit!r} in fit: give the "
+                    "columns "
                     "of fit, in their order"
                 )
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the selected columns.
+        """Return the names of the selected columns.
 
         Parameters
         ----------
@@ -307,22 +308,22 @@ class _Selector(SelectorMixin, BaseEstimator):
         names = self._columns.names
         seen = hasattr(self, "feature_names_in_") or isinstance(names, DefaultNames)
         if input_features is None and not seen:  # they lie, or lay, in a file
-            found = [names[int(k)] for k in self.get_support(indices=True)]
-            return np.array(found, dtype=object)
+            selected = [names[int(k)] for k in self.get_support(indices=True)]
+            return np.array(selected, dtype=object)
         return super().get_feature_names_out(input_features)  # type: ignore[no-any-return]
 
     def _for_container(self, frame: Any) -> Any:
         """Hand scikit-learn's ``set_output`` a frame of the library that it will return."""
         from sklearn.utils._set_output import _get_output_config
 
-        wanted = _get_output_config("transform", self)["dense"]
-        have = library_of(frame)
-        if wanted == "pandas" and have != "pandas":
+        wanted_library = _get_output_config("transform", self)["dense"]
+        own_library = library_of(frame)
+        if wanted_library == "pandas" and own_library != "pandas":
             return frame.to_pandas()
-        if wanted == "polars" and have != "polars":
+        if wanted_library == "polars" and own_library != "polars":
             import polars as pl
 
-            return pl.from_pandas(frame) if have == "pandas" else pl.from_arrow(frame)
+            return pl.from_pandas(frame) if own_library == "pandas" else pl.from_arrow(frame)
         return frame
 
     def _names(self) -> list[str]:
@@ -335,7 +336,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         return [KINDS[kind] for kind in self._columns.kinds]
 
     def table(self) -> Any:
-        """The outcome as a frame, one row a feature, best first.
+        """Return the outcome as a frame, one row a feature, best first.
 
         Returns
         -------
@@ -379,16 +380,18 @@ class Ranker(_Selector):
 
     def _learn(self, problem: Problem) -> None:
         if self.n_features_to_select not in RULES:
-            _count(self.n_features_to_select, self.n_features_in_, len(problem.columns.keep))
+            _resolve_n_features(
+                self.n_features_to_select, self.n_features_in_, len(problem.columns.keep)
+            )
         try:
-            ranking = self._placed(problem, self._ranked)
+            ranking = self._run(problem, self._rank_classes)
         except StoppedError as stopped:
             self._store(problem, stopped.outcome)
             raise KeyboardInterrupt from None
         self._store(problem, ranking)
 
-    def _ranked(self, problem: Problem) -> Ranking:
-        """The ranking; with `multiclass`, that of many classes from those of two."""
+    def _rank_classes(self, problem: Problem) -> Ranking:
+        """Rank the columns; with `multiclass`, combine the rankings of problems of two classes."""
         if self._decomposition() is None or len(problem.classes) == 2:
             return self._rank(problem)
         return rank_by_classes(
@@ -404,12 +407,12 @@ class Ranker(_Selector):
         """Order the columns."""
 
     def _store(self, problem: Problem, ranking: Ranking) -> None:
-        if ranking.caution is not None:
-            warnings.warn(ranking.caution, ConvergenceWarning, stacklevel=4)  # the caller of fit
+        if ranking.warning is not None:
+            warnings.warn(ranking.warning, ConvergenceWarning, stacklevel=4)  # the caller of fit
         self._columns = problem.columns
         self.classes_ = problem.classes
         self.order_ = ranking.order
-        self.ranking_ = _places(ranking.order) if ranking.places is None else ranking.places
+        self.ranking_ = ranks_from_order(ranking.order) if ranking.ranks is None else ranking.ranks
         self.scores_ = ranking.scores
         self._extra = list(ranking.extra)
         for name, value in {**ranking.extra, **ranking.attributes}.items():
@@ -427,14 +430,14 @@ class Ranker(_Selector):
             scores = self.scores_[self.order_]
             wanted = choose_size(None, wanted, scores=scores, n_features=len(self.order_))
             wanted = max(wanted, len(self._columns.keep))
-        count = _count(wanted, len(self.order_), len(self._columns.keep))
+        count = _resolve_n_features(wanted, len(self.order_), len(self._columns.keep))
         mask = np.zeros(len(self.order_), bool)
         mask[self.order_[:count]] = True
         return mask
 
     @property
     def rankings_(self) -> dict[Any, np.ndarray]:
-        """Where many classes were ranked as problems of two: the positions in each list.
+        """The positions in each list, if many classes were ranked as problems of two.
 
         The key is a pair of classes, or the class that stands against the rest.
         """
@@ -458,7 +461,7 @@ class Ranker(_Selector):
         return columns | self._list_columns()
 
     def _list_columns(self) -> dict[str, Any]:
-        """Where a column does best, in how many lists it is among the first, and all positions."""
+        """Return each column's best position, that list, its top counts and all its positions."""
         if not hasattr(self, "positions_"):
             return {}
         positions = self.positions_[self.order_]
@@ -493,7 +496,7 @@ class SubsetSelector(_Selector):
 
     def _learn(self, problem: Problem) -> None:
         try:
-            selection = self._placed(problem, self._select)
+            selection = self._run(problem, self._select)
         except StoppedError as stopped:
             self._store(problem, stopped.outcome)
             raise KeyboardInterrupt from None
@@ -520,8 +523,8 @@ class SubsetSelector(_Selector):
 
     def _table_columns(self) -> dict[str, Any]:
         names, kinds = self._names(), self.kinds_
-        rest = np.flatnonzero(~self.support_)
-        order = np.concatenate([self.order_, rest])
+        unselected = np.flatnonzero(~self.support_)
+        order = np.concatenate([self.order_, unselected])
         columns = {
             "feature": [names[f] for f in order],
             "kind": [kinds[f] for f in order],
@@ -530,15 +533,15 @@ class SubsetSelector(_Selector):
         return columns | {name: getattr(self, f"{name}_")[order] for name in self._extra}
 
 
-def _places(order: np.ndarray) -> np.ndarray:
-    """The rank of every column, from 1."""
-    found = np.empty(len(order), np.int64)
-    found[order] = np.arange(1, len(order) + 1)
-    return found
+def ranks_from_order(order: np.ndarray) -> np.ndarray:
+    """Return the rank of every column, from 1."""
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(1, len(order) + 1)
+    return ranks
 
 
-def _count(wanted: Any, n_features: int, n_keep: int) -> int:
-    """How many columns `n_features_to_select` means."""
+def _resolve_n_features(wanted: Any, n_features: int, n_keep: int) -> int:
+    """Return the number of columns that `n_features_to_select` stands for."""
     rule = f"a whole number from 1, a fraction in (0, 1], None for half, or {', '.join(RULES)}"
     number = isinstance(wanted, int | float | np.integer | np.floating)
     if wanted is None:

@@ -17,7 +17,7 @@ FIRST = ("FTest", "UnivariateTest", "JMI", "ReliefF", "SVMRFE", "MKLRFE", "Fores
 
 @dataclass(frozen=True)
 class Method:
-    """What is known about a method without importing it.
+    """Facts about a method, known without importing it.
 
     Parameters
     ----------
@@ -524,7 +524,7 @@ METHODS: dict[str, Method] = {
 
 
 def method_class(name: str) -> Any:
-    """The class of a method, by its name in the registry or its class name.
+    """Return the class of a method, by its name in the registry or its class name.
 
     Examples
     --------
@@ -540,7 +540,7 @@ def method_class(name: str) -> Any:
 
 
 def methods_that(**wanted: Any) -> list[str]:
-    """Class names of the methods with these properties; ``kind=`` asks for one kind of column.
+    """Return class names of the methods with these properties; ``kind=`` is one kind of column.
 
     Examples
     --------
@@ -558,7 +558,7 @@ def methods_that(**wanted: Any) -> list[str]:
 
 
 def suggested(names: Iterable[str]) -> str:
-    """Methods for an error to suggest: some by name, and where to find the others.
+    """Return methods for an error to suggest: some by name, and where to find the others.
 
     Examples
     --------

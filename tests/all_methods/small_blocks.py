@@ -12,7 +12,7 @@ from featly.io.stores.npy import NpyTable
 
 @contextmanager
 def small_blocks(columns=7, rows=40):
-    """Blocks of some columns, nothing held in memory for good."""
+    """Read by blocks of some columns, with nothing held in memory for good."""
     with (
         mock.patch.object(streamed, "HELD_SHARE", 1 << 40),
         mock.patch.object(streamed, "BLOCK_BYTES", 8 * rows * columns),
@@ -24,7 +24,7 @@ def small_blocks(columns=7, rows=40):
 
 
 def on_disk(folder, X, name="X.npy"):
-    """An array as a table on disk."""
+    """Write an array as a table on disk."""
     path = folder / name
     np.save(path, X)
     return NpyTable(path)

@@ -1,4 +1,4 @@
-"""Every method of the registry on every kind of file: what it finds is what it finds in memory."""
+"""Every method of the registry on every kind of file gives the result that it gives in memory."""
 
 import errno
 import gc
@@ -18,7 +18,7 @@ from featly.problem.scan import scan
 from featly.registry import METHODS, method_class
 from tests.all_methods.small_blocks import on_disk, small_blocks
 from tests.all_methods.test_streamed_methods import assert_same, table
-from tests.io.stores.making import MAKERS, NEEDS, made
+from tests.io.stores.making import MAKERS, NEEDS, write_example
 
 STREAMED = [name for name, method in METHODS.items() if method.streams]
 OTHERS = [name for name, method in METHODS.items() if not method.streams]
@@ -28,7 +28,7 @@ PARAMETERS = {"arom": {"C": 1000.0}}
 FORMATS = list(MAKERS)
 
 
-def made_by(name, **parameters):
+def make_method(name, **parameters):
     method = method_class(name)(**PARAMETERS.get(name, {}))
     if "memory_limit" in parameters and "memory_limit" not in method.get_params():
         limit = parameters.pop("memory_limit")  # an ensemble has that of its members
@@ -37,20 +37,20 @@ def made_by(name, **parameters):
 
 
 def numbers(name, kind, seed=0):
-    """A table that a file of some kind can hold, with gaps where the method takes them."""
+    """A table that a file of some kind can hold, with missing values if the method takes them."""
     missing = METHODS[name].missing
     if kind == "bed":
-        X, y = table(seed, 40, 45, "uint8", gaps=False)
+        X, y = table(seed, 40, 45, "uint8", missing=False)
         X %= 4 if missing else 3
         return X, np.where(X == 3, np.float32(np.nan), X.astype(np.float32)), y
-    X, y = table(seed, 40, 45, "float32", gaps=missing)
+    X, y = table(seed, 40, 45, "float32", missing=missing)
     if "rows" in kind or "columns" in kind:
         X[X == 0] = 0
     return X, X, y
 
 
-def written(name, kind, folder, seed=0):
-    """A table in a file of some kind, and what it is in memory."""
+def write_table(name, kind, folder, seed=0):
+    """Write a table to a file of some kind; return it stored and in memory."""
     for library in NEEDS.get(kind.partition("-")[0], ()):
         pytest.importorskip(library)
     raw, X, y = numbers(name, kind, seed)
@@ -68,13 +68,13 @@ def written(name, kind, folder, seed=0):
 @pytest.mark.parametrize("kind", ["npy", "npy-rows", "parquet", "bed"])
 @pytest.mark.parametrize("name", STREAMED)
 def test_threads_and_layouts(name, kind, tmp_path):
-    stored, X, y = written(name, kind, tmp_path)
-    here = made_by(name).fit(X, y)
+    stored, X, y = write_table(name, kind, tmp_path)
+    expected = make_method(name).fit(X, y)
     for n_jobs in (1, 2):
         with small_blocks():
-            there = made_by(name, memory_limit="1MB", n_jobs=n_jobs).fit(stored, y)
-        assert_same(here, there)
-    assert_same(here, made_by(name).fit(stored, y))  # read into memory
+            streamed = make_method(name, memory_limit="1MB", n_jobs=n_jobs).fit(stored, y)
+        assert_same(expected, streamed)
+    assert_same(expected, make_method(name).fit(stored, y))  # read into memory
 
 
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
@@ -82,10 +82,10 @@ def test_threads_and_layouts(name, kind, tmp_path):
 def test_formats(kind, tmp_path):
     number = FORMATS.index(kind)
     for name in STREAMED[number % 2 :: 2]:
-        stored, X, y = written(name, kind, tmp_path, seed=number)
+        stored, X, y = write_table(name, kind, tmp_path, seed=number)
         with small_blocks(), stored:
-            there = made_by(name, memory_limit="1MB").fit(stored, y)
-        assert_same(made_by(name).fit(X, y), there)
+            streamed = make_method(name, memory_limit="1MB").fit(stored, y)
+        assert_same(make_method(name).fit(X, y), streamed)
 
 
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
@@ -93,11 +93,11 @@ def test_formats(kind, tmp_path):
 @pytest.mark.parametrize("kind", ["npy", "npy-rows"])
 @pytest.mark.parametrize("name", STREAMED)
 def test_blocks_of_any_size(name, kind, columns, tmp_path):
-    """Also of one column, the last of 45 here: it must be summed up as if it had neighbours."""
-    stored, X, y = written(name, kind, tmp_path, seed=columns)
+    """A single column, the last of 45 here, is summed up as if it had neighbours."""
+    stored, X, y = write_table(name, kind, tmp_path, seed=columns)
     with small_blocks(columns):
-        there = made_by(name, memory_limit="1MB").fit(stored, y)
-    assert_same(made_by(name).fit(X, y), there)
+        streamed = make_method(name, memory_limit="1MB").fit(stored, y)
+    assert_same(make_method(name).fit(X, y), streamed)
 
 
 @pytest.mark.parametrize("name", STREAMED)
@@ -115,42 +115,44 @@ def test_columns_of_several_kinds(name, tmp_path):
     ).with_columns(pl.col("text 1").cast(pl.Categorical), pl.col("number 2").cast(pl.Float32))
     frame = frame.select(rng.permutation(frame.columns).tolist())
     if method.missing:
-        gaps = [pl.when(pl.lit(rng.random(40)) < 0.9).then(pl.col(c)) for c in frame.columns[::2]]
-        frame = frame.with_columns(gaps)
+        with_missing = [
+            pl.when(pl.lit(rng.random(40)) < 0.9).then(pl.col(c)) for c in frame.columns[::2]
+        ]
+        frame = frame.with_columns(with_missing)
     frame.write_parquet(tmp_path / "X.parquet", row_group_size=17)
     stored = scan(tmp_path / "X.parquet")
-    here = made_by(name).fit(frame, y)
+    expected = make_method(name).fit(frame, y)
     for columns in (1, 5):
         with small_blocks(columns):
-            there = made_by(name, memory_limit="1MB").fit(stored, y)
-        assert_same(here, there)
-        assert here.kinds_ == there.kinds_
-        names = here.get_feature_names_out().tolist()
-        assert there.get_feature_names_out().tolist() == names
+            streamed = make_method(name, memory_limit="1MB").fit(stored, y)
+        assert_same(expected, streamed)
+        assert expected.kinds_ == streamed.kinds_
+        names = expected.get_feature_names_out().tolist()
+        assert streamed.get_feature_names_out().tolist() == names
 
 
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
 @pytest.mark.parametrize("name", STREAMED)
 def test_refusals_name_column_and_row(name, tmp_path):
-    """What is said about a column is what is said of the same one in memory."""
-    X, y = table(5, 40, 45, "float64", gaps=False)
+    """An error names the same column and row as in memory."""
+    X, y = table(5, 40, 45, "float64", missing=False)
     for value in (np.inf, np.nan):
         X[31, 40] = value
-        said = []
+        messages = []
         for take in (lambda X=X: X, lambda X=X: on_disk(tmp_path, X)):
             with small_blocks():
                 limit = {} if take() is X else {"memory_limit": "1MB"}
                 try:
-                    made_by(name, **limit).fit(take(), y)
+                    make_method(name, **limit).fit(take(), y)
                 except featly.DataError as problem:
-                    said.append(str(problem))
+                    messages.append(str(problem))
         if value == np.inf or not METHODS[name].missing:
-            assert len(said) == 2
-            assert "'x40'" in said[0]
-            assert "row 31" in said[0]
-            assert said[0] == said[1]
+            assert len(messages) == 2
+            assert "'x40'" in messages[0]
+            assert "row 31" in messages[0]
+            assert messages[0] == messages[1]
         else:
-            assert said == []
+            assert messages == []
 
 
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning", "ignore::featly.SlowWarning")
@@ -160,29 +162,29 @@ def test_methods_that_need_all_in_memory(name, tmp_path):
     y = np.arange(24) % 2
     X = (rng.integers(0, 3, (24, 6)) + y[:, None]).astype(np.float32)
     stored = on_disk(tmp_path, X)
-    assert_same(made_by(name).fit(X, y), made_by(name).fit(stored, y))
-    told = r"needs it whole\..* a method that reads columns by blocks: FTest"
-    with small_blocks(), pytest.raises(featly.DataError, match=told):
-        made_by(name).fit(stored, y)
+    assert_same(make_method(name).fit(X, y), make_method(name).fit(stored, y))
+    message = r"needs it whole\..* a method that reads columns by blocks: FTest"
+    with small_blocks(), pytest.raises(featly.DataError, match=message):
+        make_method(name).fit(stored, y)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_registry_tells_which_read_by_blocks(name):
+def test_the_registry_says_which_methods_stream(name):
     assert METHODS[name].streams == method_class(name)()._streams
 
 
 # ---- what is left behind ----------------------------------------------------------------------
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_fitted_method_can_do_without_the_file(kind, tmp_path):
-    path, X = made(kind, tmp_path)
+    path, X = write_example(kind, tmp_path)
     with scan(path) as stored:
         fitted = featly.SignalToNoise(n_features_to_select=5).fit(stored, np.arange(23) % 2)
         names = fitted.get_feature_names_out()
         assert names.tolist() == [stored.names[k] for k in fitted.get_support(indices=True)]
         chosen = fitted.transform(stored)
-        kept = pickle.dumps(fitted)
+        pickled = pickle.dumps(fitted)
     path.rename(tmp_path / "elsewhere")
-    again = pickle.loads(kept)
+    again = pickle.loads(pickled)
     assert again.get_feature_names_out().tolist() == names.tolist()
     assert again.table().equals(fitted.table())
     expected = X[:, fitted.get_support(indices=True)].astype(np.float64)
@@ -191,7 +193,7 @@ def test_a_fitted_method_can_do_without_the_file(kind, tmp_path):
 
 
 def test_another_table_is_not_transformed(tmp_path):
-    X, y = table(1, 40, 5, "float32", gaps=False)
+    X, y = table(1, 40, 5, "float32", missing=False)
     pl.DataFrame(X, list("abcde")).write_parquet(tmp_path / "one.parquet")
     pl.DataFrame(X, list("abced")).write_parquet(tmp_path / "other.parquet")
     fitted = featly.FTest().fit(scan(tmp_path / "one.parquet"), y)
@@ -202,8 +204,8 @@ def test_another_table_is_not_transformed(tmp_path):
 
 
 def test_no_threads_or_files_are_left_open(tmp_path):
-    def one():
-        X, y = table(1, 40, 60, "float32", gaps=True)
+    def fit_all():
+        X, y = table(1, 40, 60, "float32", missing=True)
         stored = on_disk(tmp_path, X)
         with small_blocks():
             for method in (featly.FTest, featly.MRMR, featly.ReliefF):
@@ -211,7 +213,7 @@ def test_no_threads_or_files_are_left_open(tmp_path):
             featly.MRMR(measure="rank", memory_limit="1MB").fit(stored, y)
             featly.JMI(memory_limit="1MB", cache=tmp_path / "cache").fit(stored, y)
 
-    def held():
+    def count_handles():
         gc.collect()
         readers = [t for t in threading.enumerate() if "reader" in t.name]
         for thread in readers:  # they end when nobody can ask them any more
@@ -220,11 +222,11 @@ def test_no_threads_or_files_are_left_open(tmp_path):
 
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("the system does not tell")
-    one()
-    before = held()
+    fit_all()
+    before = count_handles()
     for _ in range(3):
-        one()
-    assert held() == before
+        fit_all()
+    assert count_handles() == before
 
 
 # ---- what a block goes through ----------------------------------------------------------------
@@ -233,24 +235,24 @@ def test_readers_do_not_wait_for_those_who_wait_for_them(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 15_000)).astype(np.float32)
     y = np.arange(200) % 2
-    stored, found = on_disk(tmp_path, np.asfortranarray(X)), []
+    stored, fits = on_disk(tmp_path, np.asfortranarray(X)), []
 
     def fit():
         method = featly.MRMR(measure="rank", max_steps=2, memory_limit="20MB", n_jobs=2)
-        found.append(method.fit(stored, y))
+        fits.append(method.fit(stored, y))
 
     thread = threading.Thread(target=fit, daemon=True)
     thread.start()
     thread.join(300)
     assert not thread.is_alive()
-    assert_same(featly.MRMR(measure="rank", max_steps=2).fit(X, y), found[0])
+    assert_same(featly.MRMR(measure="rank", max_steps=2).fit(X, y), fits[0])
 
 
 # ---- files that are no longer what they were --------------------------------------------------
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
 @pytest.mark.parametrize("name", STREAMED)
 def test_a_file_that_is_cut_between_two_blocks(name, tmp_path, monkeypatch):
-    X, y = table(6, 40, 45, "float32", gaps=False)
+    X, y = table(6, 40, 45, "float32", missing=False)
     stored, blocks = on_disk(tmp_path, np.asfortranarray(X)), []
     original = NpyTable._read
 
@@ -262,26 +264,26 @@ def test_a_file_that_is_cut_between_two_blocks(name, tmp_path, monkeypatch):
 
     monkeypatch.setattr(NpyTable, "_read", read)
     with small_blocks(), pytest.raises(featly.DataError, match=r"X\.npy' was cut from .* to 2000"):
-        made_by(name, memory_limit="1MB").fit(stored, y)
+        make_method(name, memory_limit="1MB").fit(stored, y)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_disk_that_fails(n_jobs, tmp_path, monkeypatch):
-    X, y = table(7, 40, 45, "float32", gaps=False)
+    X, y = table(7, 40, 45, "float32", missing=False)
     stored, calls = on_disk(tmp_path, np.asfortranarray(X)), []
     original = files._PREADV
 
-    def failing(descriptor, buffers, offset):
+    def fail_later(descriptor, buffers, offset):
         calls.append(offset)
         if len(calls) > 3:
             raise OSError(errno.EIO, "Input/output error")
         return original(descriptor, buffers, offset)
 
-    monkeypatch.setattr(files, "_PREADV", failing)
+    monkeypatch.setattr(files, "_PREADV", fail_later)
     for method in (featly.FTest, featly.MRMR, featly.SVMRFE):
         calls.clear()
-        told = r"X\.npy' cannot be read at byte \d+ \(Input/output error\)"
-        with small_blocks(), pytest.raises(featly.DataError, match=told):
+        message = r"X\.npy' cannot be read at byte \d+ \(Input/output error\)"
+        with small_blocks(), pytest.raises(featly.DataError, match=message):
             method(memory_limit="1MB", n_jobs=n_jobs).fit(stored, y)
 
 
@@ -297,15 +299,15 @@ def test_bytes_are_the_numbers_that_they_are(name, order, dtype, tmp_path):
     X[:, 3], X[:, 4] = low, high - 1
     X[:20, 7], X[20:, 7] = low, high - 1
     y = np.arange(40) % 3 if METHODS[name].many_classes else np.arange(40) % 2
-    there = np.asarray(X, np.float64, order=order)
+    as_floats = np.asarray(X, np.float64, order=order)
     with small_blocks():
-        found = made_by(name, memory_limit="1MB").fit(on_disk(tmp_path, X), y)
-    assert_same(made_by(name).fit(X, y), found)
+        streamed = make_method(name, memory_limit="1MB").fit(on_disk(tmp_path, X), y)
+    assert_same(make_method(name).fit(X, y), streamed)
     if name in ("svm-rfe", "arom", "pairwise", "redundancy-filter"):
         return  # bytes become float32 here, whose sums are not those of float64
-    expected = made_by(name).fit(there, y)
-    assert expected.order_.tolist() == found.order_.tolist()
-    np.testing.assert_allclose(expected.scores_, found.scores_, rtol=1e-9)
+    expected = make_method(name).fit(as_floats, y)
+    assert expected.order_.tolist() == streamed.order_.tolist()
+    np.testing.assert_allclose(expected.scores_, streamed.scores_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("value", [0.5, np.inf, 1e6], ids=str)
@@ -318,10 +320,10 @@ def test_what_cannot_be_counted_is_named_as_in_memory(name, value, tmp_path):
         X[:, 5] = np.arange(70_000)
     else:
         X[31, 5] = value
-    y, said = np.arange(70_000) % 2, []
-    for given in (X, on_disk(tmp_path, X)):
-        method = made_by(name, memory_limit="1MB").set_params(discretizer=None)
-        with pytest.raises(featly.DataError, match="'x5'") as told:
-            method.fit(given, y)
-        said.append(str(told.value))
-    assert said[0] == said[1]
+    y, messages = np.arange(70_000) % 2, []
+    for data in (X, on_disk(tmp_path, X)):
+        method = make_method(name, memory_limit="1MB").set_params(discretizer=None)
+        with pytest.raises(featly.DataError, match="'x5'") as caught:
+            method.fit(data, y)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]

@@ -1,4 +1,4 @@
-"""What a fit takes in memory beside a limit.
+"""The memory of a fit beside its limit.
 
 Counted is the largest resident memory over that of a process that has done the same on a small
 table. Blocks that are read, copies of columns and packed columns must stay near the limit. What
@@ -66,13 +66,13 @@ def test_fits_stay_near_their_limit(tmp_path):
         pytest.skip("the system does not tell how much memory was taken")
     rng = np.random.default_rng(0)
     y = np.arange(ROWS) % 2
-    some = (rng.normal(size=(5_000, ROWS)) + 0.2 * y).astype(np.float32)
+    columns = (rng.normal(size=(5_000, ROWS)) + 0.2 * y).astype(np.float32)
     np.save(tmp_path / "y.npy", y)
-    np.save(tmp_path / "small.npy", some[:2_000].T)
+    np.save(tmp_path / "small.npy", columns[:2_000].T)
     path, shape = tmp_path / "large.npy", (ROWS, COLUMNS)
     large = np.lib.format.open_memmap(path, "w+", "f4", shape, fortran_order=True)
-    for low in range(0, COLUMNS, len(some)):
-        large.T[low : low + len(some)] = some
+    for low in range(0, COLUMNS, len(columns)):
+        large.T[low : low + len(columns)] = columns
     del large
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path), f"{LIMIT}MB",

@@ -1,4 +1,4 @@
-"""Runs that are killed or stopped, and the runs that go on where they were."""
+"""Runs that are killed or stopped, and runs that go on where those were."""
 
 import os
 import signal
@@ -36,8 +36,8 @@ with small_blocks():
 """
 
 
-def stopped(folder, phase, at, number):
-    """What a process told of its progress until a signal ended it: columns, and steps."""
+def run_until_signal(folder, phase, at, number):
+    """Run a process until a signal ends it; return its progress in columns and in steps."""
     script = SCRIPT.format(columns=COLUMNS, steps=STEPS)
     done = subprocess.run(
         [sys.executable, "-c", script, str(folder), phase, str(at), str(int(number))],
@@ -48,8 +48,8 @@ def stopped(folder, phase, at, number):
     )
     assert done.returncode != 0
     assert number != signal.SIGINT or "KeyboardInterrupt" in done.stderr, done.stderr
-    told = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
-    return [a for a, b in told if b == COLUMNS], [a for a, b in told if b == STEPS]
+    reports = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    return [a for a, b in reports if b == COLUMNS], [a for a, b in reports if b == STEPS]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
@@ -62,11 +62,11 @@ def test_a_run_goes_on_where_others_were_ended(tmp_path):
     on_disk(tmp_path, np.asfortranarray(X))
     np.save(tmp_path / "y.npy", y)
 
-    columns, steps = stopped(tmp_path, "packing", 70, signal.SIGKILL)
+    columns, steps = run_until_signal(tmp_path, "packing", 70, signal.SIGKILL)
     assert columns[0] == 7
     assert steps == []
     packed = columns[-1]
-    columns, steps = stopped(tmp_path, "steps", 5, signal.SIGINT)
+    columns, steps = run_until_signal(tmp_path, "steps", 5, signal.SIGINT)
     assert columns[0] > packed  # nothing of it is packed twice
     assert columns[-1] == COLUMNS
     assert steps == [1, 2, 3, 4, 5]

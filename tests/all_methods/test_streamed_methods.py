@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import featly
 from featly.core.sources import StreamedSource
-from featly.problem.ingest import read_stored
+from featly.problem.ingest import ingest_stored
 from featly.table.schema import Schema
 from tests.all_methods.small_blocks import on_disk, small_blocks
 
@@ -44,17 +44,17 @@ METHODS = [
     featly.AROM(C=10.0),
     featly.AROM(C=10.0, norm=1),
 ]
-GAPS = {"SVMRFE", "AROM"}  # need complete columns
+TAKE_NO_MISSING = {"SVMRFE", "AROM"}  # need complete columns
 
 
-def table(seed, n_rows, n_columns, dtype, *, gaps):
-    """Numbers with ties, a constant column, two duplicates, perhaps with gaps."""
+def table(seed, n_rows, n_columns, dtype, *, missing):
+    """Numbers with ties, a constant column, two duplicates, perhaps with missing values."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 5, (n_rows, n_columns)).astype(dtype)
     if X.dtype.kind == "f":
         X[:, ::3] += rng.normal(size=X[:, ::3].shape).astype(dtype)
     X[:, 1], X[:, 3] = 2, X[:, n_columns - 1]
-    if gaps and X.dtype.kind == "f":
+    if missing and X.dtype.kind == "f":
         X[rng.random(X.shape) < 0.1] = np.nan
         X[:, 2] = np.nan
     y = rng.integers(0, 2, n_rows)
@@ -62,28 +62,30 @@ def table(seed, n_rows, n_columns, dtype, *, gaps):
     return X, y
 
 
-def assert_same(one, other):
-    """Whatever a fit leaves behind, to the bit; a file may have names where an array has none."""
-    for name in [name for name in vars(one) if name.endswith("_") and name != "feature_names_in_"]:
-        mine, theirs = getattr(one, name), getattr(other, name)
-        if isinstance(mine, np.ndarray) and mine.dtype != object:  # objects are names
-            np.testing.assert_array_equal(mine, theirs, err_msg=name, strict=True)
-    assert one.order_.tolist() == other.order_.tolist()
+def assert_same(first, second):
+    """Assert that two fits are equal to the bit; a file may have names where an array has none."""
+    for name in [
+        name for name in vars(first) if name.endswith("_") and name != "feature_names_in_"
+    ]:
+        first_value, second_value = getattr(first, name), getattr(second, name)
+        if isinstance(first_value, np.ndarray) and first_value.dtype != object:  # objects are names
+            np.testing.assert_array_equal(first_value, second_value, err_msg=name, strict=True)
+    assert first.order_.tolist() == second.order_.tolist()
 
 
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_streamed_is_in_memory(method, order, tmp_path):
-    gaps = type(method).__name__ not in GAPS
+    with_missing = type(method).__name__ not in TAKE_NO_MISSING
     for dtype in ("float64", "float32", "uint8"):
-        X, y = table(1, 40, 60, dtype, gaps=gaps)
+        X, y = table(1, 40, 60, dtype, missing=with_missing)
         X = np.asarray(X, order=order)
         stored = on_disk(tmp_path, X, f"{dtype}.npy")
-        here = type(method)(**method.get_params()).fit(X, y)
+        expected = type(method)(**method.get_params()).fit(X, y)
         with small_blocks():
-            there = type(method)(**method.get_params() | {"memory_limit": "1MB"}).fit(stored, y)
-        assert_same(here, there)
+            streamed = type(method)(**method.get_params() | {"memory_limit": "1MB"}).fit(stored, y)
+        assert_same(expected, streamed)
 
 
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
@@ -97,54 +99,56 @@ def test_streamed_is_in_memory(method, order, tmp_path):
     dtype=st.sampled_from(["uint8", "int16", "float32", "float64"]),
 )
 def test_any_size_of_block(seed, n_rows, n_columns, width, method, dtype, tmp_path_factory):
-    X, y = table(seed, n_rows, n_columns, dtype, gaps=type(method).__name__ not in GAPS)
+    X, y = table(
+        seed, n_rows, n_columns, dtype, missing=type(method).__name__ not in TAKE_NO_MISSING
+    )
     stored = on_disk(tmp_path_factory.mktemp("table"), X)
-    here = type(method)(**method.get_params()).fit(X, y)
+    expected = type(method)(**method.get_params()).fit(X, y)
     with small_blocks(width, n_rows):
-        there = type(method)(**method.get_params() | {"memory_limit": "1MB"}).fit(stored, y)
-    assert_same(here, there)
+        streamed = type(method)(**method.get_params() | {"memory_limit": "1MB"}).fit(stored, y)
+    assert_same(expected, streamed)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_threads_change_nothing(n_jobs, tmp_path):
-    X, y = table(3, 40, 90, "float32", gaps=True)
+    X, y = table(3, 40, 90, "float32", missing=True)
     stored = on_disk(tmp_path, X)
     with small_blocks():
         for method in (featly.FTest, featly.MRMR, featly.ReliefF):
-            found = method(memory_limit="1MB", n_jobs=n_jobs).fit(stored, y)
-            assert_same(method().fit(X, y), found)
+            streamed = method(memory_limit="1MB", n_jobs=n_jobs).fit(stored, y)
+            assert_same(method().fit(X, y), streamed)
 
 
 def test_kinds_of_a_schema(tmp_path):
-    X, y = table(5, 40, 30, "float64", gaps=True)
+    X, y = table(5, 40, 30, "float64", missing=True)
     X[:, [0, 10, 20]] = np.random.default_rng(0).integers(0, 3, (40, 3))
     schema = {"categorical": [0, 20], "ordinal": {"x10": [2, 0, 1]}, "keep": ["x4"]}
     for method in (featly.UnivariateTest, featly.JMI, featly.ReliefF, featly.MonotoneDependence):
-        here = method(schema=schema).fit(X, y)
+        expected = method(schema=schema).fit(X, y)
         with small_blocks():
-            there = method(schema=schema, memory_limit="1MB").fit(on_disk(tmp_path, X), y)
-        assert_same(here, there)
-        assert here.kinds_ == there.kinds_
+            streamed = method(schema=schema, memory_limit="1MB").fit(on_disk(tmp_path, X), y)
+        assert_same(expected, streamed)
+        assert expected.kinds_ == streamed.kinds_
 
 
 def test_many_classes_as_pairs(tmp_path):
-    X, _ = table(6, 60, 30, "float32", gaps=False)
+    X, _ = table(6, 60, 30, "float32", missing=False)
     y = np.arange(60) % 3
-    here = featly.SVMRFE(multiclass="ovo").fit(X, y)
+    expected = featly.SVMRFE(multiclass="ovo").fit(X, y)
     with small_blocks():
-        there = featly.SVMRFE(multiclass="ovo", memory_limit="1MB").fit(on_disk(tmp_path, X), y)
-    assert here.order_.tolist() == there.order_.tolist()
+        streamed = featly.SVMRFE(multiclass="ovo", memory_limit="1MB").fit(on_disk(tmp_path, X), y)
+    assert expected.order_.tolist() == streamed.order_.tolist()
 
 
 def test_a_table_that_fits_is_read_once(tmp_path):
-    X, y = table(7, 40, 30, "float32", gaps=False)
-    reading = read_stored(on_disk(tmp_path, X), Schema(), 1 << 20)
+    X, y = table(7, 40, 30, "float32", missing=False)
+    reading = ingest_stored(on_disk(tmp_path, X), Schema(), 1 << 20)
     assert not isinstance(reading.source, StreamedSource)
     assert_same(featly.FTest().fit(X, y), featly.FTest().fit(on_disk(tmp_path, X), y))
 
 
 def test_a_method_that_needs_all_in_memory(tmp_path):
-    X, y = table(8, 40, 30, "float32", gaps=False)
+    X, y = table(8, 40, 30, "float32", missing=False)
     stored = on_disk(tmp_path, X)
     assert featly.FCBF().fit(stored, y).order_.tolist() == featly.FCBF().fit(X, y).order_.tolist()
     with small_blocks(), pytest.raises(featly.DataError, match=r"FCBF needs it whole.*FTest"):
@@ -154,29 +158,29 @@ def test_a_method_that_needs_all_in_memory(tmp_path):
 
 
 def test_a_map_of_a_file_is_streamed_under_a_limit(tmp_path):
-    X, y = table(9, 40, 30, "float32", gaps=False)
+    X, y = table(9, 40, 30, "float32", missing=False)
     on_disk(tmp_path, X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     with small_blocks():
-        found = featly.MRMR(memory_limit="1MB").fit(mapped, y)
-    assert_same(featly.MRMR().fit(X, y), found)
+        streamed = featly.MRMR(memory_limit="1MB").fit(mapped, y)
+    assert_same(featly.MRMR().fit(X, y), streamed)
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "message"),
     [
         ("a lot", "memory_limit='a lot': give a number of bytes"),
         (1000, "too little"),
         (True, "True"),
     ],
 )
-def test_senseless_limits(limit, told):
-    with pytest.raises(featly.ParameterError, match=told):
+def test_senseless_limits(limit, message):
+    with pytest.raises(featly.ParameterError, match=message):
         featly.FTest(memory_limit=limit).fit([[1.0], [2.0]], [0, 1])
 
 
-def test_senseless_values_are_blamed_by_name(tmp_path):
-    X, y = table(10, 40, 30, "float64", gaps=False)
+def test_errors_name_columns_of_senseless_values(tmp_path):
+    X, y = table(10, 40, 30, "float64", missing=False)
     X[5, 20] = np.inf
     stored = on_disk(tmp_path, X)
     with small_blocks():
@@ -188,7 +192,7 @@ def test_senseless_values_are_blamed_by_name(tmp_path):
 
 
 def test_a_file_that_shrinks(tmp_path):
-    X, y = table(11, 40, 300, "float64", gaps=False)
+    X, y = table(11, 40, 300, "float64", missing=False)
     stored = on_disk(tmp_path, X)
     with small_blocks():
         featly.FTest(memory_limit="1MB").fit(stored, y)

@@ -1,4 +1,4 @@
-"""How much memory there is, by what the system tells."""
+"""Free memory as the system reports it."""
 
 from unittest import mock
 
@@ -14,15 +14,15 @@ SYSTEM = {
 }
 
 
-def free_with(**changes):
-    told = SYSTEM | {f"/sys/fs/cgroup/memory.{name}": text for name, text in changes.items()}
+def free_memory_with(**changes):
+    contents = SYSTEM | {f"/sys/fs/cgroup/memory.{name}": text for name, text in changes.items()}
 
-    def opened(path, *_):
-        if told.get(path) is None:
+    def open_system_file(path, *_):
+        if contents.get(path) is None:
             raise FileNotFoundError(path)
-        return mock.mock_open(read_data=told[path])()
+        return mock.mock_open(read_data=contents[path])()
 
-    with mock.patch.object(resources, "open", opened, create=True):
+    with mock.patch.object(resources, "open", open_system_file, create=True):
         return resources.free_memory()
 
 
@@ -37,4 +37,4 @@ def free_with(**changes):
     ],
 )
 def test_a_container_has_less(changes, free):
-    assert free_with(**changes) == free
+    assert free_memory_with(**changes) == free

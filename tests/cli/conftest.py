@@ -17,10 +17,10 @@ def featly(monkeypatch, capsysbinary):
     def run(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "argv", ["featly", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             cli.main()
         printed = capsysbinary.readouterr()
-        return ended.value.code, printed.out.decode(), printed.err.decode()
+        return exit_info.value.code, printed.out.decode(), printed.err.decode()
 
     return run
 

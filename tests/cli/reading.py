@@ -1,4 +1,4 @@
-"""What the command line prints in a pipe."""
+"""Reading of the command line's output in a pipe."""
 
 
 def cells(text):

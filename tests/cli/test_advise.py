@@ -21,7 +21,7 @@ SPARSE = b"".join(
 
 @pytest.fixture
 def tissues(tmp_path):
-    """Three classes, and gaps, which the advised method does not take."""
+    """Three classes, and missing values, which the advised method does not take."""
     rng = np.random.default_rng(0)
     kind = np.arange(60) % 3
     values = rng.normal(size=(60, 5)).round(3)
@@ -54,20 +54,20 @@ def test_it_says_what_why_how_and_what_next(featly, csv, frame):
 def test_the_same_as_in_python(featly, csv, frame):
     code, out, _ = featly("advise", csv, "-t", "ill", "--json", "--quiet", "--seed", "3")
     assert code == 0
-    told = json.loads(out)
+    document = json.loads(out)
     table = read_table(csv, target="ill")
     expected = advise(table.X, table.y, random_state=3).document()
-    assert {part: told[part] for part in expected} == json.loads(json.dumps(expected))
-    assert told["target"] == "ill"
-    assert len(told["commands"]) == 3
-    assert told["splits"] == "Subsampling(200, test_size=0.1, random_state=3)"
+    assert {part: document[part] for part in expected} == json.loads(json.dumps(expected))
+    assert document["target"] == "ill"
+    assert len(document["commands"]) == 3
+    assert document["splits"] == "Subsampling(200, test_size=0.1, random_state=3)"
 
 
 def test_the_next_commands_can_be_typed(featly, csv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    given = ("--target", "ill", "--drop", "noise", "--categorical", "age", "--keep", "marker",
+    words = ("--target", "ill", "--drop", "noise", "--categorical", "age", "--keep", "marker",
              "--ordinal", "stage=I,II,III", "--missing=-9", "--format", "csv")  # fmt: skip
-    _, out, _ = featly("advise", csv, *given, "--json", "-q")
+    _, out, _ = featly("advise", csv, *words, "--json", "-q")
     rank, evaluate, report = (shlex.split(line) for line in json.loads(out)["commands"])
     code, printed, _ = featly(*rank[1:], "--quiet")
     assert code == 0
@@ -81,19 +81,19 @@ def test_the_next_commands_can_be_typed(featly, csv, tmp_path, monkeypatch):
     fewer[fewer.index("--splits") + 1] = "3"
     code, printed, _ = featly(*fewer)
     assert code == 0
-    about = json.loads(printed)
-    assert about["advice"]["method"] == rank[rank.index("--method") + 1]
-    assert list(about["about"]["learners"]) == ["clinical-svm"]
-    code, _, told = featly(*report[1:], "--splits", "3", "--methods", "jmi")
-    assert code == 0, told  # --format is that of the page there
+    document = json.loads(printed)
+    assert document["advice"]["method"] == rank[rank.index("--method") + 1]
+    assert list(document["about"]["learners"]) == ["clinical-svm"]
+    code, _, messages = featly(*report[1:], "--splits", "3", "--methods", "jmi")
+    assert code == 0, messages  # --format is that of the page there
     assert (tmp_path / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_the_next_command_for_many_classes_fills_and_sets(featly, tissues):
     _, out, _ = featly("advise", tissues, "-t", "tissue", "--json", "-q")
-    told = json.loads(out)
-    rank, evaluate, _ = told["commands"]
-    assert (told["fill"], told["parameters"]) == (True, {"formulation": "ovo"})
+    document = json.loads(out)
+    rank, evaluate, _ = document["commands"]
+    assert (document["fill"], document["parameters"]) == (True, {"formulation": "ovo"})
     assert rank.endswith("--method multiclass-svm-rfe --set=formulation=ovo --fill")
     assert "--sizes all" in evaluate
     by_hand = featly(*shlex.split(rank)[1:], "--json", "-q")
@@ -105,10 +105,10 @@ def test_groups_of_rows(featly, csv, frame, tmp_path, mistake):
     path = tmp_path / "visits.csv"
     frame.with_columns(who=pl.Series(np.arange(60) // 8)).write_csv(path)
     _, out, _ = featly("advise", path, "-t", "ill", "--row-groups", "who", "--json", "-q")
-    told = json.loads(out)
-    assert told["facts"]["row_groups"] == 8
-    assert told["facts"]["columns"] == 5
-    rank, evaluate, report = told["commands"]
+    document = json.loads(out)
+    assert document["facts"]["row_groups"] == 8
+    assert document["facts"]["columns"] == 5
+    rank, evaluate, report = document["commands"]
     assert "--drop who" in rank
     assert "--protocol k-fold --splits 5 --sizes all --row-groups who" in evaluate
     assert "--row-groups who" in report
@@ -116,7 +116,7 @@ def test_groups_of_rows(featly, csv, frame, tmp_path, mistake):
 
 
 def test_on_a_terminal_lines_fit(featly, csv, monkeypatch):
-    monkeypatch.setattr(printing, "on_terminal", lambda: True)
+    monkeypatch.setattr(printing, "is_output_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
     _, out, _ = featly("advise", csv, "-t", "ill", "-q")
     before = out.split("\nnext\n")[0].splitlines()
@@ -129,9 +129,9 @@ def test_a_sparse_file(featly, tmp_path):
     path.write_bytes(SPARSE)
     code, out, _ = featly("advise", path, "--json", "-q", "--n-features", "400")
     assert code == 0
-    told = json.loads(out)
-    assert (told["method"], told["facts"]["sparse"]) == ("jmi", True)
-    assert "--n-features 400" in told["commands"][0]
+    document = json.loads(out)
+    assert (document["method"], document["facts"]["sparse"]) == ("jmi", True)
+    assert "--n-features 400" in document["commands"][0]
     code, out, err = featly("rank", path, "--method", "auto", "--top", "2", "--n-features", "400")
     assert code == 0
     assert "method: jmi, as advised: " in err
@@ -145,21 +145,21 @@ def test_a_prior_changes_the_advice(featly, numbers, tmp_path):
     assert f"--prior {prior}" in out
     code, out, _ = featly("rank", numbers, "-t", "ill", "--prior", prior, "-m", "auto", "--json")
     assert code == 0
-    told = json.loads(out)
-    assert told["method"] == "signal-to-noise"
-    assert told["prior"]["favoured"][0]["feature"] == "marker"
+    document = json.loads(out)
+    assert document["method"] == "signal-to-noise"
+    assert document["prior"]["favoured"][0]["feature"] == "marker"
 
 
 def test_mistakes(featly, mistake, csv, tmp_path):
     assert "which column" in mistake("advise", csv)
-    one = tmp_path / "one.csv"
-    one.write_text("a,b\n1,x\n2,x\n3,x\n")
-    assert "one class only ('x')" in mistake("advise", one, "-t", "b")
-    each = tmp_path / "each.csv"
-    each.write_text("a,b\n1,x\n2,y\n3,z\n")
-    told = mistake("advise", each, "-t", "b")
-    assert "one row each" in told
-    assert told.startswith(f"'{each}': target 'b' has 3 classes")
+    one_class = tmp_path / "one.csv"
+    one_class.write_text("a,b\n1,x\n2,x\n3,x\n")
+    assert "one class only ('x')" in mistake("advise", one_class, "-t", "b")
+    row_each = tmp_path / "each.csv"
+    row_each.write_text("a,b\n1,x\n2,y\n3,z\n")
+    message = mistake("advise", row_each, "-t", "b")
+    assert "one row each" in message
+    assert message.startswith(f"'{row_each}': target 'b' has 3 classes")
     assert "--fill" in mistake("advise", csv, "-t", "ill", "--fill")
 
 
@@ -170,11 +170,11 @@ def test_rank_by_what_is_advised(featly, csv):
     assert auto[0] == named[0] == 0
     assert auto[1] == named[1]
     assert "method: mkl-rfe, as advised: 3 columns of numbers and 2 of categories" in auto[2]
-    told = json.loads(featly("rank", csv, "-t", "ill", "-m", "auto", "--json", "-q")[1])
-    assert told["advice"]["method"] == told["method"] == "mkl-rfe"
-    assert told["advice"]["reasons"][0]["source"]
-    plain = json.loads(featly("rank", csv, "-t", "ill", "-m", "mkl-rfe", "--json", "-q")[1])
-    assert "advice" not in plain
+    document = json.loads(featly("rank", csv, "-t", "ill", "-m", "auto", "--json", "-q")[1])
+    assert document["advice"]["method"] == document["method"] == "mkl-rfe"
+    assert document["advice"]["reasons"][0]["source"]
+    by_name = json.loads(featly("rank", csv, "-t", "ill", "-m", "mkl-rfe", "--json", "-q")[1])
+    assert "advice" not in by_name
 
 
 def test_select_by_what_is_advised(featly, csv, tmp_path):
@@ -189,33 +189,33 @@ def test_gaps_are_filled_where_the_advised_method_needs_it(featly, tissues):
     code, out, err = featly("rank", tissues, "-t", "tissue", "-m", "auto", "--json")
     assert code == 0
     assert "gaps filled in 1 column, which multiclass-svm-rfe needs" in err
-    told = json.loads(out)
-    assert told["parameters"]["formulation"] == "ovo"
-    assert any("gaps filled" in note for note in told["notes"])
+    document = json.loads(out)
+    assert document["parameters"]["formulation"] == "ovo"
+    assert any("gaps filled" in note for note in document["notes"])
 
 
 def test_auto_brings_its_own_parameters(mistake, csv):
-    told = mistake("rank", csv, "-t", "ill", "--method", "auto", "--set", "C=1")
-    assert "--set goes with a method that is named" in told
+    message = mistake("rank", csv, "-t", "ill", "--method", "auto", "--set", "C=1")
+    assert "--set goes with a method that is named" in message
 
 
 def test_evaluate_what_is_advised(featly, csv):
-    few = ("--splits", "4", "--sizes", "1,3")
-    code, out, err = featly("evaluate", csv, "-t", "ill", "--methods", "auto", *few)
+    quick = ("--splits", "4", "--sizes", "1,3")
+    code, out, err = featly("evaluate", csv, "-t", "ill", "--methods", "auto", *quick)
     assert code == 0
     methods = [row[1] for row in cells(out)[1:]]
     assert methods == ["mkl-rfe", "forest", "relieff", "univariate-test", "none"]
     assert "methods as advised on all rows: mkl-rfe, " in err
-    named = featly("evaluate", csv, "-t", "ill", "--methods", ",".join(methods), *few, "-q")
+    named = featly("evaluate", csv, "-t", "ill", "--methods", ",".join(methods), *quick, "-q")
     time = cells(out)[0].index("seconds")
-    without = [row[:time] + row[time + 1 :] for row in cells(out)]
-    other = [row[:time] + row[time + 1 :] for row in cells(named[1])]
-    assert without == other
+    advised_cells = [row[:time] + row[time + 1 :] for row in cells(out)]
+    named_cells = [row[:time] + row[time + 1 :] for row in cells(named[1])]
+    assert advised_cells == named_cells
 
 
 def test_evaluate_fills_where_the_advised_method_needs_it(featly, tissues):
-    few = ("--splits", "3", "--sizes", "2")
-    code, out, err = featly("evaluate", tissues, "-t", "tissue", "--methods", "auto", *few)
+    quick = ("--splits", "3", "--sizes", "2")
+    code, out, err = featly("evaluate", tissues, "-t", "tissue", "--methods", "auto", *quick)
     assert code == 0
     head, *rows = cells(out)
     assert all(row[head.index("n_failed")] == "0" for row in rows)
@@ -236,7 +236,7 @@ def test_with_an_official_split_the_advice_sees_the_training_rows(featly, frame,
 def test_auto_stands_alone_and_is_no_method(mistake, featly, csv):
     assert "auto" not in METHODS
     assert "there is no method 'auto'" in mistake("evaluate", csv, "-t", "ill", "-m", "auto,cfs")
-    told = featly("methods", "auto")
-    assert told[0] == 2
-    assert "there is no method 'auto'" in told[2]
+    outcome = featly("methods", "auto")
+    assert outcome[0] == 2
+    assert "there is no method 'auto'" in outcome[2]
     assert "there is no method 'auto'" in mistake("prior", csv, "-t", "ill", "-m", "auto")

@@ -32,15 +32,21 @@ def test_rules_are_those_of_python(featly, files, rule):
     code, out, err = featly("combine", *files, "--rule", rule)
     assert code == 0
     positions, names = positions_of(map(list, LISTS.values()))
-    found = combine_rankings(positions, rule)
+    combined = combine_rankings(positions, rule)
     head, *rows = cells(out)
-    assert head == ["rank", "feature", "score", *["p_value"] * (found.p_values is not None), *"abc"]
+    assert head == [
+        "rank",
+        "feature",
+        "score",
+        *["p_value"] * (combined.p_values is not None),
+        *"abc",
+    ]
     assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
-    assert [row[1] for row in rows] == [names[i] for i in found.order]
-    assert [float(row[2]) for row in rows] == found.scores[found.order].tolist()
-    assert [[int(cell) for cell in row[-3:]] for row in rows] == positions[found.order].tolist()
+    assert [row[1] for row in rows] == [names[i] for i in combined.order]
+    assert [float(row[2]) for row in rows] == combined.scores[combined.order].tolist()
+    assert [[int(cell) for cell in row[-3:]] for row in rows] == positions[combined.order].tolist()
     assert "3 lists, 5 features" in err
-    assert ("share their score" in err) == (found.ties > 0)
+    assert ("share their score" in err) == (combined.ties > 0)
     assert "missing" not in err
 
 
@@ -83,13 +89,15 @@ def test_options_reach_the_rule(featly, files):
         code, out, err = featly("combine", *files, *options, "--json", "--quiet")
         assert code == 0
         assert err == ""
-        told = json.loads(out)
-        found = combine_rankings(positions, **same)
-        assert [row["feature"] for row in told["ranking"]] == [names[i] for i in found.order]
-        assert [row["score"] for row in told["ranking"]] == found.scores[found.order].tolist()
-        assert told["ties"] == found.ties
-        assert {**told["options"], "method": told["rule"]}.items() >= same.items()
-        assert told["lists"] == 3
+        document = json.loads(out)
+        combined = combine_rankings(positions, **same)
+        assert [row["feature"] for row in document["ranking"]] == [names[i] for i in combined.order]
+        assert [row["score"] for row in document["ranking"]] == combined.scores[
+            combined.order
+        ].tolist()
+        assert document["ties"] == combined.ties
+        assert {**document["options"], "method": document["rule"]}.items() >= same.items()
+        assert document["lists"] == 3
 
 
 def test_missing_features_are_told(featly, files, tmp_path):
@@ -106,8 +114,8 @@ def test_missing_features_are_told(featly, files, tmp_path):
         code, out, err = featly(
             "combine", *files, short, "-r", "average-sd", "--unlisted", unlisted
         )
-        found = combine_rankings(positions, "average-sd", unlisted=unlisted)
-        assert [row[1] for row in cells(out)[1:]] == [names[i] for i in found.order]
+        combined = combine_rankings(positions, "average-sd", unlisted=unlisted)
+        assert [row[1] for row in cells(out)[1:]] == [names[i] for i in combined.order]
     assert "the lists that have them decide" in err
 
 
@@ -153,8 +161,8 @@ def test_mistakes_are_told_in_a_line(mistake, files, tmp_path):
     table.write_text("rank,feature\nnan,p\n")
     assert "gives 'p' no rank" in mistake("combine", files[0], table)
     table.write_text("rank,feature\n1,p\n2,zz\n")
-    told = mistake("combine", files[0], table, "-r", "stuart", "--unlisted", "unknown")
-    assert "'p' is in 2 and 'q' in 1" in told
+    message = mistake("combine", files[0], table, "-r", "stuart", "--unlisted", "unknown")
+    assert "'p' is in 2 and 'q' in 1" in message
 
 
 def test_long_runs_are_announced(featly, files, monkeypatch):

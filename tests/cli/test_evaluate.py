@@ -38,14 +38,14 @@ def test_without_methods_those_that_take_the_table_are_judged(featly, csv, numbe
 def test_evaluate_as_json_has_everything(featly, numbers):
     code, out, _ = featly("evaluate", numbers, "-t", "ill", *FEW, "--json", "--null", "3", "-q")
     assert code == 0
-    told = json.loads(out)
-    assert told["metric"] == "bcr"
-    assert not told["biased"]
-    assert {row["size"] for row in told["curves"] if row["method"] == "f-test"} == {1, 2}
-    assert {row["method"] for row in told["null"]} == {"f-test", "svm-rfe", "none"}
-    assert all(row["n_null"] == 3 for row in told["null"])
-    assert told["pairs"][0]["method_a"] == "f-test"
-    assert "hash" in told["about"]["datasets"]["numbers"]
+    document = json.loads(out)
+    assert document["metric"] == "bcr"
+    assert not document["biased"]
+    assert {row["size"] for row in document["curves"] if row["method"] == "f-test"} == {1, 2}
+    assert {row["method"] for row in document["null"]} == {"f-test", "svm-rfe", "none"}
+    assert all(row["n_null"] == 3 for row in document["null"])
+    assert document["pairs"][0]["method_a"] == "f-test"
+    assert "hash" in document["about"]["datasets"]["numbers"]
 
 
 def test_a_study_is_kept_and_shown_again_by_another_metric_and_rule(featly, numbers, tmp_path):
@@ -72,7 +72,7 @@ def test_selection_outside_is_labelled_as_biased(featly, numbers):
 
 
 @pytest.mark.parametrize(
-    ("protocol", "told"),
+    ("protocol", "expected"),
     [
         (("--protocol", "k-fold", "--splits", "4"), "KFold(4)"),
         (("--protocol", "leave-one-out"), "LeaveOneOut()"),
@@ -81,11 +81,11 @@ def test_selection_outside_is_labelled_as_biased(featly, numbers):
         (("--protocol", "holdout", "--test-size", "0.5"), "Holdout("),
     ],
 )
-def test_protocols(featly, numbers, protocol, told):
+def test_protocols(featly, numbers, protocol, expected):
     code, out, err = featly("evaluate", numbers, "-t", "ill", "-m", "f-test", "--sizes", "1",
                             *protocol)  # fmt: skip
     assert code == 0
-    assert told in err
+    assert expected in err
     assert len(cells(out)) == 2
 
 
@@ -168,7 +168,7 @@ def test_a_plan_is_run_and_shown(featly, numbers, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("--methods", "svm-rfee"), "did you mean 'svm-rfe'?"),
         (("--methods", "svm-rfe,svm-rfe"), "different names"),
@@ -185,8 +185,8 @@ def test_a_plan_is_run_and_shown(featly, numbers, tmp_path):
         (("--resample", "RandomUnderSample"), "did you mean 'RandomUnderSampler'?"),
     ],
 )
-def test_mistakes_are_told_in_a_line(mistake, numbers, arguments, told):
-    assert told in mistake("evaluate", numbers, "-t", "ill", *arguments)
+def test_mistakes_are_told_in_a_line(mistake, numbers, arguments, expected):
+    assert expected in mistake("evaluate", numbers, "-t", "ill", *arguments)
 
 
 def test_mistakes_about_studies(mistake, numbers, tmp_path):

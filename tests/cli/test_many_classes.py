@@ -30,10 +30,10 @@ def file(frame, tmp_path):
 
 
 def test_a_method_for_two_classes_says_what_to_type(mistake, file):
-    told = mistake("rank", file, "--target", "tumour", "--method", "svm-rfe")
-    assert "4 classes" in told
-    assert "--set multiclass=ovo" in told
-    assert "PairwiseRanker" not in told
+    message = mistake("rank", file, "--target", "tumour", "--method", "svm-rfe")
+    assert "4 classes" in message
+    assert "--set multiclass=ovo" in message
+    assert "PairwiseRanker" not in message
 
 
 def test_pairs_of_classes(featly, file, frame):
@@ -51,7 +51,7 @@ def test_pairs_of_classes(featly, file, frame):
 
 @pytest.mark.parametrize("command", ["rank", "select"])
 def test_a_terminal_has_no_room_for_every_list(featly, file, monkeypatch, command):
-    monkeypatch.setattr(printing, "on_terminal", lambda: True)
+    monkeypatch.setattr(printing, "is_output_terminal", lambda: True)
     code, out, err = featly(command, file, "-t", "tumour", "-m", "pairwise")
     assert code == 0
     assert "among_first" in out
@@ -67,12 +67,12 @@ def test_all_positions_are_in_the_file(featly, file, frame, tmp_path):
         "--set", "ranker=svm-rfe", "--set", "ranker__C=0.1", "--output", saved,
     )  # fmt: skip
     assert code == 0
-    found = pl.read_csv(saved)
+    ranking = pl.read_csv(saved)
     expected = PairwiseRanker(SVMRFE(C=0.1), combine="best")
     expected.fit(frame.drop("tumour"), frame["tumour"])
-    assert found["feature"].to_list() == expected.table()["feature"].to_list()
+    assert ranking["feature"].to_list() == expected.table()["feature"].to_list()
     for label in expected.problems_:
-        assert found[label].to_list() == expected.table()[label].to_list()
+        assert ranking[label].to_list() == expected.table()[label].to_list()
 
 
 def test_json_tells_the_ranker(featly, file):

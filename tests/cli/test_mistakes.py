@@ -16,9 +16,9 @@ def test_unknown_names_get_a_suggestion(mistake, csv):
     assert "did you mean 'step'?" in mistake(
         "rank", csv, "-t", "ill", "-m", "svm-rfe", "--set", "stp=1"
     )
-    near = mistake("rank", csv.with_name("stdy.csv"), "-t", "ill")
-    assert "there is no file" in near
-    assert "study.csv" in near
+    message = mistake("rank", csv.with_name("stdy.csv"), "-t", "ill")
+    assert "there is no file" in message
+    assert "study.csv" in message
     assert "'zzz' is no column of" in mistake("rank", csv, "-t", "zzz")
     assert "age, sex, stage, marker, noise" in mistake("rank", csv, "-t", "zzz")
     assert "positions run from 0 to 5" in mistake("rank", csv, "-t", "6")
@@ -32,7 +32,7 @@ def test_a_target_must_be_named(mistake, csv, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("a,y\n1,x\n2,x\n3,x\n", "target 'y' has one class only ('x')"),
         ("a,y\n1,0.5\n2,1.7\n3,0.1\n", "target 'y' holds real numbers such as 0.5"),
@@ -46,11 +46,11 @@ def test_a_target_must_be_named(mistake, csv, tmp_path):
         ("a,b,y\n1,\0,x\n3,4,z\n", "holds a zero byte in line 2"),
     ],
 )
-def test_bad_tables(mistake, tmp_path, text, told):
+def test_bad_tables(mistake, tmp_path, text, expected):
     path = tmp_path / "bad.csv"
     path.write_bytes(text.encode())
     message = mistake("rank", path, "--target", "y")
-    assert told in message
+    assert expected in message
     assert "bad.csv" in message
 
 
@@ -68,9 +68,9 @@ def test_a_directory_and_a_file_of_others(mistake, tmp_path, monkeypatch, csv):
 def test_a_wrong_encoding(mistake, featly, tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("größe,y\n1,x\n2,z\n3,x\n4,z\n".encode("latin-1"))
-    told = mistake("rank", path, "-t", "y", "--encoding", "utf-8")
-    assert "line 1 of" in told
-    assert "no text in the encoding utf-8" in told
+    message = mistake("rank", path, "-t", "y", "--encoding", "utf-8")
+    assert "line 1 of" in message
+    assert "no text in the encoding utf-8" in message
     code, out, err = featly("rank", path, "-t", "y")
     assert code == 0
     assert cells(out)[1][1] == "größe"
@@ -81,15 +81,15 @@ def test_a_wrong_encoding(mistake, featly, tmp_path):
 def test_missing_values_where_the_method_cannot(mistake, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b,y\n1,2,x\n?,4,z\n5,6,x\n7,8,z\n")
-    told = mistake("rank", path, "-t", "y", "-m", "svm-rfe")
-    assert "column 'a' has a missing value (NaN) in row 2 of the data" in told
-    assert "FTest" in told
-    assert "SVMRFE(kernel='clinical')" in told
-    assert "a.csv" in told
+    message = mistake("rank", path, "-t", "y", "-m", "svm-rfe")
+    assert "column 'a' has a missing value (NaN) in row 2 of the data" in message
+    assert "FTest" in message
+    assert "SVMRFE(kernel='clinical')" in message
+    assert "a.csv" in message
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "expected"),
     [
         ("C=-1", "C=-1: give a positive finite number"),
         ("C=abc", "C='abc'"),
@@ -98,8 +98,8 @@ def test_missing_values_where_the_method_cannot(mistake, tmp_path):
         ("step=0", "step=0"),
     ],
 )
-def test_bad_parameters(mistake, csv, setting, told):
-    assert told in mistake("rank", csv, "-t", "ill", "-m", "svm-rfe", "--set", setting)
+def test_bad_parameters(mistake, csv, setting, expected):
+    assert expected in mistake("rank", csv, "-t", "ill", "-m", "svm-rfe", "--set", setting)
 
 
 def test_bad_counts(mistake, csv):
@@ -140,16 +140,16 @@ def test_options_that_do_not_exist(featly):
 
 
 def test_a_place_that_cannot_be_written_is_told_before_the_work(mistake, csv, tmp_path):
-    gone = tmp_path / "no" / "ranking.csv"
-    assert "there is no folder" in mistake("rank", csv, "-t", "ill", "-o", gone)
+    missing = tmp_path / "no" / "ranking.csv"
+    assert "there is no folder" in mistake("rank", csv, "-t", "ill", "-o", missing)
     (tmp_path / "folder.csv").mkdir()
     assert "is a directory" in mistake("rank", csv, "-t", "ill", "-o", tmp_path / "folder.csv")
     assert "give it one of" in mistake("rank", csv, "-t", "ill", "-o", tmp_path / "ranking.xlsx")
     assert "give it one of" in mistake("select", csv, "-t", "ill", "-o", tmp_path / "a.json")
-    kept = tmp_path / "small.csv"
-    told = mistake("select", csv, "-t", "ill", "-k", 2, "-o", kept, "--ranking", gone)
-    assert "there is no folder" in told
-    assert not kept.exists()
+    small = tmp_path / "small.csv"
+    message = mistake("select", csv, "-t", "ill", "-k", 2, "-o", small, "--ranking", missing)
+    assert "there is no folder" in message
+    assert not small.exists()
 
 
 @pytest.mark.parametrize("command", ["rank", "select"])
@@ -163,8 +163,8 @@ def test_a_full_disk_leaves_what_was_there(mistake, csv, tmp_path, monkeypatch, 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    told = mistake(command, csv, "-t", "ill", "-m", "svm-rfe", "-o", path)
-    assert "was not written: the disk is full" in told
+    message = mistake(command, csv, "-t", "ill", "-m", "svm-rfe", "-o", path)
+    assert "was not written: the disk is full" in message
     assert path.read_text() == "as it was"
     assert os.listdir(folder) == ["result.csv"]
 
@@ -172,10 +172,10 @@ def test_a_full_disk_leaves_what_was_there(mistake, csv, tmp_path, monkeypatch, 
 def test_a_fault_of_featlys_own_is_code_1(featly, csv, monkeypatch):
     from featly.cli import job
 
-    def broken(*_, **__):
+    def fail(*_, **__):
         raise RuntimeError("this should not happen")
 
-    monkeypatch.setattr(job, "fit", broken)
+    monkeypatch.setattr(job, "fit", fail)
     code, _, err = featly("rank", csv, "-t", "ill", "-q")
     assert code == 1
     assert "fault of featly's (RuntimeError: this should not happen)" in err
@@ -213,8 +213,8 @@ def test_dropped_columns_may_be_in_the_schema(featly, mistake, csv, tmp_path):
     code, out, _ = featly("rank", csv, "--schema", toml, "--drop", "age", "-m", "svm-rfe")
     assert code == 0
     assert "age" not in [row[1] for row in cells(out)]
-    told = mistake("rank", csv, "--schema", toml, "--drop", "noise")
-    assert told == "'noise' cannot be kept and dropped"
+    message = mistake("rank", csv, "--schema", toml, "--drop", "noise")
+    assert message == "'noise' cannot be kept and dropped"
 
 
 def test_rows_are_counted_as_in_the_file(mistake, tmp_path):
@@ -231,6 +231,6 @@ def test_a_ranking_on_standard_output(featly, numbers):
 
 
 def test_mistakes_are_told_before_the_file_is_read(mistake, tmp_path):
-    gone = tmp_path / "no.csv"
-    assert "no method" in mistake("rank", gone, "-m", "nothing-like-it")
-    assert "no parameter" in mistake("select", gone, "-m", "svm-rfe", "--set", "D=1")
+    missing = tmp_path / "no.csv"
+    assert "no method" in mistake("rank", missing, "-m", "nothing-like-it")
+    assert "no parameter" in mistake("select", missing, "-m", "svm-rfe", "--set", "D=1")

@@ -1,4 +1,4 @@
-"""What the commands compute, print and save."""
+"""Results that the commands compute, print and save."""
 
 import json
 
@@ -50,10 +50,10 @@ def test_rank_passes_parameters_on(featly, csv, frame):
     code, out, _ = featly("rank", csv, "-t", "ill", "-m", "svm-rfe", "--set", "C=0.01", "--set",
                           "step=1", "--set", "class_weight=balanced", "--json")  # fmt: skip
     assert code == 0
-    told = json.loads(out)
-    assert told["parameters"]["C"] == 0.01
+    document = json.loads(out)
+    assert document["parameters"]["C"] == 0.01
     rfe = SVMRFE(C=0.01, step=1, class_weight="balanced").fit(frame.drop("ill"), frame["ill"])
-    assert [row["feature"] for row in told["ranking"]] == rfe.table()["feature"].to_list()
+    assert [row["feature"] for row in document["ranking"]] == rfe.table()["feature"].to_list()
 
 
 def test_priors_and_costs_reach_the_schema(featly, numbers, tmp_path):
@@ -80,9 +80,9 @@ def test_the_ranking_is_saved_in_every_format(featly, numbers, tmp_path, ending,
     path = tmp_path / f"ranking.{ending}"
     assert featly("rank", numbers, "-t", "ill", "--output", path, "-q")[0] == 0
     if ending == "json":
-        told = json.loads(path.read_text())
-        assert told["classes"] == {"no": 30, "yes": 30}
-        saved = pl.DataFrame(told["ranking"])
+        document = json.loads(path.read_text())
+        assert document["classes"] == {"no": 30, "yes": 30}
+        saved = pl.DataFrame(document["ranking"])
     elif ending == "parquet":
         saved = pl.read_parquet(path)
     else:
@@ -235,9 +235,9 @@ def test_describe_says_what_looks_wrong(featly, tmp_path):
     assert "ward: 3 whole numbers, read as continuous; are they labels?" in err
     assert "target 'y': 2 classes (ill 15, well 15)" in err
     assert [row[0] for row in cells(out)] == ["column", "patient", "ward", "site", "dose"]
-    told = json.loads(featly("describe", path, "--target", "y", "--json")[1])
-    assert told["columns"][2]["remark"] == "constant ('constant'); it cannot tell rows apart"
-    assert told["format"] == "csv"
+    document = json.loads(featly("describe", path, "--target", "y", "--json")[1])
+    assert document["columns"][2]["remark"] == "constant ('constant'); it cannot tell rows apart"
+    assert document["format"] == "csv"
 
 
 def test_describe_speaks_of_the_target(featly, tmp_path):
@@ -253,9 +253,9 @@ def test_methods_are_those_of_the_registry(featly):
     assert [row[0] for row in cells(out)[1:]] == list(METHODS)
     assert [entry["name"] for entry in json.loads(featly("methods", "--json")[1])] == list(METHODS)
     for name, method in METHODS.items():
-        told = json.loads(featly("methods", name, "--json")[1])
-        assert told["tier"] == method.tier
-        assert all(parameter["meaning"] for parameter in told["parameters"]), name
+        document = json.loads(featly("methods", name, "--json")[1])
+        assert document["tier"] == method.tier
+        assert all(parameter["meaning"] for parameter in document["parameters"]), name
     assert "Price of a margin violation." in featly("methods", "SVMRFE")[1]
 
 
@@ -268,10 +268,10 @@ def test_version_and_help(featly):
 
 
 def test_what_is_not_finite_is_null_in_json():
-    told = as_json(
+    text = as_json(
         {"a": [1.0, float("nan")], "b": np.array([np.inf, -np.inf, 2.5]), "c": (np.int64(3),)}
     )
-    assert json.loads(told) == {"a": [1.0, None], "b": [None, None, 2.5], "c": [3]}
+    assert json.loads(text) == {"a": [1.0, None], "b": [None, None, 2.5], "c": [3]}
 
 
 def test_a_method_tells_which_parts_of_a_schema_it_uses(featly):

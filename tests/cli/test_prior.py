@@ -59,11 +59,11 @@ def test_rank_says_what_the_prior_changed(featly, csv, prior, fits):  # noqa: F8
     now, before = fits
     assert [row[1] for row in cells(out)[1:]] == [f"g{j}" for j in now.order_[:4]]
     ranks = sorted((now.ranking_[j], f"g{j}", before.ranking_[j]) for j in (5, 11))
-    told = ", ".join(f"'{name}' {a} (without it {b})" for a, name, b in ranks)
+    rank_texts = ", ".join(f"'{name}' {a} (without it {b})" for a, name, b in ranks)
     same = len(set(now.order_[:4].tolist()) & set(before.order_[:4].tolist()))
     assert same < 4
     line = (
-        f"note: ranks with the prior: {told}; {same} of the first 4 columns are the same as "
+        f"note: ranks with the prior: {rank_texts}; {same} of the first 4 columns are the same as "
         "without it"
     )
     assert err.splitlines()[-1] == line
@@ -87,19 +87,19 @@ def test_json_has_all_of_it(featly, csv, prior, fits, tmp_path):  # noqa: F811
     assert code == 0
     document = json.loads(out)
     assert len(document["ranking"]) == 4
-    told = document["prior"]
-    assert told["first"] == 4
-    assert [row["feature"] for row in told["favoured"]] == sorted(
+    prior_facts = document["prior"]
+    assert prior_facts["first"] == 4
+    assert [row["feature"] for row in prior_facts["favoured"]] == sorted(
         PRIOR, key=lambda name: now.ranking_[int(name[1:])]
     )
-    for row in told["favoured"]:
+    for row in prior_facts["favoured"]:
         j = int(row["feature"][1:])
         assert row["prior"] == PRIOR[row["feature"]]
         assert (row["rank"], row["rank_without"]) == (now.ranking_[j], before.ranking_[j])
     first, other = (set(f.order_[:4].tolist()) for f in (now, before))
-    assert told["same"] == len(first & other)
-    assert {int(name[1:]) for name in told["came_in"]} == first - other
-    assert {int(name[1:]) for name in told["went_out"]} == other - first
+    assert prior_facts["same"] == len(first & other)
+    assert {int(name[1:]) for name in prior_facts["came_in"]} == first - other
+    assert {int(name[1:]) for name in prior_facts["went_out"]} == other - first
     saved = tmp_path / "ranking.json"
     assert featly("rank", csv, *SN, "--prior", prior, "-q", "-o", saved)[0] == 0
     assert json.loads(saved.read_text())["prior"]["first"] == 6  # half, where all are shown
@@ -121,8 +121,8 @@ def test_who_waited_long_is_not_made_to_wait_again(
     assert code == 0
     assert "note: 'featly prior' tells what the prior changed; it takes more fits" in err
     assert "ranks with" not in err
-    told = json.loads(featly("rank", csv, *SN, "--prior", prior, "--json")[1])
-    assert told["prior"]["favoured"]
+    document = json.loads(featly("rank", csv, *SN, "--prior", prior, "--json")[1])
+    assert document["prior"]["favoured"]
 
 
 def test_select_says_it_of_what_is_selected(featly, csv, prior, fits, tmp_path):  # noqa: F811
@@ -163,7 +163,7 @@ def test_many_favoured_columns_are_told_of_shortly(featly, csv, tmp_path):  # no
 
 
 @pytest.mark.parametrize(
-    ("first", "same", "told"),
+    ("first", "same", "expected"),
     [
         (1, 1, "the first column is the same as without it"),
         (1, 0, "the first column is not the same as without it"),
@@ -171,15 +171,15 @@ def test_many_favoured_columns_are_told_of_shortly(featly, csv, tmp_path):  # no
         (4, 0, "0 of the first 4 columns are the same as without it"),
     ],
 )
-def test_the_line_reads_well(first, same, told):
+def test_the_line_reads_well(first, same, expected):
     favoured = [{"feature": "g5", "prior": 2.0, "rank": 1, "rank_without": 1200}]
     line = changes.Change(favoured, first, same).line()
-    assert line == f"ranks with the prior: 'g5' 1 (without it 1,200); {told}"
+    assert line == f"ranks with the prior: 'g5' 1 (without it 1,200); {expected}"
     assert changes.Change().line() == ""
 
 
 # ---- the method where none is named --------------------------------------------------------------
-def chosen(err):
+def chosen_method(err):
     return err.partition("method: ")[2].split(" ")[0]
 
 
@@ -195,45 +195,45 @@ def wide(frame, tmp_path):
 @pytest.fixture
 def believers(monkeypatch):
     """All of the methods that may be chosen use a prior."""
-    for name in job.BELIEVING:
+    for name in job.PRIOR_DEFAULTS:
         able = replace(METHODS[name], uses=("keep", "prior"))
         monkeypatch.setitem(METHODS, name, able)
 
 
 def test_a_prior_chooses_a_method_that_uses_it(featly, wide, csv, prior, believers):  # noqa: F811
-    assert chosen(featly("rank", csv, "-t", "ill")[2]) == "f-test"
+    assert chosen_method(featly("rank", csv, "-t", "ill")[2]) == "f-test"
     code, _, err = featly("rank", wide, "-t", "ill", "--prior", prior)
-    assert (code, chosen(err)) == (0, "arom")
+    assert (code, chosen_method(err)) == (0, "arom")
     assert "note: ranks with the prior" in err
     code, _, err = featly("rank", csv, "-t", "ill", "--prior", prior)  # it cannot be separated
-    assert (code, chosen(err)) == (0, "svm-rfe")
-    assert chosen(featly("rank", wide, "-t", "ill")[2]) == "f-test"
+    assert (code, chosen_method(err)) == (0, "svm-rfe")
+    assert chosen_method(featly("rank", wide, "-t", "ill")[2]) == "f-test"
 
 
 def test_it_is_chosen_by_what_the_table_needs(wide, prior, believers, tmp_path):
     frame = pl.read_csv(wide)
-    gaps = pl.when(pl.col("g3") > 1).then(None).otherwise("g3").alias("g3")
+    with_missing = pl.when(pl.col("g3") > 1).then(None).otherwise("g3").alias("g3")
     tables = {
-        "mkl-rfe": frame.with_columns(gaps),
+        "mkl-rfe": frame.with_columns(with_missing),
         "relieff": frame.with_columns(pl.Series("ill", np.arange(60) % 3)),
         "arom": frame.with_columns(pl.Series("sex", ["f", "m"] * 30)),
     }
     for name, table in tables.items():
         path = tmp_path / f"{name}.csv"
         table.write_csv(path)
-        with job.load(job.Request(str(path), target="ill", prior=str(prior))) as found:
-            assert job.choose_method(found) == name
-            assert job.choose_method(found, fill=True) == ("arom" if name == "mkl-rfe" else name)
+        with job.load(job.Request(str(path), target="ill", prior=str(prior))) as data:
+            assert job.choose_method(data) == name
+            assert job.choose_method(data, fill=True) == ("arom" if name == "mkl-rfe" else name)
 
 
 def test_where_no_method_uses_it_the_usual_one_is_chosen(wide, prior, believers, monkeypatch):
-    with job.load(job.Request(str(wide), target="ill", prior=str(prior))) as found:
+    with job.load(job.Request(str(wide), target="ill", prior=str(prior))) as data:
         for name in ("arom", "svm-rfe"):
-            assert job.choose_method(found) == name
+            assert job.choose_method(data) == name
             monkeypatch.setitem(METHODS, name, replace(METHODS[name], uses=("keep",)))
-        for name in job.BELIEVING:
+        for name in job.PRIOR_DEFAULTS:
             monkeypatch.setitem(METHODS, name, replace(METHODS[name], uses=("keep",)))
-        assert job.choose_method(found) == "f-test"
+        assert job.choose_method(data) == "f-test"
 
 
 def test_evaluate_judges_a_method_that_uses_the_prior(featly, wide, csv, prior):  # noqa: F811
@@ -246,33 +246,33 @@ def test_evaluate_judges_a_method_that_uses_the_prior(featly, wide, csv, prior):
 
 # ---- a ranking of another table ------------------------------------------------------------------
 @pytest.fixture
-def other(tmp_path):
+def donor(tmp_path):
     path = tmp_path / "other.csv"
     names = ["far", "g11", "away", "g5", "g7", "g0"]
     pl.DataFrame({"rank": range(1, 7), "feature": names}).write_csv(path)
     return path
 
 
-def test_a_ranking_becomes_a_prior(featly, csv, other, prior):  # noqa: F811
-    options = ("--prior-from", other, "--prior-top", 2, "--prior-weight", 50)
+def test_a_ranking_becomes_a_prior(featly, csv, donor, prior):  # noqa: F811
+    options = ("--prior-from", donor, "--prior-top", 2, "--prior-weight", 50)
     code, out, err = featly("rank", csv, *SN, *options)
     assert code == 0
     assert (
-        f"2 columns are favoured by 50: the best of '{other}' that are here, 1 of them among its "
+        f"2 columns are favoured by 50: the best of '{donor}' that are here, 1 of them among its "
         "first 2"
     ) in err
     assert out == featly("rank", csv, *SN, "--prior", prior)[1]
     assert "note: ranks with the prior" in err
 
 
-def test_its_defaults_and_what_is_said_of_a_column(csv, other, prior):
-    request = {"file": str(csv), "target": "ill", "prior_from": str(other)}
-    with job.load(job.Request(**request)) as found:
-        assert found.schema.prior == {"g11": 10, "g5": 10, "g7": 10, "g0": 10}
-    with job.load(job.Request(**request, prior=str(prior), drop=["g7"])) as found:
-        assert found.schema.prior == {"g11": 50, "g5": 50, "g0": 10}
-        assert found.notes[-1].startswith("3 columns are favoured by 10: ")
-        assert found.notes[-1].endswith("3 of them among its first 6")
+def test_its_defaults_and_what_is_said_of_a_column(csv, donor, prior):
+    request = {"file": str(csv), "target": "ill", "prior_from": str(donor)}
+    with job.load(job.Request(**request)) as data:
+        assert data.schema.prior == {"g11": 10, "g5": 10, "g7": 10, "g0": 10}
+    with job.load(job.Request(**request, prior=str(prior), drop=["g7"])) as data:
+        assert data.schema.prior == {"g11": 50, "g5": 50, "g0": 10}
+        assert data.notes[-1].startswith("3 columns are favoured by 10: ")
+        assert data.notes[-1].endswith("3 of them among its first 6")
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "json"])
@@ -281,15 +281,15 @@ def test_what_rank_writes_is_what_prior_from_reads(featly, csv, tmp_path, ending
     assert featly("rank", csv, *SN, "-o", saved, "-q")[0] == 0
     ranked = [row[1] for row in cells(featly("rank", csv, *SN, "-q")[1])[1:]]
     request = job.Request(str(csv), target="ill", prior_from=str(saved), prior_top=3)
-    with job.load(request) as found:
-        assert list(found.schema.prior) == ranked[:3]
+    with job.load(request) as data:
+        assert list(data.schema.prior) == ranked[:3]
 
 
 def test_what_select_writes_of_a_subset_is_read(featly, csv, tmp_path):  # noqa: F811
     saved, small = tmp_path / "ranking.csv", tmp_path / "small.csv"
     assert featly("select", csv, "-t", "ill", "-m", "cfs", "--ranking", saved, "-o", small)[0] == 0
-    with job.load(job.Request(str(csv), target="ill", prior_from=str(saved))) as found:
-        assert sorted(found.schema.prior) == sorted(read_table(small, target="ill").names)
+    with job.load(job.Request(str(csv), target="ill", prior_from=str(saved))) as data:
+        assert sorted(data.schema.prior) == sorted(read_table(small, target="ill").names)
 
 
 # ---- featly prior --------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def test_prior_prints_the_report(featly, csv, wide, prior, expected):  # noqa: F
     assert "method:" not in err
     code, out, err = featly("prior", wide, "-t", "ill", "--prior", prior, *FEW)
     assert code == 0
-    assert chosen(err) == "arom"
+    assert chosen_method(err) == "arom"
     assert out.startswith("AROM: what the prior changed")
     assert featly("prior", csv, *SN, "--prior", prior, *FEW, "-q")[2] == ""
 
@@ -319,19 +319,19 @@ def test_prior_as_json_and_as_a_file(featly, csv, prior, expected, tmp_path):  #
     code, out, _ = featly("prior", csv, *SN, "--prior", prior, *FEW, "--sizes", "2,5", "--json",
                           "-q")  # fmt: skip
     assert code == 0
-    told = json.loads(out)
-    assert told["came_in"] == expected.came_in
-    assert told["common"] == expected.common
-    assert told["went_out"] == expected.went_out
-    assert {row["size"] for row in told["figures"]} == {2, 3, 5}
-    row = next(r for r in told["figures"] if r["size"] == 3 and r["figure"] == "bcr")
+    printed = json.loads(out)
+    assert printed["came_in"] == expected.came_in
+    assert printed["common"] == expected.common
+    assert printed["went_out"] == expected.went_out
+    assert {row["size"] for row in printed["figures"]} == {2, 3, 5}
+    row = next(r for r in printed["figures"] if r["size"] == 3 and r["figure"] == "bcr")
     assert row["difference"]["value"] == expected.bcr.difference.value
     assert row["with"]["lower"] == expected.bcr.with_prior.lower
     assert row["without"]["upper"] == expected.bcr.without.upper
     assert row["verdict"] == expected.bcr.verdict()
-    assert "too good" in told["caution"]
-    assert len(told["ranking"]) == 12
-    assert [row["feature"] for row in told["favoured"]] == expected.favoured
+    assert "too good" in printed["caution"]
+    assert len(printed["ranking"]) == 12
+    assert [row["feature"] for row in printed["favoured"]] == expected.favoured
     saved = tmp_path / "ranks.csv"
     code, out, err = featly("prior", csv, *SN, "--prior", prior, *FEW, "-o", saved)
     assert code == 0
@@ -345,22 +345,22 @@ def test_prior_as_json_and_as_a_file(featly, csv, prior, expected, tmp_path):  #
     assert json.loads(document.read_text())["size"] == 3
 
 
-def test_options_of_prior_reach_the_report(featly, csv, prior, other, frame):  # noqa: F811
+def test_options_of_prior_reach_the_report(featly, csv, prior, donor, frame):  # noqa: F811
     X, y = frame.drop("ill"), frame["ill"].to_numpy()
     method = SignalToNoise()
     options = {"size": 3, "splits": 5, "learner": "naive-bayes", "random_state": 4}
-    wanted = prior_report(method, X, y, schema={"prior": PRIOR}, **options)
+    expected = prior_report(method, X, y, schema={"prior": PRIOR}, **options)
     few = ("-k", 3, "-s", 5, "--learner", "naive-bayes", "--seed", 4, "-q")
-    assert featly("prior", csv, *SN, "--prior", prior, *few)[1] == f"{wanted}\n"
-    carried = featly("prior", csv, *SN, "--prior-from", other, "--prior-top", 2, "--prior-weight",
+    assert featly("prior", csv, *SN, "--prior", prior, *few)[1] == f"{expected}\n"
+    carried = featly("prior", csv, *SN, "--prior-from", donor, "--prior-top", 2, "--prior-weight",
                      50, *few)  # fmt: skip
-    assert carried[1] == f"{wanted}\n"
+    assert carried[1] == f"{expected}\n"
 
 
 def test_gaps_and_groups(featly, wide, prior, tmp_path):  # noqa: F811
     path = tmp_path / "gappy.csv"
-    gaps = pl.when(pl.col("g3") > 1).then(None).otherwise("g3").alias("g3")
-    visits = pl.read_csv(wide).with_columns(gaps, pl.Series("patient", np.arange(60) // 2))
+    with_missing = pl.when(pl.col("g3") > 1).then(None).otherwise("g3").alias("g3")
+    visits = pl.read_csv(wide).with_columns(with_missing, pl.Series("patient", np.arange(60) // 2))
     visits.write_csv(path)
     options = ("-t", "ill", "-m", "arom", "--prior", prior, "-k", 3, "-s", 3)
     _, out, err = featly("prior", path, *options, "--fill", "--row-groups", "patient")
@@ -384,8 +384,8 @@ def test_a_sparse_table_has_the_names_of_its_file(featly, frame, prior, tmp_path
     with read_table(path, target="ill") as table:
         assert not hasattr(table.X, "columns")
     _, out, _ = featly("prior", path, *SN, "--prior", prior, *FEW, "-q")
-    told = [line.split() for line in out.splitlines()]
-    assert {"g5", "g11"} <= {words[0] for words in told if words}
+    line_words = [line.split() for line in out.splitlines()]
+    assert {"g5", "g11"} <= {words[0] for words in line_words if words}
     _, out, _ = featly("prior", path, *SN, "--prior", prior, *FEW, "-q", "-o", "-")
     assert {line.partition(",")[0] for line in out.splitlines()[1:]} == {f"g{j}" for j in range(12)}
 
@@ -394,11 +394,11 @@ def test_a_sparse_table_has_the_names_of_its_file(featly, frame, prior, tmp_path
 def test_prior_needs_a_prior_and_a_method_that_uses_it(mistake, csv, prior):  # noqa: F811
     assert "which columns do you believe in? Say --prior FILE" in mistake("prior", csv, "-t", "ill")
     unused = next(name for name, m in METHODS.items() if "prior" not in m.uses)
-    told = mistake("prior", csv, "-t", "ill", "-m", unused, "--prior", prior)
-    assert told.startswith(f"{unused} does not rank by a prior: use one of ")
-    assert "arom" in told
-    told = mistake("prior", csv, *SN, "--prior", prior, "-k", 12)
-    assert "size=12: give a whole number from 1 and below the 12 columns" in told
+    message = mistake("prior", csv, "-t", "ill", "-m", unused, "--prior", prior)
+    assert message.startswith(f"{unused} does not rank by a prior: use one of ")
+    assert "arom" in message
+    message = mistake("prior", csv, *SN, "--prior", prior, "-k", 12)
+    assert "size=12: give a whole number from 1 and below the 12 columns" in message
     assert "--sizes 'a': give numbers" in mistake(
         "prior", csv, *SN, "--prior", prior, "--sizes", "a"
     )
@@ -410,7 +410,7 @@ def test_prior_needs_a_prior_and_a_method_that_uses_it(mistake, csv, prior):  # 
 
 @pytest.mark.parametrize("command", ["rank", "prior"])
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("G5x,10\n", "prior 'G5x' is no column of"),
         ("G5,10\n", "did you mean 'g5'?"),
@@ -419,34 +419,36 @@ def test_prior_needs_a_prior_and_a_method_that_uses_it(mistake, csv, prior):  # 
         ("g5,ten\ng6,ten\n", "gives 'g6' the prior 'ten', which is no number"),
     ],
 )
-def test_priors_that_make_no_sense(mistake, csv, tmp_path, command, text, told):  # noqa: F811
+def test_priors_that_make_no_sense(mistake, csv, tmp_path, command, text, expected):  # noqa: F811
     path = tmp_path / "bad.csv"
     path.write_text(text)
-    assert told in mistake(command, csv, *SN, "--prior", path)
+    assert expected in mistake(command, csv, *SN, "--prior", path)
 
 
 def test_files_that_are_not_there(mistake, csv, tmp_path):  # noqa: F811
     for option in ("--prior", "--prior-from"):
-        told = mistake("rank", csv, *SN, option, tmp_path / "gone.csv")
-        assert "there is no file" in told
-        assert "gone.csv" in told
+        message = mistake("rank", csv, *SN, option, tmp_path / "gone.csv")
+        assert "there is no file" in message
+        assert "gone.csv" in message
 
 
-def test_rankings_that_make_no_sense(mistake, csv, tmp_path, other):  # noqa: F811
+def test_rankings_that_make_no_sense(mistake, csv, tmp_path, donor):  # noqa: F811
     strange = tmp_path / "strange.csv"
     strange.write_text("rank,feature\n1,a\n2,b\n")
-    told = mistake("rank", csv, *SN, "--prior-from", strange)
-    assert told.startswith(f"--prior-from '{strange}': none of the 2 ranked columns ('a', 'b') is")
-    assert "('g0', 'g1', 'g2', ...)" in told
+    message = mistake("rank", csv, *SN, "--prior-from", strange)
+    assert message.startswith(
+        f"--prior-from '{strange}': none of the 2 ranked columns ('a', 'b') is"
+    )
+    assert "('g0', 'g1', 'g2', ...)" in message
     twice = tmp_path / "twice.csv"
     twice.write_text("rank,feature\n1,g1\n2,g1\n")
     assert "the ranking names 'g1' twice" in mistake("rank", csv, *SN, "--prior-from", twice)
     assert "is no ranking" in mistake("rank", csv, *SN, "--prior-from", csv)
-    told = mistake("rank", csv, *SN, "--prior-from", other, "--prior-weight", 0.5)
-    assert told == "weight=0.5: a prior is a finite number of at least 1"
+    message = mistake("rank", csv, *SN, "--prior-from", donor, "--prior-weight", 0.5)
+    assert message == "weight=0.5: a prior is a finite number of at least 1"
     assert "goes with --prior-from" in mistake("rank", csv, *SN, "--prior-weight", 5)
     assert "--prior-top goes with --prior-from" in mistake("rank", csv, *SN, "--prior-top", 5)
-    assert "prior-top" in mistake("rank", csv, *SN, "--prior-from", other, "--prior-top", 0)
+    assert "prior-top" in mistake("rank", csv, *SN, "--prior-from", donor, "--prior-top", 0)
 
 
 def test_help_names_the_command(featly):  # noqa: F811

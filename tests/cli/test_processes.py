@@ -31,8 +31,8 @@ def test_a_reader_that_leaves_is_no_error(tmp_path):
     assert featly.wait(timeout=60) == 0
 
 
-def on_a_terminal(arguments, seconds=90):
-    """What a command shows on a terminal, and its code."""
+def run_on_terminal(arguments, seconds=90):
+    """Run a command on a terminal; return its code and the text shown."""
     leader, follower = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
     featly = subprocess.Popen(arguments, stdin=follower, stdout=follower, stderr=follower, env=env)
@@ -54,7 +54,7 @@ def on_a_terminal(arguments, seconds=90):
 
 
 def test_on_a_terminal_people_are_spoken_to(csv, tmp_path):
-    code, shown = on_a_terminal(command("rank", csv, "-t", "ill", "-m", "svm-rfe", "--top", 2))
+    code, shown = run_on_terminal(command("rank", csv, "-t", "ill", "-m", "svm-rfe", "--top", 2))
     assert code == 0
     assert "svm-rfe for ill (no 30, yes 30)" in shown
     assert "3 more; --top 0 shows all" in shown
@@ -63,19 +63,19 @@ def test_on_a_terminal_people_are_spoken_to(csv, tmp_path):
 
 
 def test_in_a_pipe_there_is_no_bar_and_no_colour(csv):
-    ended = subprocess.run(
+    process = subprocess.run(
         command("rank", csv, "-t", "ill", "-m", "svm-rfe"), capture_output=True, timeout=120
     )
-    assert ended.returncode == 0
-    assert b"\x1b" not in ended.stdout + ended.stderr
-    assert ended.stderr.count(b"\n") == 1
+    assert process.returncode == 0
+    assert b"\x1b" not in process.stdout + process.stderr
+    assert process.stderr.count(b"\n") == 1
 
 
 def test_the_first_run_says_that_it_compiles(numbers, tmp_path):
     env = f"FEATLY_CACHE_DIR={tmp_path}"
     arguments = ["env", env, *command("rank", numbers, "-t", "ill", "--top", 1)]
-    assert "compiling for this machine" in on_a_terminal(arguments)[1]
-    assert "compiling for this machine" not in on_a_terminal(arguments)[1]
+    assert "compiling for this machine" in run_on_terminal(arguments)[1]
+    assert "compiling for this machine" not in run_on_terminal(arguments)[1]
 
 
 @pytest.mark.parametrize(
@@ -86,29 +86,29 @@ def test_completion(csv, line, offered):
     words = line.replace("a.csv", str(csv))
     env = {**os.environ, "_FEATLY_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": words}
     script = "from featly.cli.main import main; import sys; sys.argv = ['featly']; main()"
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60
     )
-    assert offered in ended.stdout
+    assert offered in process.stdout
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device here")
 def test_a_full_device(tmp_path, csv):
     with open("/dev/full", "w") as full:
-        ended = subprocess.run(
+        process = subprocess.run(
             command("rank", csv, "-t", "ill", "-q"),
             stdout=full, stderr=subprocess.PIPE, text=True, timeout=120,
         )  # fmt: skip
-    assert ended.returncode == 2
-    assert "Traceback" not in ended.stderr
-    assert "standard output cannot be used: No space left on device" in ended.stderr
+    assert process.returncode == 2
+    assert "Traceback" not in process.stderr
+    assert "standard output cannot be used: No space left on device" in process.stderr
 
 
 def test_other_processes_leave_nothing_behind(csv, tmp_path):
     """The work lasts longer than other processes take to start; then they end, and say nothing."""
     options = ("--target", "ill", "--methods", "mkl-rfe", "--splits", 900, "--jobs", 2, "--quiet")
-    ended = subprocess.run(
+    process = subprocess.run(
         command("evaluate", csv, *options), capture_output=True, text=True, timeout=300
     )
-    assert ended.returncode == 0
-    assert ended.stderr == ""
+    assert process.returncode == 0
+    assert process.stderr == ""

@@ -35,16 +35,16 @@ def test_pairs_are_those_of_python(featly, genes, csv_of_genes):
     assert code == 0
     head, *rows = cells(out)
     assert head == ["first", "second", "value"]
-    found = redundancy(genes, threshold=0.95)
-    assert [(a, b, float(v)) for a, b, v in rows] == found.table().rows()
+    expected = redundancy(genes, threshold=0.95)
+    assert [(a, b, float(v)) for a, b, v in rows] == expected.table().rows()
     assert [row[:2] for row in rows[:2]] == [["gene3", "inches"], ["gene7", "minus"]]
     assert "4 pairs of 15 columns reach 0.95, by pearson\n" in err
     assert "5 columns in 2 groups: 3 could be left out, one of each group kept\n" in err
     for measure in ("spearman", "information"):
         code, out, _ = featly("redundancy", csv_of_genes, "--measure", measure, "--threshold", 0.4)
         assert code == 0
-        found = redundancy(genes, threshold=0.4, measure=measure)
-        assert [(a, b, float(v)) for a, b, v in cells(out)[1:]] == found.table().rows()
+        expected = redundancy(genes, threshold=0.4, measure=measure)
+        assert [(a, b, float(v)) for a, b, v in cells(out)[1:]] == expected.table().rows()
 
 
 def test_neighbours(featly, genes, csv_of_genes):
@@ -71,7 +71,7 @@ def test_groups(featly, csv_of_genes, tmp_path, monkeypatch):
     assert f"the groups are in {path}" in err
     assert pl.read_csv(path)["feature"].to_list() == ["gene3", "inches", "near", "gene7", "minus"]
     monkeypatch.setattr(pairing, "NAMED", 1)
-    monkeypatch.setattr(printing, "on_terminal", lambda: True)
+    monkeypatch.setattr(printing, "is_output_terminal", lambda: True)
     code, out, _ = featly("redundancy", csv_of_genes, "--groups")
     assert "inches, and 1 more" in out
 
@@ -125,11 +125,11 @@ def test_sparse_files_have_their_names(featly, tmp_path):
 def test_columns_of_all_kinds(featly, csv, frame, mistake, tmp_path):
     code, out, err = featly("redundancy", csv, "--target", "ill", "--threshold", 0.001)
     assert code == 0
-    told = "without 2 columns such as 'sex', which are categorical: --measure information takes"
-    assert told in err
+    message = "without 2 columns such as 'sex', which are categorical: --measure information takes"
+    assert message in err
     assert "of 3 columns" in err
-    found = {cell for row in cells(out)[1:] for cell in row[:2]}
-    assert found == {"age", "marker", "noise"}
+    names = {cell for row in cells(out)[1:] for cell in row[:2]}
+    assert names == {"age", "marker", "noise"}
     code, _, err = featly("redundancy", csv, "--drop", "sex,stage,ill")
     assert code == 0
     assert "without" not in err
@@ -146,15 +146,15 @@ def test_columns_of_all_kinds(featly, csv, frame, mistake, tmp_path):
     frame.select("sex", "stage").write_csv(path)
     assert "has no columns of numbers: --measure information" in mistake("redundancy", path)
     frame.write_parquet(tmp_path / "mixed.parquet")
-    told = mistake("redundancy", tmp_path / "mixed.parquet", "--memory-limit", "1MB")
-    assert "column 'sex' is categorical, and --measure pearson takes numbers" in told
-    assert told.endswith("or give --measure information")
+    message = mistake("redundancy", tmp_path / "mixed.parquet", "--memory-limit", "1MB")
+    assert "column 'sex' is categorical, and --measure pearson takes numbers" in message
+    assert message.endswith("or give --measure information")
 
 
 def test_a_terminal_shows_the_first(featly, tmp_path, monkeypatch):
     x = np.random.default_rng(0).normal(size=(20, 1))
     np.save(tmp_path / "X.npy", np.repeat(x, 9, axis=1))
-    monkeypatch.setattr(printing, "on_terminal", lambda: True)
+    monkeypatch.setattr(printing, "is_output_terminal", lambda: True)
     code, out, _ = featly("redundancy", tmp_path / "X.npy")
     assert code == 0
     assert "16 more; --top 0 shows all" in out
@@ -167,7 +167,7 @@ def test_a_terminal_shows_the_first(featly, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["--threshold", "1.5"], "--threshold 1.5: give a number above 0, and at most 1"),
         (["--threshold", "0"], "--threshold 0: give a number above 0"),
@@ -188,16 +188,16 @@ def test_a_terminal_shows_the_first(featly, tmp_path, monkeypatch):
         (["--drop", "nobody"], "nobody"),
     ],
 )
-def test_mistakes(mistake, csv_of_genes, arguments, told):
-    assert told in mistake("redundancy", csv_of_genes, *arguments)
+def test_mistakes(mistake, csv_of_genes, arguments, expected):
+    assert expected in mistake("redundancy", csv_of_genes, *arguments)
 
 
 def test_infinite_values_are_named(mistake, tmp_path):
     X = np.ones((5, 3))
     X[1, 2] = np.inf
     np.save(tmp_path / "X.npy", X)
-    told = mistake("redundancy", tmp_path / "X.npy")
-    assert "column 'x2' has an infinite value (inf) in row 2 of the data" in told
+    message = mistake("redundancy", tmp_path / "X.npy")
+    assert "column 'x2' has an infinite value (inf) in row 2 of the data" in message
 
 
 def test_measures_complete():

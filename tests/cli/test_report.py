@@ -21,9 +21,9 @@ def test_a_page_from_a_file(featly, csv, tmp_path):
     assert out == ""
     assert f"the report is in {page}" in err
     assert "On rows that the selection never saw" in err
-    read = Page(page.read_text("utf-8"))
-    assert "What tells of ill in study.csv" in read.text
-    assert f"featly report {csv} --target ill" in read.text
+    parsed = Page(page.read_text("utf-8"))
+    assert "What tells of ill in study.csv" in parsed.text
+    assert f"featly report {csv} --target ill" in parsed.text
     assert pl.read_csv(ranking)["feature"].to_list()[0] in ("marker", "stage")
     assert len(list(figures.glob("*.svg"))) >= 5
 
@@ -31,10 +31,10 @@ def test_a_page_from_a_file(featly, csv, tmp_path):
 def test_as_json_and_to_standard_output(featly, csv):
     code, out, _ = featly("report", csv, "-t", "ill", "-o", "-", "--format", "json", *FEW)
     assert code == 0
-    told = json.loads(out)
-    assert told["method"]["advised"]
-    assert told["protocol"]["n_splits"] == 3
-    assert told["data"]["target"] == "ill"
+    document = json.loads(out)
+    assert document["method"]["advised"]
+    assert document["protocol"]["n_splits"] == 3
+    assert document["data"]["target"] == "ill"
     code, out, _ = featly("report", csv, "-t", "ill", "-o", "-", "--methods", "auto", *FEW)
     assert code == 0
     assert out.startswith("<!DOCTYPE html>")
@@ -51,13 +51,27 @@ def test_no_individuals_and_a_title(featly, csv, tmp_path):
 
 
 def test_a_stopped_report_goes_on(featly, numbers, tmp_path):
-    given = ("report", numbers, "-t", "ill", "-m", "f-test", "--keep-fits", tmp_path / "fits", *FEW)
-    first = featly(*given, "-o", tmp_path / "a.json")
+    arguments = (
+        "report",
+        numbers,
+        "-t",
+        "ill",
+        "-m",
+        "f-test",
+        "--keep-fits",
+        tmp_path / "fits",
+        *FEW,
+    )
+    first = featly(*arguments, "-o", tmp_path / "a.json")
     assert first[0] == 0
-    again = featly(*given, "-o", tmp_path / "b.json")
+    again = featly(*arguments, "-o", tmp_path / "b.json")
     assert again[0] == 0
-    one, other = (json.loads((tmp_path / f"{n}.json").read_text("utf-8")) for n in "ab")
-    assert one["comparison"] == other["comparison"]  # seconds, too: nothing was fitted anew
+    first_report, second_report = (
+        json.loads((tmp_path / f"{n}.json").read_text("utf-8")) for n in "ab"
+    )
+    assert (
+        first_report["comparison"] == second_report["comparison"]
+    )  # seconds, too: nothing was fitted anew
 
 
 def test_a_split_column_and_groups(featly, frame, tmp_path):
@@ -87,9 +101,9 @@ def test_gaps_are_filled_for_a_method_that_needs_it(featly, frame, tmp_path, mis
                           "json", *FEW)  # fmt: skip
     assert code == 0
     assert json.loads(out)["protocol"]["fill"]
-    both = ("report", path, "-t", "ill", "-m", "univariate-test,svm-rfe", "-o", "-", *FEW[:-1])
-    assert "svm-rfe does not take missing values ('marker'): add --fill" in mistake(*both)
-    assert featly(*both, "--fill", "-q")[0] == 0
+    arguments = ("report", path, "-t", "ill", "-m", "univariate-test,svm-rfe", "-o", "-", *FEW[:-1])
+    assert "svm-rfe does not take missing values ('marker'): add --fill" in mistake(*arguments)
+    assert featly(*arguments, "--fill", "-q")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -122,13 +136,13 @@ def test_the_format_of_the_file_can_be_said(featly, csv, tmp_path, mistake):
                           "-", "--format", "md", *FEW)  # fmt: skip
     assert code == 0
     assert out.startswith("# What tells of ill in table.data")
-    told = mistake(
+    message = mistake(
         "report", path, "-t", "ill", "--input-format", "parquet", "-o", tmp_path / "r.md"
     )
-    assert "parquet" in told
+    assert "parquet" in message
 
 
 def test_a_pdf_without_a_browser_is_refused_before_the_work(mistake, csv, tmp_path, monkeypatch):
     monkeypatch.setenv("FEATLY_BROWSER", "no-such-browser")
-    told = mistake("report", csv, "-t", "ill", "-o", tmp_path / "report.pdf")
-    assert "needs a browser" in told
+    message = mistake("report", csv, "-t", "ill", "-o", tmp_path / "report.pdf")
+    assert "needs a browser" in message

@@ -1,4 +1,4 @@
-"""Tables that stay on disk: what is read, said, refused, kept, and taken up again."""
+"""Tables that stay on disk: reading, messages, errors, caches, and resumed runs."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from featly import FTest
 from featly.cli.outcome import MANY
 from featly.registry import METHODS
 from tests.cli.reading import cells
-from tests.cli.test_processes import command, on_a_terminal
-from tests.io.stores.making import made, write_h5, write_h5ad, write_npy
+from tests.cli.test_processes import command, run_on_terminal
+from tests.io.stores.making import write_example, write_h5, write_h5ad, write_npy
 
 
 def levels(n_rows=60, n_features=300, seed=0):
@@ -55,14 +55,14 @@ def table(tmp_path):
     ],
 )
 def test_every_format_gives_the_ranking_of_its_numbers(name, target, featly, tmp_path):
-    path, X = made(name, tmp_path)
+    path, X = write_example(name, tmp_path)
     if name == "zarr-zip":
         path = path.rename(tmp_path / "table.zarr.zip")
     y = np.arange(len(X)) % 2
     np.save(tmp_path / "y.npy", y)
-    given = ("--target", target) if target else ("--target-file", tmp_path / "y.npy")
+    target_options = ("--target", target) if target else ("--target-file", tmp_path / "y.npy")
     limit = ("--memory-limit", "1GB") if name.startswith(("parquet", "h5ad")) else ()
-    code, out, err = featly("rank", path, *given, *limit)
+    code, out, err = featly("rank", path, *target_options, *limit)
     assert code == 0, err
     numbers = np.where(X == 3, np.nan, X.astype(np.float32)) if name == "bed" else X
     expected = FTest().fit(numbers, y).order_
@@ -87,7 +87,7 @@ def test_select_writes_the_columns_of_a_table_on_disk(featly, table):
 
 
 def test_select_from_a_bed_keeps_gaps_people_without_phenotype_and_names(featly, tmp_path):
-    path, X = made("bed", tmp_path)
+    path, X = write_example("bed", tmp_path)
     bim = path.with_suffix(".bim")
     bim.write_text("\n".join(f"1\t.\t0\t{j + 1}\tA\tG" for j in range(X.shape[1])) + "\n")
     fam = path.with_suffix(".fam")
@@ -147,7 +147,7 @@ def test_matrices_and_layers_are_chosen(featly, mistake, tmp_path):
     assert len(cells(out)) == 11
     assert "name the matrix by --dataset" in mistake("rank", path, "-t", "y", "--layer", "a")
     assert "--dataset is for hdf5, zarr files" in mistake(
-        "rank", _npy(tmp_path, X), "--target-file", "y", "--dataset", "Z"
+        "rank", _save_npy(tmp_path, X), "--target-file", "y", "--dataset", "Z"
     )
     pytest.importorskip("anndata")
     write_h5ad(tmp_path / "a.h5ad", X.astype(np.float32), raw=X[:, ::-1].astype(np.float32))
@@ -156,7 +156,7 @@ def test_matrices_and_layers_are_chosen(featly, mistake, tmp_path):
     assert (cells(plain)[1][1], cells(layer[1])[1][1]) == ("gene5", "gene294")
 
 
-def _npy(folder, X):
+def _save_npy(folder, X):
     write_npy(folder / "Z.npy", X, "C")
     return folder / "Z.npy"
 
@@ -168,11 +168,11 @@ def test_json_tells_the_method_and_no_resources(featly, table):
         "--top", 2, "--memory-limit", "50MB", "--cache", table / "kept", "--device", "cpu",
     )  # fmt: skip
     assert code == 0
-    told = json.loads(out)
-    assert (told["rows"], told["columns"], told["target"]) == (60, 300, "state")
-    assert told["classes"] == {"ill": 30, "well": 30}
-    assert not {"device", "cache", "memory_limit"} & told["parameters"].keys()
-    assert [row["feature"] for row in told["ranking"]] == ["x5", "x17"]
+    document = json.loads(out)
+    assert (document["rows"], document["columns"], document["target"]) == (60, 300, "state")
+    assert document["classes"] == {"ill": 30, "well": 30}
+    assert not {"device", "cache", "memory_limit"} & document["parameters"].keys()
+    assert [row["feature"] for row in document["ranking"]] == ["x5", "x17"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
@@ -193,7 +193,7 @@ def test_the_whole_ranking_is_saved(featly, table, ending):
 
 
 def test_names_of_many_variants(featly, tmp_path):
-    path, X = made("bed", tmp_path, n_features=2 * MANY)
+    path, X = write_example("bed", tmp_path, n_features=2 * MANY)
     code, out, _ = featly("rank", path, "--target", "phenotype", "--keep", f"rs{MANY}", "-q")
     assert code == 0
     names = [row[1] for row in cells(out)[1:]]
@@ -207,12 +207,12 @@ def test_names_of_many_variants(featly, tmp_path):
 
 def test_a_bar_on_a_terminal(table):
     common = ("rank", table / "X.npy", "--target-file", table / "y.npy", "--top", 1)
-    code, shown = on_a_terminal(command(*common))
+    code, shown = run_on_terminal(command(*common))
     assert code == 0
     assert "FTest, reading" in shown
     assert "300/300 columns" in shown
     more = ("-m", "mrmr", "--set", "max_steps=3", "--set", "discretizer=none")
-    code, shown = on_a_terminal(command(*common, *more))
+    code, shown = run_on_terminal(command(*common, *more))
     assert code == 0
     assert "3/3 steps" in shown
     assert "299 more; --top 0 shows all" in shown
@@ -223,16 +223,16 @@ def test_describe_tells_what_can_be_told_without_reading(featly, mistake, table)
     assert (code, out) == (0, "")
     assert "npy: uint8, column after column, 18 kB; columns x0 to x299" in err
     assert "target 'state': 2 classes (ill 30, well 30)" in err
-    told = json.loads(featly("describe", table / "X.npy", "--json")[1])
-    assert (told["rows"], told["n_columns"], told["bytes"]) == (60, 300, 18_000)
+    document = json.loads(featly("describe", table / "X.npy", "--json")[1])
+    assert (document["rows"], document["n_columns"], document["bytes"]) == (60, 300, 18_000)
     assert "needs a table that is read whole" in mistake("describe", table / "X.npy", "--deep")
 
 
 def test_methods_tell_where_they_read_and_compute(featly):
     head, *rows = cells(featly("methods")[1])
     for row in rows:
-        told, method = dict(zip(head, row, strict=True)), METHODS[row[0]]
-        assert (told["disk"] == "yes", told["gpu"] == "yes") == (method.streams, method.on_device)
+        shown, method = dict(zip(head, row, strict=True)), METHODS[row[0]]
+        assert (shown["disk"] == "yes", shown["gpu"] == "yes") == (method.streams, method.on_device)
     assert "tables on disk, by blocks of columns" in featly("methods", "mrmr")[1]
     assert "runs    on the CPU\n" in featly("methods", "cfs")[1]
 
@@ -244,11 +244,11 @@ def test_a_target_must_be_found(mistake, table):
     assert "a matrix without names" in mistake("rank", file, "--target", "y")
     assert "there is no file" in mistake("rank", file, "--target-file", table / "z.npy")
     np.save(table / "short.npy", np.arange(59) % 2)
-    told = mistake("rank", file, "--target-file", table / "short.npy")
-    assert "has the classes of 59 rows, " in told
-    assert "has 60: they must go together" in told
-    told = mistake("rank", file, "--target-file", table / "y.csv", "--no-header")
-    assert "--header or --no-header says" in told
+    message = mistake("rank", file, "--target-file", table / "short.npy")
+    assert "has the classes of 59 rows, " in message
+    assert "has 60: they must go together" in message
+    message = mistake("rank", file, "--target-file", table / "y.csv", "--no-header")
+    assert "--header or --no-header says" in message
     assert "shape (60, 300): give one class a row" in mistake("rank", file, "--target-file", file)
     np.save(table / "objects.npy", np.array([{}] * 60), allow_pickle=True)
     assert "holds no labels" in mistake("rank", file, "--target-file", table / "objects.npy")
@@ -256,8 +256,8 @@ def test_a_target_must_be_found(mistake, table):
     assert "which is the target? Say --target with one of a, b" in mistake(
         "rank", file, "--target-file", table / "two.csv"
     )
-    told = mistake("rank", file, "--target-file", table / "two.csv", "--target", "c")
-    assert "target 'c' is no column of" in told
+    message = mistake("rank", file, "--target-file", table / "two.csv", "--target", "c")
+    assert "target 'c' is no column of" in message
 
 
 def test_a_column_of_a_target_file_is_named(featly, table):
@@ -274,15 +274,15 @@ def test_a_column_of_a_target_file_is_named(featly, table):
 
 
 def test_targets_beside_the_matrix_are_offered(mistake, tmp_path):
-    path, _ = made("h5ad", tmp_path)
+    path, _ = write_example("h5ad", tmp_path)
     assert "Say --target state, or name a file" in mistake("rank", path)
     assert "did you mean 'state'?" in mistake("rank", path, "-t", "stat")
-    path, _ = made("bed", tmp_path)
+    path, _ = write_example("bed", tmp_path)
     assert "Say --target with one of phenotype, sex, or" in mistake("rank", path)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         (["--memory-limit", "2XB"], "--memory-limit '2XB': give a number of bytes, or a text"),
         (["--memory-limit", "9"], "--memory-limit '9' is too little"),
@@ -301,15 +301,15 @@ def test_targets_beside_the_matrix_are_offered(mistake, tmp_path):
         (["--keep", "x300"], "keep 'x300' is no column of"),
     ],
 )
-def test_options_that_make_no_sense(options, told, mistake, table):
-    assert told in mistake("rank", table / "X.npy", "--target-file", table / "y.npy", *options)
+def test_options_that_make_no_sense(options, expected, mistake, table):
+    assert expected in mistake("rank", table / "X.npy", "--target-file", table / "y.npy", *options)
 
 
 def test_a_device_that_is_not_there(mistake, table, monkeypatch):
     from featly.core.runtime import device_cuda
 
     monkeypatch.setattr(
-        device_cuda, "_why_not", lambda: "no CUDA device is there: give device='cpu'"
+        device_cuda, "_unavailable_reason", lambda: "no CUDA device is there: give device='cpu'"
     )
     arguments = ("rank", table / "X.npy", "--target-file", table / "y.npy", "--device", "cuda")
     assert mistake(*arguments) == "no CUDA device is there: give --device cpu"
@@ -319,12 +319,12 @@ def test_a_device_that_a_method_has_no_use_for(mistake, featly, table, monkeypat
     from featly.core.runtime import device_cuda
 
     monkeypatch.setattr(
-        device_cuda, "_why_not", lambda: "no CUDA device is there: give device='cpu'"
+        device_cuda, "_unavailable_reason", lambda: "no CUDA device is there: give device='cpu'"
     )
     monkeypatch.setattr(device_cuda, "xp", lambda: None)
     common = ("rank", table / "X.npy", "--target-file", table / "y.npy", "--method", "consistency")
-    told = mistake(*common, "--device", "cuda")
-    assert "--device cuda: consistency computes on the CPU only. Leave it out, or use" in told
+    message = mistake(*common, "--device", "cuda")
+    assert "--device cuda: consistency computes on the CPU only. Leave it out, or use" in message
     assert featly(*common, "--device", "auto", "-q")[0] == 0  # where it computes anyway
 
 
@@ -334,41 +334,41 @@ def test_files_that_are_none(mistake, table):
     assert "is cut: it has 5000 bytes" in mistake("rank", file, "--target-file", table / "y.npy")
     file = table / "text.npy"
     np.save(file, np.array([["a", "b"]] * 60))
-    told = mistake("rank", file, "--target-file", table / "y.npy")
-    assert "bool, whole numbers, float32 and float64 are read in blocks" in told
-    told = mistake("rank", table / "y.csv", "-t", "state", "--memory-limit", "1GB")
-    assert "convert it with polars.scan_csv(" in told
-    assert told.endswith("or leave --memory-limit out")
+    message = mistake("rank", file, "--target-file", table / "y.npy")
+    assert "bool, whole numbers, float32 and float64 are read in blocks" in message
+    message = mistake("rank", table / "y.csv", "-t", "state", "--memory-limit", "1GB")
+    assert "convert it with polars.scan_csv(" in message
+    assert message.endswith("or leave --memory-limit out")
     (table / "X.xyz").write_text("?")
-    told = mistake("rank", table / "X.xyz", "-t", "y", "--memory-limit", "1GB")
-    assert "in no format that is read by columns" in told
+    message = mistake("rank", table / "X.xyz", "-t", "y", "--memory-limit", "1GB")
+    assert "in no format that is read by columns" in message
 
 
 def test_options_of_tables_on_disk_for_others(mistake, csv):
     for option in ("--target-file", "--dataset", "--layer"):
-        told = mistake("rank", csv, "-t", "ill", option, "a")
-        assert f"{option} goes with files that are read by blocks of columns" in told
+        message = mistake("rank", csv, "-t", "ill", option, "a")
+        assert f"{option} goes with files that are read by blocks of columns" in message
 
 
 def test_a_missing_library_names_the_extra(mistake, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     (tmp_path / "a.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
-    told = mistake("rank", tmp_path / "a.h5", "--target-file", "y.npy")
-    assert "pip install 'featly[io]'" in told
+    message = mistake("rank", tmp_path / "a.h5", "--target-file", "y.npy")
+    assert "pip install 'featly[io]'" in message
 
 
 def test_commands_that_read_a_table_whole_say_so(mistake, table):
-    told = mistake("evaluate", table / "X.npy", "-t", "y")
-    assert "this command needs a table that is read whole" in told
+    message = mistake("evaluate", table / "X.npy", "-t", "y")
+    assert "this command needs a table that is read whole" in message
 
 
 def test_how_many_columns_to_write_must_be_said_and_must_fit(mistake, table):
     arguments = ("select", table / "X.npy", "--target-file", table / "y.npy")
     assert "how many of the 300 columns of" in mistake(*arguments)
     write_npy(table / "X.npy", levels(60, 1000)[0], "F")
-    told = mistake(*arguments, "-k", "1.0", "--memory-limit", "1MB")
-    assert "1,000 columns of" in told
-    assert "are too many to be written at once: choose up to 416 with --count" in told
+    message = mistake(*arguments, "-k", "1.0", "--memory-limit", "1MB")
+    assert "1,000 columns of" in message
+    assert "are too many to be written at once: choose up to 416 with --count" in message
 
 
 def test_a_method_that_says_itself_how_many_needs_no_count(featly, table):
@@ -383,13 +383,13 @@ def test_resources_of_a_method_are_those_of_its_ranker(featly, mistake, table):
     code, limited, err = featly(*common, "--memory-limit", "1MB", "--set", "ranker=f-test")
     assert code == 0, err
     assert limited == featly(*common, "--set", "ranker=f-test")[1]
-    told = mistake(*common[:-1], "--memory-limit", "1MB", "--set", "ranker=forest")
-    assert "forest needs the whole table in memory" in told
+    message = mistake(*common[:-1], "--memory-limit", "1MB", "--set", "ranker=forest")
+    assert "forest needs the whole table in memory" in message
 
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def long(tmp_path_factory):
+def long_search(tmp_path_factory):
     """A search that takes some seconds."""
     folder = tmp_path_factory.mktemp("long")
     X, y = levels(200, 200_000)
@@ -398,7 +398,7 @@ def long(tmp_path_factory):
     return folder
 
 
-def mrmr(folder, cache, steps, *more):
+def mrmr_command(folder, cache, steps, *more):
     options = ["--method", "mrmr", "--set", "discretizer=none", "--set", f"max_steps={steps}"]
     return [
         sys.executable, "-m", "featly", "rank", str(folder / "X.npy"), "--target-file",
@@ -406,15 +406,20 @@ def mrmr(folder, cache, steps, *more):
     ]  # fmt: skip
 
 
-def ran(arguments):
+def run_process(arguments):
     return subprocess.run(arguments, capture_output=True, text=True, timeout=300)
 
 
-def test_a_search_that_was_stopped_goes_on(long, tmp_path):
-    cache, many = tmp_path / "cache", 100_000  # more steps than any machine makes meanwhile
-    assert ran(mrmr(long, tmp_path / "compiled", 3)).returncode == 0  # what steps need is compiled
+def test_a_search_that_was_stopped_goes_on(long_search, tmp_path):
+    cache, max_steps = tmp_path / "cache", 100_000  # more steps than any machine makes meanwhile
+    assert (
+        run_process(mrmr_command(long_search, tmp_path / "compiled", 3)).returncode == 0
+    )  # what steps need is compiled
     stopped = subprocess.Popen(
-        mrmr(long, cache, many), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        mrmr_command(long_search, cache, max_steps),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     deadline = time.monotonic() + 200
     while not any(cache.glob("*.packed")) and time.monotonic() < deadline:
@@ -430,23 +435,23 @@ def test_a_search_that_was_stopped_goes_on(long, tmp_path):
     assert lines[1].startswith("featly: stopped after ")
     assert "The same command goes on from there, with what is in " in lines[1]
     done = int(lines[1].split()[3].replace(",", ""))
-    assert 1 <= done < many
+    assert 1 <= done < max_steps
     assert lines[2].startswith("chosen so far: x5")
-    again = ran(mrmr(long, cache, done + 10))
+    again = run_process(mrmr_command(long_search, cache, done + 10))
     assert again.returncode == 0
     assert f"going on after step {done:,}, up to which" in again.stderr
-    third = ran(mrmr(long, cache, done + 10))
+    third = run_process(mrmr_command(long_search, cache, done + 10))
     assert "the whole search was in " in third.stderr
-    whole = ran(mrmr(long, tmp_path / "whole", done + 10, "-q"))
+    whole = run_process(mrmr_command(long_search, tmp_path / "whole", done + 10, "-q"))
     assert whole.returncode == 0
     assert again.stdout == third.stdout == whole.stdout
     assert len(whole.stdout.splitlines()) == 200_001
 
 
-def test_packing_that_was_stopped_goes_on(long, tmp_path):
+def test_packing_that_was_stopped_goes_on(long_search, tmp_path):
     cache = tmp_path / "cache"
     stopped = subprocess.Popen(
-        mrmr(long, cache, 9, "--jobs", "1"),
+        mrmr_command(long_search, cache, 9, "--jobs", "1"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -463,8 +468,8 @@ def test_packing_that_was_stopped_goes_on(long, tmp_path):
     if stopped.returncode != 0:  # which it is where all was done by then
         assert stopped.returncode == 130, err
         assert "featly: stopped" in err
-    again = ran(mrmr(long, cache, 9, "--top", "30"))
-    whole = ran(mrmr(long, tmp_path / "other", 9, "--top", "30"))
+    again = run_process(mrmr_command(long_search, cache, 9, "--top", "30"))
+    whole = run_process(mrmr_command(long_search, tmp_path / "other", 9, "--top", "30"))
     assert again.returncode == whole.returncode == 0
     assert again.stdout == whole.stdout
 
@@ -483,8 +488,10 @@ def test_without_a_cache_nothing_is_kept_and_that_is_said(featly, table, monkeyp
     arguments = ("rank", table / "X.npy", "--target-file", table / "y.npy", "-m", "mrmr")
     code, out, err = featly(*arguments, "--set", "discretizer=none", "--set", "max_steps=9")
     assert (code, out) == (130, "")
-    told = "featly: stopped after 2 of 9 steps; nothing was written. With --cache FOLDER another"
-    assert told in err
+    expected = (
+        "featly: stopped after 2 of 9 steps; nothing was written. With --cache FOLDER another"
+    )
+    assert expected in err
     assert err.splitlines()[-1].startswith("chosen so far: x5, ")
 
 

@@ -1,4 +1,4 @@
-"""Decodings are those of the definition, of votes and of scikit-learn; ties go to the first."""
+"""Decodings agree with the definition, with votes and with scikit-learn; ties go to the first."""
 
 import pickle
 from fractions import Fraction
@@ -28,7 +28,7 @@ from featly.combine import decoding
 from featly.combine.decoding import (
     DECODINGS,
     DecodedClassifier,
-    _shares_generator,
+    _has_shared_generator,
     code_matrix,
     decode,
 )
@@ -55,7 +55,7 @@ def codes(draw):
 
 
 @st.composite
-def decoded(draw, unit=10):
+def decoding_problems(draw, unit=10):
     """A code and answers on a coarse grid, as fractions: many ties."""
     code = draw(codes())
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
@@ -72,17 +72,17 @@ def floats(rows):
     return np.array([[float(v) for v in row] for row in rows])
 
 
-def lonely(code):
-    """Whether each class is somewhere alone on its side."""
+def is_every_class_alone(code):
+    """Return whether each class is somewhere alone on its side."""
     return all(
         any(row[y] and (row == row[y]).sum() == 1 for row in code) for y in range(code.shape[1])
     )
 
 
-def same(found, expected):
-    """The same scores, and the same winners where the definition has exact ties."""
-    assert found == pytest.approx(floats(expected), rel=1e-9, abs=1e-9)
-    assert found.argmax(axis=1).tolist() == [naive.winner(row) for row in expected]
+def assert_scores(scores, expected):
+    """Assert the same scores, and the same winners where the definition has exact ties."""
+    assert scores == pytest.approx(floats(expected), rel=1e-9, abs=1e-9)
+    assert scores.argmax(axis=1).tolist() == [naive.winner(row) for row in expected]
 
 
 # ---- the definition ------------------------------------------------------------------------------
@@ -92,51 +92,55 @@ def test_code_matrices():
         assert code_matrix("ova", n_classes).tolist() == naive.against_rest(n_classes)
 
 
-@given(decoded())
+@given(decoding_problems())
 def test_hamming(problem):
     code, margins, chances = problem
-    same(decode(floats(margins), code), [naive.hamming(row, code.tolist()) for row in margins])
+    assert_scores(
+        decode(floats(margins), code), [naive.hamming(row, code.tolist()) for row in margins]
+    )
     for threshold in (Fraction(1, 2), Fraction(7, 10)):
         answers = [naive.answers(row, threshold) for row in chances]
-        found = decode(floats(chances), code, threshold=float(threshold))
-        same(found, [naive.hamming(row, code.tolist()) for row in answers])
+        scores = decode(floats(chances), code, threshold=float(threshold))
+        assert_scores(scores, [naive.hamming(row, code.tolist()) for row in answers])
 
 
-@given(decoded())
+@given(decoding_problems())
 def test_losses(problem):
     code, margins, _ = problem
     for function in (naive.hinge, naive.squared):
         rule = "hinge" if function is naive.hinge else lambda z: (1 - z) ** 2
-        found = decode(floats(margins), code, decoding="loss", loss=rule)
-        same(found, [naive.loss(row, code.tolist(), function) for row in margins])
+        scores = decode(floats(margins), code, decoding="loss", loss=rule)
+        assert_scores(scores, [naive.loss(row, code.tolist(), function) for row in margins])
     for name in ("logistic", "exponential"):
-        found = decode(floats(margins), code, decoding="loss", loss=name)
+        scores = decode(floats(margins), code, decoding="loss", loss=name)
         expected = np.array(
             [naive.loss([float(v) for v in row], code.tolist(), LOSSES[name]) for row in margins]
         )
         shown = -np.log(-expected) if name == "exponential" else expected
-        assert found == pytest.approx(shown, rel=1e-9, abs=1e-9)
+        assert scores == pytest.approx(shown, rel=1e-9, abs=1e-9)
     assert (
         decode(floats(margins), code, decoding="loss")
         == decode(floats(margins), code, decoding="loss", loss="hinge")
     ).all()
 
 
-@given(decoded(), st.sampled_from([None, 0, 3, 5, 7, 9]))
+@given(decoding_problems(), st.sampled_from([None, 0, 3, 5, 7, 9]))
 def test_sums_of_probabilities(problem, tenths):
     code, _, chances = problem
     plain = code.tolist()
-    same(decode(floats(chances), code, decoding="sum"), [naive.sums(r, plain) for r in chances])
+    assert_scores(
+        decode(floats(chances), code, decoding="sum"), [naive.sums(r, plain) for r in chances]
+    )
     threshold = None if tenths is None else tenths / 10
     sigma = Fraction(1, 2) if tenths is None else Fraction(tenths, 10)
-    found = decode(floats(chances), code, decoding="sum-threshold", threshold=threshold)
-    same(found, [naive.sums(row, plain, sigma) for row in chances])
-    if not lonely(code):
+    scores = decode(floats(chances), code, decoding="sum-threshold", threshold=threshold)
+    assert_scores(scores, [naive.sums(row, plain, sigma) for row in chances])
+    if not is_every_class_alone(code):
         with pytest.raises(ParameterError, match="alone from others"):
             decode(floats(chances), code, decoding="probability-sum")
         return
-    found = decode(floats(chances), code, decoding="probability-sum", threshold=threshold)
-    same(found, [naive.sums(row, plain, sigma, alone=True) for row in chances])
+    scores = decode(floats(chances), code, decoding="probability-sum", threshold=threshold)
+    assert_scores(scores, [naive.sums(row, plain, sigma, alone=True) for row in chances])
 
 
 def test_thresholds_are_met_exactly():
@@ -147,44 +151,44 @@ def test_thresholds_are_met_exactly():
     assert 0.1 * 7 > 0.7
     for almost in (0.1 * 7, 1 - 0.1 * 7):
         assert decode([[almost]], code, threshold=0.7).tolist() == [[-0.5, -0.5]]
-    told = decode(p, code, decoding="sum-threshold", threshold=0.3)
-    assert told == pytest.approx(np.array([[0.7, 0.0], [0.0, 0.7], [0.0, 0.7]]))
+    clear = decode(p, code, decoding="sum-threshold", threshold=0.3)
+    assert clear == pytest.approx(np.array([[0.7, 0.0], [0.0, 0.7], [0.0, 0.7]]))
 
 
 # ---- identities ----------------------------------------------------------------------------------
-@given(decoded(), st.randoms(use_true_random=False), st.sampled_from(DECODINGS))
+@given(decoding_problems(), st.randoms(use_true_random=False), st.sampled_from(DECODINGS))
 def test_the_signs_and_the_order_of_problems_and_of_classes_do_not_matter(problem, random, rule):
     code, margins, chances = problem
-    if rule == "probability-sum" and not lonely(code):
+    if rule == "probability-sum" and not is_every_class_alone(code):
         return
     outputs = floats(chances if rule in PROBABILITIES else margins)
     for loss in LOSSES if rule == "loss" else [None]:
         expected = decode(outputs, code, decoding=rule, loss=loss)
         signs = np.array([random.choice([1, -1]) for _ in code])
-        other = 1 - outputs if rule in PROBABILITIES else -outputs
-        turned = np.where(signs > 0, outputs, other)
-        found = decode(turned, code * signs[:, None], decoding=rule, loss=loss)
-        assert found == pytest.approx(expected)
-        assert (found.argmax(axis=1) == expected.argmax(axis=1)).all()
+        flipped = 1 - outputs if rule in PROBABILITIES else -outputs
+        turned = np.where(signs > 0, outputs, flipped)
+        scores = decode(turned, code * signs[:, None], decoding=rule, loss=loss)
+        assert scores == pytest.approx(expected)
+        assert (scores.argmax(axis=1) == expected.argmax(axis=1)).all()
         rows = random.sample(range(len(code)), len(code))
-        found = decode(outputs[:, rows], code[rows], decoding=rule, loss=loss)
-        assert found == pytest.approx(expected)
-        assert (found.argmax(axis=1) == expected.argmax(axis=1)).all()
+        scores = decode(outputs[:, rows], code[rows], decoding=rule, loss=loss)
+        assert scores == pytest.approx(expected)
+        assert (scores.argmax(axis=1) == expected.argmax(axis=1)).all()
         columns = random.sample(range(code.shape[1]), code.shape[1])
-        found = decode(outputs, code[:, columns], decoding=rule, loss=loss)
-        assert found == pytest.approx(expected[:, columns])
+        scores = decode(outputs, code[:, columns], decoding=rule, loss=loss)
+        assert scores == pytest.approx(expected[:, columns])
         best = expected == expected.max(axis=1, keepdims=True)
-        assert ((found == found.max(axis=1, keepdims=True)) == best[:, columns]).all()
+        assert ((scores == scores.max(axis=1, keepdims=True)) == best[:, columns]).all()
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6))
 def test_pairs_by_hamming_are_votes(seed, n_classes):
     code = code_matrix("ovo", n_classes)
     margins = np.random.default_rng(seed).normal(size=(20, len(code)))
-    counted = np.round(votes(-margins, n_classes))  # whose margins are positive for the second
-    lost = n_classes - 1 - counted
-    others = len(code) - (n_classes - 1)
-    assert (decode(margins, code) == -(lost + others / 2)).all()
+    won = np.round(votes(-margins, n_classes))  # whose margins are positive for the second
+    lost = n_classes - 1 - won
+    other_problems = len(code) - (n_classes - 1)
+    assert (decode(margins, code) == -(lost + other_problems / 2)).all()
 
 
 @given(st.integers(0, 10_000), st.integers(3, 6))
@@ -193,19 +197,21 @@ def test_one_against_the_rest_takes_the_largest_margin_and_probability(seed, n_c
     code = code_matrix("ova", n_classes)
     margins = 3 * np.random.default_rng(seed).normal(size=(20, n_classes))
     for loss in ("hinge", "exponential", "logistic", lambda z: (1 - z) ** 2, lambda z: -z):
-        found = decode(margins, code, decoding="loss", loss=loss)
-        assert (found.argmax(axis=1) == margins.argmax(axis=1)).all()
+        scores = decode(margins, code, decoding="loss", loss=loss)
+        assert (scores.argmax(axis=1) == margins.argmax(axis=1)).all()
     p = np.random.default_rng(seed).random((20, n_classes)) ** 2
     for rule in PROBABILITIES:
         assert (decode(p, code, decoding=rule).argmax(axis=1) == p.argmax(axis=1)).all()
 
 
 def test_a_loss_that_does_not_fall_strictly_need_not_take_the_largest_margin():
-    found = decode([[1.0, 2.0, -1.0]], code_matrix("ova", 3), decoding="loss", loss=lambda z: z < 0)
-    assert found[0, 0] == found[0, 1] > found[0, 2]
+    scores = decode(
+        [[1.0, 2.0, -1.0]], code_matrix("ova", 3), decoding="loss", loss=lambda z: z < 0
+    )
+    assert scores[0, 0] == scores[0, 1] > scores[0, 2]
 
 
-@given(decoded())
+@given(decoding_problems())
 def test_hinge_of_probabilities_decides_as_their_sum(problem):
     code, _, chances = problem
     p = floats(chances)
@@ -215,7 +221,7 @@ def test_hinge_of_probabilities_decides_as_their_sum(problem):
     assert (hinge.argmax(axis=1) == decode(p, code, decoding="sum").argmax(axis=1)).all()
 
 
-@given(decoded())
+@given(decoding_problems())
 def test_thresholds_between_none_and_all(problem):
     code, _, chances = problem
     p = floats(chances)
@@ -232,8 +238,8 @@ def test_ties_are_not_decided_by_rounding():
     backwards = np.array([2, 0, 1, 5, 3, 4])
     for order in (range(6), backwards):
         for rule, option in (("sum", {}), ("sum-threshold", {"threshold": 0.05})):
-            found = decode(p[:, order], code[order], decoding=rule, **option)
-            assert found[0, 0] == found[0, 1] > found[0, 2]
+            scores = decode(p[:, order], code[order], decoding=rule, **option)
+            assert scores[0, 0] == scores[0, 1] > scores[0, 2]
     huge = decode([[1e3, 1e3, 1e3]], code_matrix("ova", 3), decoding="loss", loss="exponential")
     assert np.isfinite(huge).all()
     assert len(set(huge[0])) == 1
@@ -255,8 +261,8 @@ def test_pairs_against_scikit_learn():
     clear = (scores == scores.max(axis=1, keepdims=True)).sum(axis=1) == 1
     assert 0.8 < clear.mean() < 1
     for peer in (OneVsOneClassifier(SVC(kernel="linear")), SVC(kernel="linear")):
-        found = peer.fit(X, y).predict(X)
-        assert (found == ours.predict(X))[clear].all()
+        predictions = peer.fit(X, y).predict(X)
+        assert (predictions == ours.predict(X))[clear].all()
     own = LinearSVM(standardize=False).fit(X, y).predict(X)
     assert (own == ours.predict(X))[clear].mean() > 0.99  # machines of two programs
 
@@ -306,7 +312,7 @@ def test_estimators_learn_their_problems_and_no_other_rows():
 
 
 class Margins(ClassifierMixin, BaseEstimator):
-    """Says what the first column says, whatever it learnt."""
+    """A classifier whose margin is the first column, whatever it learnt."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -320,7 +326,7 @@ class Margins(ClassifierMixin, BaseEstimator):
 
 
 class Bare(ClassifierMixin, BaseEstimator):
-    """Decides and says no more."""
+    """A classifier with predict alone."""
 
     def fit(self, X, y):
         self.model_ = GaussianNB().fit(X, y)
@@ -341,8 +347,8 @@ def test_two_classes(code):
     assert model.decision_function([[0.5], [-0.25]]).tolist() == [-1.0, 0.5]
     for rule in PROBABILITIES:
         bayes = DecodedClassifier(GaussianNB(), code=code, decoding=rule)
-        found = bayes.fit(*(Xy := blobs(2))).predict(Xy[0])
-        assert (found == GaussianNB().fit(*Xy).predict(Xy[0])).all()
+        predictions = bayes.fit(*(Xy := blobs(2))).predict(Xy[0])
+        assert (predictions == GaussianNB().fit(*Xy).predict(Xy[0])).all()
 
 
 def test_margins_where_a_learner_has_probabilities_or_decisions_only():
@@ -366,7 +372,7 @@ def test_margins_where_a_learner_has_probabilities_or_decisions_only():
             DecodedClassifier(learner, threshold=0.6).fit(X, y)
 
 
-def mixed(n_rows=60):
+def make_mixed_columns(n_rows=60):
     rng = np.random.default_rng(0)
     y = np.arange(n_rows) % 3
     names = np.array(["alpha", "beta", "gamma"])
@@ -382,18 +388,18 @@ def mixed(n_rows=60):
 
 @pytest.mark.parametrize("learner", [LinearSVM(), MixedNaiveBayes(), HEOMNeighbors()])
 def test_frames_reach_the_learner_as_frames(learner):
-    columns, y = mixed()
+    columns, y = make_mixed_columns()
     rule = "hamming" if isinstance(learner, LinearSVM) else "sum"
     frames = [pl.DataFrame(columns), pd.DataFrame(columns), pa.table(columns)]
     frames.append(pd.DataFrame(columns, index=np.arange(60) % 7).astype({"stage": "category"}))
-    found = []
+    decisions = []
     for X in frames:
         model = DecodedClassifier(learner, decoding=rule).fit(X, y)
         assert model.feature_names_in_.tolist() == list(columns)
-        found.append(model.decision_function(X))
+        decisions.append(model.decision_function(X))
         assert (model.predict(X) == y).mean() > 0.6
-    for other in found[1:]:
-        assert other == pytest.approx(found[0])
+    for decision in decisions[1:]:
+        assert decision == pytest.approx(decisions[0])
     with pytest.raises(ValueError, match="feature names"):
         model.predict(pd.DataFrame(columns).rename(columns={"age": "years"}))
 
@@ -402,9 +408,9 @@ def test_other_tables():
     X, y = blobs()
     dense = DecodedClassifier(LinearSVM()).fit(X, y)
     for table in (X.tolist(), scipy.sparse.csc_matrix(X), scipy.sparse.coo_array(X)):
-        found = DecodedClassifier(LinearSVM()).fit(table, y)
-        assert (found.predict(table) == dense.predict(X)).all()
-    columns, labels = mixed()
+        model = DecodedClassifier(LinearSVM()).fit(table, y)
+        assert (model.predict(table) == dense.predict(X)).all()
+    columns, labels = make_mixed_columns()
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
     listed = DecodedClassifier(MixedNaiveBayes()).fit(rows, labels)
     framed = DecodedClassifier(MixedNaiveBayes()).fit(pl.DataFrame(columns), labels)
@@ -452,17 +458,17 @@ def test_learners_that_share_a_generator_learn_one_by_one(monkeypatch):
         OneVsRestClassifier(LinearSVC()),
         SVC(probability=True),
     ]
-    assert all(_shares_generator(learner) for learner in shared)
+    assert all(_has_shared_generator(learner) for learner in shared)
     own = [SVC(), LogisticRegression(), LinearSVM(), make_pipeline(StandardScaler(), GaussianNB())]
-    assert not any(_shares_generator(learner) for learner in own)
+    assert not any(_has_shared_generator(learner) for learner in own)
     threads = []
     real = decoding.Parallel
 
-    def watched(n_jobs, **options):
+    def record_threads(n_jobs, **options):
         threads.append(n_jobs)
         return real(n_jobs=n_jobs, **options)
 
-    monkeypatch.setattr(decoding, "Parallel", watched)
+    monkeypatch.setattr(decoding, "Parallel", record_threads)
     for learner in (LinearSVC(random_state=0), LinearSVM()):
         DecodedClassifier(learner, n_jobs=2).fit(*blobs())
     assert threads == [1, 2]
@@ -474,8 +480,8 @@ def test_relabelled_classes():
     for rule in ("hamming", "loss", "sum-threshold"):
         plain = DecodedClassifier(GaussianNB(), decoding=rule).fit(X, y)
         named = DecodedClassifier(GaussianNB(), decoding=rule).fit(X, names[y])
-        found = named.decision_function(X)[:, np.argsort(np.argsort(names))]
-        assert found == pytest.approx(plain.decision_function(X))
+        scores = named.decision_function(X)[:, np.argsort(np.argsort(names))]
+        assert scores == pytest.approx(plain.decision_function(X))
 
 
 def test_pickles_and_errors_before_fit():
@@ -493,7 +499,7 @@ def test_another_decoding_needs_no_other_fit(code):
     X, y = blobs()
     model = DecodedClassifier(GaussianNB(), code=code).fit(X, y)
     learnt = model.estimators_
-    p = np.column_stack([one.predict_proba(X)[:, 1] for one in learnt])
+    p = np.column_stack([estimator.predict_proba(X)[:, 1] for estimator in learnt])
     for rule in DECODINGS:
         model.set_params(decoding=rule)
         fresh = DecodedClassifier(GaussianNB(), code=code, decoding=rule).fit(X, y)

@@ -15,7 +15,7 @@ from tests.reference import rankings as naive
 
 
 @st.composite
-def tables(draw, gaps=True, ties=True, p=8, n_lists=6):
+def tables(draw, missing=True, ties=True, p=8, n_lists=6):
     """Positions with ties, partial lists, one list, one feature."""
     p, n_lists = draw(st.integers(1, p)), draw(st.integers(1, n_lists))
     columns = []
@@ -25,23 +25,23 @@ def tables(draw, gaps=True, ties=True, p=8, n_lists=6):
         else:
             column = draw(st.permutations(range(p)))
         column = np.array(column, float)
-        if gaps and p > 1 and draw(st.booleans()):
+        if missing and p > 1 and draw(st.booleans()):
             column[draw(st.lists(st.integers(1, p - 1), unique=True))] = np.nan
         columns.append(stats.rankdata(column, nan_policy="omit"))
     return np.column_stack(columns)
 
 
 def assert_as_defined(positions, method, **options):
-    found = combine_rankings(positions, method, **options)
+    combined = combine_rankings(positions, method, **options)
     order, score, ties = naive.combine(positions.tolist(), method, **options)
-    assert found.scores == pytest.approx(score, rel=1e-9, abs=1e-9)
-    assert found.order.tolist() == order
-    assert found.ties == ties
-    assert found.order.dtype == found.ranking.dtype == np.int64
-    assert found.scores.dtype == np.float64
-    assert (found.ranking[found.order] == np.arange(1, len(order) + 1)).all()
-    assert (np.diff(found.scores[found.order]) <= 0).all()
-    return found
+    assert combined.scores == pytest.approx(score, rel=1e-9, abs=1e-9)
+    assert combined.order.tolist() == order
+    assert combined.ties == ties
+    assert combined.order.dtype == combined.ranking.dtype == np.int64
+    assert combined.scores.dtype == np.float64
+    assert (combined.ranking[combined.order] == np.arange(1, len(order) + 1)).all()
+    assert (np.diff(combined.scores[combined.order]) <= 0).all()
+    return combined
 
 
 @pytest.mark.parametrize("method", RULES)
@@ -76,22 +76,22 @@ def test_options_are_as_defined(positions, k, unlisted):
 @settings(max_examples=20)
 @given(positions=tables(), data=st.data())
 def test_lists_have_no_names_and_features_no_favours(method, positions, data):
-    found = combine_rankings(positions, method)
+    combined = combine_rankings(positions, method)
     lists = data.draw(st.permutations(range(positions.shape[1])))
-    other = combine_rankings(positions[:, lists], method)
-    assert found.order.tolist() == other.order.tolist()
-    assert found.scores.tobytes() == other.scores.tobytes()
+    permuted = combine_rankings(positions[:, lists], method)
+    assert combined.order.tolist() == permuted.order.tolist()
+    assert combined.scores.tobytes() == permuted.scores.tobytes()
     p = len(positions)
     features = np.array(data.draw(st.permutations(range(p))))
-    other = combine_rankings(positions[features], method)
-    assert found.scores[features].tobytes() == other.scores.tobytes()
+    permuted = combine_rankings(positions[features], method)
+    assert combined.scores[features].tobytes() == permuted.scores.tobytes()
     backwards = combine_rankings(positions[::-1], method).ranking[::-1]
     ranking = np.empty(p, int)
-    ranking[features] = other.ranking
+    ranking[features] = permuted.ranking
     for a in range(p):
         for b in range(p):
             # decided by the rule, as the index says it once this way, once that way
-            if found.ranking[a] < found.ranking[b] and backwards[a] < backwards[b]:
+            if combined.ranking[a] < combined.ranking[b] and backwards[a] < backwards[b]:
                 assert ranking[a] < ranking[b]
 
 
@@ -99,19 +99,19 @@ def test_lists_have_no_names_and_features_no_favours(method, positions, data):
 @settings(max_examples=20)
 @given(positions=tables())
 def test_unanimous_lists_are_followed(method, positions):
-    found = combine_rankings(positions, method)
-    lists = naive.completed(naive.read(positions.tolist()), len(positions))
+    combined = combine_rankings(positions, method)
+    lists = naive.complete_lists(naive.read(positions.tolist()), len(positions))
     for a in range(len(positions)):
         for b in range(len(positions)):
-            if all(one[a] < one[b] for one in lists):
-                assert found.ranking[a] < found.ranking[b]
-                assert found.scores[a] > found.scores[b] or method == "k-first"
+            if all(ranked_list[a] < ranked_list[b] for ranked_list in lists):
+                assert combined.ranking[a] < combined.ranking[b]
+                assert combined.scores[a] > combined.scores[b] or method == "k-first"
 
 
 def test_the_statistic_of_k_first_may_tie_where_lists_are_unanimous():
-    found = combine_rankings([[1, 1], [3, 3], [2, 2]], "k-first", k=1)
-    assert found.scores.tolist() == [0.5, 0, 0]
-    assert found.order.tolist() == [0, 2, 1]
+    combined = combine_rankings([[1, 1], [3, 3], [2, 2]], "k-first", k=1)
+    assert combined.scores.tolist() == [0.5, 0, 0]
+    assert combined.order.tolist() == [0, 2, 1]
 
 
 def test_unanimous_lists_need_not_be_followed_where_gaps_are_unknown():
@@ -119,27 +119,29 @@ def test_unanimous_lists_need_not_be_followed_where_gaps_are_unknown():
     positions = [[1, 1, 2], [2, 2, nan], [nan, nan, 1], [3, 3, nan]]
     assert combine_rankings(positions, "best", unlisted="unknown").order.tolist() == [0, 2, 1, 3]
     # the first is before the second wherever both are, but last of the third list
-    found = combine_rankings([[1, 3], [2, nan], [3, 1], [4, 2]], "average-sd", unlisted="unknown")
-    assert found.scores.tolist() == [0.375, 0.5, pytest.approx(11 / 24), pytest.approx(1 / 6)]
+    combined = combine_rankings(
+        [[1, 3], [2, nan], [3, 1], [4, 2]], "average-sd", unlisted="unknown"
+    )
+    assert combined.scores.tolist() == [0.375, 0.5, pytest.approx(11 / 24), pytest.approx(1 / 6)]
 
 
 @pytest.mark.parametrize("method", ["condorcet", "schulze"])
 @given(positions=tables(p=6))
 def test_one_who_defeats_all_is_first_and_one_whom_all_defeat_last(method, positions):
     p = len(positions)
-    lists = naive.completed(naive.read(positions.tolist()), p)
-    found = combine_rankings(positions, method)
+    lists = naive.complete_lists(naive.read(positions.tolist()), p)
+    combined = combine_rankings(positions, method)
     for a in range(p):
         others = [b for b in range(p) if b != a]
         margin = [naive.before(lists, a, b) - naive.before(lists, b, a) for b in others]
         if all(m > 0 for m in margin):
-            assert found.order[0] == a
+            assert combined.order[0] == a
         if all(m < 0 for m in margin):
-            assert found.order[-1] == a
+            assert combined.order[-1] == a
 
 
 def test_other_rules_need_not_put_the_condorcet_winner_first():
-    lists = [list(one) for one in ("ABC", "ABC", "ABC", "BCA", "BCA")]
+    lists = [list(ballot) for ballot in ("ABC", "ABC", "ABC", "BCA", "BCA")]
     positions, _ = positions_of(lists, "ABC")
     assert combine_rankings(positions, "condorcet").order[0] == 0
     assert combine_rankings(positions, "borda").order[0] == 1
@@ -151,10 +153,10 @@ def test_schulzes_example():
              "EBADC": 8}  # fmt: skip
     lists = [list(ballot) for ballot, count in votes.items() for _ in range(count)]
     positions, names = positions_of(lists, "ABCDE")
-    found = combine_rankings(positions, "schulze")
-    assert "".join(names[i] for i in found.order) == "EACBD"
-    assert found.scores.tolist() == [3, 1, 2, 0, 4]
-    assert found.ties == 0
+    combined = combine_rankings(positions, "schulze")
+    assert "".join(names[i] for i in combined.order) == "EACBD"
+    assert combined.scores.tolist() == [3, 1, 2, 0, 4]
+    assert combined.ties == 0
 
 
 @given(positions=tables(), tie_sd=st.sampled_from(["larger", "smaller"]))
@@ -176,17 +178,17 @@ def test_k_is_a_tenth_by_default_and_at_least_one():
     rng = np.random.default_rng(0)
     for p, k in ((4, 1), (14, 1), (15, 2), (100, 10)):
         positions = np.column_stack([rng.permutation(p) + 1 for _ in range(5)])
-        found = combine_rankings(positions)
-        assert found.scores.tolist() == combine_rankings(positions, k=k).scores.tolist()
-        assert found.order.tolist() == combine_rankings(positions, k=k / p).order.tolist()
+        combined = combine_rankings(positions)
+        assert combined.scores.tolist() == combine_rankings(positions, k=k).scores.tolist()
+        assert combined.order.tolist() == combine_rankings(positions, k=k / p).order.tolist()
 
 
 def test_percentiles_are_numpys():
     rng = np.random.default_rng(0)
     for n_lists in range(1, 9):
         positions = np.column_stack([rng.permutation(30) + 1 for _ in range(n_lists)])
-        found = combine_rankings(positions, "third-quartile-sd")
-        assert found.scores == pytest.approx(np.percentile(1 - positions / 30, 75, axis=1))
+        combined = combine_rankings(positions, "third-quartile-sd")
+        assert combined.scores == pytest.approx(np.percentile(1 - positions / 30, 75, axis=1))
 
 
 def test_equal_means_are_equal_bits():
@@ -195,10 +197,10 @@ def test_equal_means_are_equal_bits():
     p = 30
     positions = np.column_stack([rng.permutation(p) + 1 for _ in range(3)])
     total = positions.sum(axis=1)
-    found = combine_rankings(positions, "average-sd")
-    assert found.ties == sum(np.count_nonzero(total == t) > 1 for t in total)
+    combined = combine_rankings(positions, "average-sd")
+    assert combined.ties == sum(np.count_nonzero(total == t) > 1 for t in total)
     spread = positions.var(axis=1)
-    for a, b in zip(found.order[:-1], found.order[1:], strict=True):
+    for a, b in zip(combined.order[:-1], combined.order[1:], strict=True):
         assert (total[a], -spread[a].round(9), a) < (total[b], -spread[b].round(9), b)
 
 
@@ -221,15 +223,15 @@ def test_spreads_over_differently_many_lists_are_exact():
         positions[listed, 2 * j] = np.arange(1, length + 1)
         positions[listed, 2 * j + 1] = np.arange(length, 0, -1)
     for tie_sd in ("larger", "smaller"):
-        found = assert_as_defined(positions, "average-sd", unlisted="unknown", tie_sd=tie_sd)
-        assert found.ties >= 40
+        combined = assert_as_defined(positions, "average-sd", unlisted="unknown", tie_sd=tie_sd)
+        assert combined.ties >= 40
     # equal means of 4 and of 2 lists: places 1, 5, 2, 4 spread less than 1, 5
     lists = ["Xabcd", "abcdX", "aXbcd", "abcXd", "Yabcd", "abcdY"]
     positions, names = positions_of(map(list, lists))
-    found = combine_rankings(positions, "average-sd", unlisted="unknown")
+    combined = combine_rankings(positions, "average-sd", unlisted="unknown")
     x, y = names.index("X"), names.index("Y")
-    assert found.scores[x] == found.scores[y] == 0.4
-    assert found.ranking[y] < found.ranking[x]
+    assert combined.scores[x] == combined.scores[y] == 0.4
+    assert combined.ranking[y] < combined.ranking[x]
 
 
 @pytest.mark.parametrize("method", RULES)
@@ -237,9 +239,14 @@ def test_one_list_one_feature_and_equal_lists(method):
     alone = combine_rankings([[1]], method)
     assert alone.order.tolist() == [0]
     assert alone.ties == 0
-    one = np.array([[3], [1], [2], [4]])
-    assert combine_rankings(one, method).order.tolist() == [1, 2, 0, 3]
-    assert combine_rankings(np.repeat(one, 7, axis=1), method).order.tolist() == [1, 2, 0, 3]
+    single_list = np.array([[3], [1], [2], [4]])
+    assert combine_rankings(single_list, method).order.tolist() == [1, 2, 0, 3]
+    assert combine_rankings(np.repeat(single_list, 7, axis=1), method).order.tolist() == [
+        1,
+        2,
+        0,
+        3,
+    ]
     tied = combine_rankings(np.full((3, 4), 2.0), method)
     assert tied.order.tolist() == [0, 1, 2]
     assert tied.ties == 3
@@ -250,15 +257,15 @@ def test_one_list_one_feature_and_equal_lists(method):
 def test_threads_and_bars_change_nothing(method):
     rng = np.random.default_rng(0)
     positions = np.column_stack([rng.permutation(300) + 1 for _ in range(9)])
-    told = []
-    one = combine_rankings(positions, method, n_jobs=1)
-    two = combine_rankings(
-        positions, method, n_jobs=2, verbose=lambda done, total: told.append((done, total))
+    reports = []
+    alone = combine_rankings(positions, method, n_jobs=1)
+    threaded = combine_rankings(
+        positions, method, n_jobs=2, verbose=lambda done, total: reports.append((done, total))
     )
-    assert one.order.tolist() == two.order.tolist()
-    assert one.scores.tobytes() == two.scores.tobytes()
+    assert alone.order.tolist() == threaded.order.tolist()
+    assert alone.scores.tobytes() == threaded.scores.tobytes()
     if method in ("condorcet", "schulze"):
-        assert told[-1][0] == told[-1][1]
+        assert reports[-1][0] == reports[-1][1]
 
 
 # ---- p-values ------------------------------------------------------------------------------------
@@ -268,12 +275,12 @@ def test_robust_ranks_are_the_beta_distributions():
     positions = np.column_stack([rng.permutation(p) + 1 for _ in range(n_lists)])
     positions[0] = 1
     positions[1:] = np.column_stack([stats.rankdata(c) + 1 for c in positions[1:].T])
-    found = combine_rankings(positions, "robust-rank")
+    combined = combine_rankings(positions, "robust-rank")
     x = np.sort(positions / p, axis=1)
     k = np.arange(1, n_lists + 1)
     rho = stats.beta.cdf(x, k, n_lists - k + 1).min(axis=1)
-    assert found.p_values == pytest.approx(np.minimum(1, n_lists * rho), rel=1e-9)
-    assert found.scores == pytest.approx(-np.log10(n_lists * rho), rel=1e-8)
+    assert combined.p_values == pytest.approx(np.minimum(1, n_lists * rho), rel=1e-9)
+    assert combined.scores == pytest.approx(-np.log10(n_lists * rho), rel=1e-8)
 
 
 def test_stuarts_q_is_exact_where_the_recursion_of_aerts_is_not():
@@ -282,8 +289,8 @@ def test_stuarts_q_is_exact_where_the_recursion_of_aerts_is_not():
         rows = [sorted(rng.integers(1, 1001, n)), [1] * n, [1] * (n - 1) + [1000]]
         rows.append(sorted(np.minimum(1000, rng.geometric(0.1, n))))
         exact = [naive.joint([Fraction(int(x), 1000) for x in row]) for row in rows]
-        found = log_joint(np.array(rows) / 1000)
-        assert found == pytest.approx([naive.logarithm(q) for q in exact], rel=1e-12, abs=1e-12)
+        logs = log_joint(np.array(rows) / 1000)
+        assert logs == pytest.approx([naive.logarithm(q) for q in exact], rel=1e-12, abs=1e-12)
 
 
 def test_stuarts_q_is_the_probability_that_it_is_said_to_be():
@@ -299,9 +306,9 @@ def test_nothing_underflows():
     """Rank 1 of 10,000 in 150 lists: 1e-600."""
     p, n_lists = 10_000, 150
     positions = np.repeat(np.arange(1, p + 1)[:, None], n_lists, axis=1)
-    found = combine_rankings(positions, "robust-rank")
-    assert found.scores[0] == pytest.approx(600 - np.log10(n_lists), rel=1e-9)
-    assert found.order.tolist() == list(range(p))
+    combined = combine_rankings(positions, "robust-rank")
+    assert combined.scores[0] == pytest.approx(600 - np.log10(n_lists), rel=1e-9)
+    assert combined.order.tolist() == list(range(p))
     assert log_joint(np.full((1, n_lists), 1 / p))[0] == pytest.approx(-600 * np.log(10))
 
 
@@ -330,8 +337,8 @@ def test_random_lists_give_p_values_that_are_not_too_small():
 def test_p_values_belong_to_two_rules_only():
     positions = [[1, 2], [2, 1]]
     for method in RULES:
-        there = combine_rankings(positions, method).p_values is not None
-        assert there == (method in ("robust-rank", "stuart"))
+        has_p_values = combine_rankings(positions, method).p_values is not None
+        assert has_p_values == (method in ("robust-rank", "stuart"))
 
 
 # ---- mistakes ------------------------------------------------------------------------------------
@@ -350,10 +357,10 @@ def test_p_values_belong_to_two_rules_only():
         (np.empty((2, 0)), "2 features in 0 lists"),
     ],
 )
-def test_what_is_no_list_is_named(positions, words):
-    with pytest.raises(DataError, match=words) as told:
+def test_errors_name_what_is_no_list(positions, words):
+    with pytest.raises(DataError, match=words) as caught:
         combine_rankings(positions)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_feature_in_no_list_is_last_or_an_error():

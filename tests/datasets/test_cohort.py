@@ -44,18 +44,18 @@ def number(cohort, name):
     return np.log(column.to_numpy()) if name == "crp" else column.to_numpy()
 
 
-def standardised(cohort, names):
+def standardise(cohort, names):
     values = np.column_stack([number(cohort, name) for name in names])
     return (values - values.mean(axis=0)) / values.std(axis=0)
 
 
-def significant(cohort, y=None):
+def significant_roles(cohort, y=None):
     """Roles of the columns that the F-test finds, best first."""
     X = cohort.X.drop(LABELS)
     test = FTest(schema=Schema(ordinal=cohort.schema.ordinal))
     table = test.fit(X, cohort.y if y is None else y).table()
-    found = table.filter(pl.col("q_value") <= 0.05).sort("rank")
-    return found.join(cohort.truth, left_on="feature", right_on="column").sort("rank")
+    passed = table.filter(pl.col("q_value") <= 0.05).sort("rank")
+    return passed.join(cohort.truth, left_on="feature", right_on="column").sort("rank")
 
 
 def test_the_frame_and_the_truth_speak_of_the_same_columns(cohort):
@@ -94,12 +94,12 @@ def test_the_schema_fits_the_table(cohort):
 
 
 def test_the_seed_decides(cohort):
-    again, other = make_cohort(), make_cohort(random_state=1)
+    again, reseeded = make_cohort(), make_cohort(random_state=1)
     assert_frame_equal(again.frame, cohort.frame)
     assert_frame_equal(again.truth, cohort.truth)
     assert (again.log_odds == cohort.log_odds).all()
-    assert not other.frame.equals(cohort.frame)
-    assert columns_of(other, "causal") != columns_of(cohort, "causal")
+    assert not reseeded.frame.equals(cohort.frame)
+    assert columns_of(reseeded, "causal") != columns_of(cohort, "causal")
 
 
 def test_gaps_are_all_that_a_missing_rate_changes(cohort):
@@ -135,7 +135,7 @@ def test_missing_values_gather_in_one_ward_and_on_one_plate():
 def test_the_log_odds_are_the_formula_of_the_docstring():
     cohort = make_cohort(missing_rate=0)
     causal = cohort.truth.filter(pl.col("role") == "causal")
-    score = standardised(cohort, causal["column"]) @ causal["effect"].to_numpy()
+    score = standardise(cohort, causal["column"]) @ causal["effect"].to_numpy()
     assert np.ptp(cohort.log_odds - score) < 1e-9
     assert 0.85 < roc_auc_score(cohort.y == "relapse", cohort.log_odds) < 0.98
 
@@ -145,7 +145,7 @@ def test_a_logistic_regression_recovers_the_effects():
     causal = cohort.truth.filter(pl.col("role") == "causal")
     # the copies are offered too: given the causal columns, they add nothing
     copies = columns_of(cohort, "redundant")
-    z = standardised(cohort, [*causal["column"], *copies])
+    z = standardise(cohort, [*causal["column"], *copies])
     model = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
     model.fit(z, cohort.y == "relapse")
     effects = model.coef_[0]
@@ -183,16 +183,16 @@ def test_expression_is_on_a_log_scale_with_modules(cohort):
 
 
 def test_the_f_test_finds_most_of_it_and_little_else():
-    found, false, tested = 0, 0, 0
+    n_right, n_wrong, n_tested = 0, 0, 0
     for seed in range(4):
         cohort = make_cohort(random_state=seed)
-        roles = significant(cohort)["role"]
+        roles = significant_roles(cohort)["role"]
         n_true = roles.is_in(["causal", "redundant"]).sum()
-        found, false, tested = found + n_true, false + len(roles) - n_true, tested + 34
+        n_right, n_wrong, n_tested = n_right + n_true, n_wrong + len(roles) - n_true, n_tested + 34
         # copies crowd the top: nine places, and few of them for the causes themselves
         assert (roles[:9] == "redundant").sum() >= 4
-    assert found > 0.55 * tested
-    assert false < 0.15 * (found + false)
+    assert n_right > 0.55 * n_tested
+    assert n_wrong < 0.15 * (n_right + n_wrong)
 
 
 def test_joint_elimination_covers_more_causes_than_the_filter(cohort, example):
@@ -200,17 +200,19 @@ def test_joint_elimination_covers_more_causes_than_the_filter(cohort, example):
     full = cohort.X.with_columns(numbers.fill_null(numbers.median()), texts.fill_null("missing"))
     table = SVMRFE(schema=cohort.schema).fit(full, cohort.y).table()
     joint = example["with_truth"](table, cohort).head(9)
-    assert example["n_told"](joint) > example["n_told"](significant(cohort).head(9))
+    assert example["count_causes"](joint) > example["count_causes"](
+        significant_roles(cohort).head(9)
+    )
 
 
 def test_plates_are_even_over_the_outcome_and_visible_in_batch_genes(cohort):
     counts = cohort.frame.group_by("plate", "outcome").len()
     assert set(counts.filter(pl.col("outcome") == "relapse")["len"]) == {20}
     assert set(counts.filter(pl.col("outcome") == "remission")["len"]) == {30}
-    roles = significant(cohort, cohort.frame["plate"].to_numpy())["role"].to_list()
+    roles = significant_roles(cohort, cohort.frame["plate"].to_numpy())["role"].to_list()
     assert roles.count("batch") > 0.9 * 197
     assert len(roles) - roles.count("batch") < 0.1 * len(roles)
-    assert "batch" not in significant(cohort)["role"].to_list()
+    assert "batch" not in significant_roles(cohort)["role"].to_list()
 
 
 @pytest.mark.parametrize("arguments", [{"batch_effect": 0}, {"batch_share": 0}, {"n_batches": 1}])
@@ -218,14 +220,14 @@ def test_without_a_batch_effect_only_the_plate_has_that_role(arguments):
     cohort = make_cohort(**arguments)
     assert columns_of(cohort, "batch") == ["plate"]
     if "n_batches" not in arguments:
-        assert len(significant(cohort, cohort.frame["plate"].to_numpy())) <= 2
+        assert len(significant_roles(cohort, cohort.frame["plate"].to_numpy())) <= 2
 
 
 def test_confounding_is_a_trap():
     finds = []
     for confounding in (0, 0.3, 0.6, 1):
         cohort = make_cohort(confounding=confounding)
-        finds.append((significant(cohort)["role"] == "batch").sum())
+        finds.append((significant_roles(cohort)["role"] == "batch").sum())
     assert finds[0] == 0
     assert finds == sorted(finds)
     assert finds[-1] > 100  # of 197: the shifts of some genes differ little between outcomes
@@ -234,8 +236,8 @@ def test_confounding_is_a_trap():
     # nothing else was touched
     plain = make_cohort()
     assert (cohort.y == plain.y).all()
-    others = [name for role in ("causal", "redundant") for name in columns_of(plain, role)]
-    for name in others:
+    real_names = [name for role in ("causal", "redundant") for name in columns_of(plain, role)]
+    for name in real_names:
         pairs = pl.DataFrame({"a": cohort.X[name], "b": plain.X[name]}).drop_nulls()
         assert (pairs["a"] == pairs["b"]).all()
 
@@ -319,8 +321,8 @@ def test_the_demo_writes_what_it_says(example, tmp_path, monkeypatch, capsys, co
     assert Schema.of(parts) == cohort.schema
 
     # its figures are those of the ranking it saved
-    found = ranking.filter(pl.col("f_test_q_value") <= 0.05)
-    assert f"2006 columns, {len(found)} with q <= 0.05." in printed
+    passed = ranking.filter(pl.col("f_test_q_value") <= 0.05)
+    assert f"2006 columns, {len(passed)} with q <= 0.05." in printed
     for rank in range(1, 10):
         alone = ranking.filter(pl.col("f_test_rank") == rank)["feature"].item()
         together = ranking.filter(pl.col("svm_rfe_rank") == rank)["feature"].item()
@@ -333,7 +335,7 @@ def test_the_demo_writes_what_it_says(example, tmp_path, monkeypatch, capsys, co
         "FTest": ranking.filter(pl.col("f_test_rank") <= 9),
         "SVMRFE": ranking.filter(pl.col("svm_rfe_rank") <= 9),
         "MKLRFE": ranking.filter(pl.col("mkl_rfe_rank") <= 9),
-        "q<=0.05": found,
+        "q<=0.05": passed,
     }
     for name, table in lists.items():
         roles = table["role"].to_list()

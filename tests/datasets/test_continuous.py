@@ -1,4 +1,4 @@
-"""SD, Madelon and Artificial: documented means and correlations, and what is enough to tell."""
+"""SD, Madelon and Artificial: documented means and correlations, and which columns suffice."""
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from featly import FTest
 from featly.datasets import artificial_means, make_artificial, make_madelon, make_sd, sd_means
-from featly.datasets.madelon import VERTICES, _every_axis_matters
+from featly.datasets.madelon import VERTICES, _is_every_axis_relevant
 
 
 def class_means(problem, columns):
@@ -20,7 +20,7 @@ def class_means(problem, columns):
 
 
 def bayes_error(means, deviation, n=60_000):
-    """Of equally likely Gaussian classes with the same spherical covariance, by Monte Carlo."""
+    """Error of the best rule for equally likely spherical Gaussian classes, by Monte Carlo."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % len(means)
     X = means[y] + deviation * rng.normal(size=(n, means.shape[1]))
@@ -29,7 +29,7 @@ def bayes_error(means, deviation, n=60_000):
 
 
 def discriminant_accuracy(problem, columns):
-    """Of linear discriminant analysis, on the half of the rows it has not seen."""
+    """Accuracy of linear discriminant analysis, on the half of the rows it has not seen."""
     X = problem.X.select(columns).to_numpy()
     half = len(X) // 2
     model = LinearDiscriminantAnalysis().fit(X[:half], problem.y[:half])
@@ -67,8 +67,8 @@ def test_sd_needs_one_gene_of_each_group(problem, best):
     reached = discriminant_accuracy(sd, one_of_each)
     assert reached == pytest.approx(best, abs=0.01)
     assert reached == pytest.approx(1 - bayes_error(sd_means(problem).T, 1.0), abs=0.01)
-    others = [group[7] for group in sd.relevant]
-    assert discriminant_accuracy(sd, others) == pytest.approx(reached, abs=0.01)
+    another_of_each = [group[7] for group in sd.relevant]
+    assert discriminant_accuracy(sd, another_of_each) == pytest.approx(reached, abs=0.01)
     everything = [column for group in sd.relevant for column in group]
     assert discriminant_accuracy(sd, everything) < reached + 0.03  # repeats hardly help
     for left_out in one_of_each:
@@ -110,8 +110,8 @@ def test_sd_genes_are_found_but_not_all(problem):
     """As in the book: relevant genes come first, and partial ones often go unnoticed."""
     sd = make_sd(problem)
     best = {sd.X.columns[j] for j in FTest().fit(sd.X, sd.y).order_[:20]}
-    found = sum(bool(best & set(group)) for group in sd.relevant)
-    assert found >= {1: 2, 2: 2, 3: 2}[problem]
+    n_groups_hit = sum(bool(best & set(group)) for group in sd.relevant)
+    assert n_groups_hit >= {1: 2, 2: 2, 3: 2}[problem]
     assert len(best - set(sd.irrelevant)) >= 10
 
 
@@ -120,15 +120,15 @@ def madelon():
     return make_madelon()
 
 
-def standardised(problem, columns):
+def standardise(problem, columns):
     return stats.zscore(problem.X.select(columns).to_numpy())
 
 
 def test_madelon_columns_are_what_their_roles_say(madelon):
-    relevant = standardised(madelon, [column for (column,) in madelon.relevant])
-    combined = standardised(madelon, madelon.redundant["combinations"])
-    repeats = standardised(madelon, madelon.redundant["repeats"])
-    probes = standardised(madelon, madelon.irrelevant)
+    relevant = standardise(madelon, [column for (column,) in madelon.relevant])
+    combined = standardise(madelon, madelon.redundant["combinations"])
+    repeats = standardise(madelon, madelon.redundant["repeats"])
+    probes = standardise(madelon, madelon.irrelevant)
     n = len(madelon.y)
     assert np.abs(np.corrcoef(relevant.T) - np.eye(5)).max() < 0.1
     # a repeat is a column it repeats up to the noise, 1 / (1 + 0.1^2)
@@ -151,16 +151,15 @@ def test_madelon_columns_are_what_their_roles_say(madelon):
 def test_madelon_needs_all_five_columns(madelon):
     relevant = [column for (column,) in madelon.relevant]
     five = KNeighborsClassifier(5)
-    full = cross_val_score(five, standardised(madelon, relevant), madelon.y, cv=5).mean()
+    full = cross_val_score(five, standardise(madelon, relevant), madelon.y, cv=5).mean()
     assert full > 0.87
     for left_out in relevant:
         fewer = [column for column in relevant if column != left_out]
         assert (
-            cross_val_score(five, standardised(madelon, fewer), madelon.y, cv=5).mean()
-            < full - 0.05
+            cross_val_score(five, standardise(madelon, fewer), madelon.y, cv=5).mean() < full - 0.05
         )
-    one = KNeighborsClassifier(1)
-    nearest = cross_val_score(one, standardised(madelon, relevant), madelon.y, cv=5).mean()
+    single = KNeighborsClassifier(1)
+    nearest = cross_val_score(single, standardise(madelon, relevant), madelon.y, cv=5).mean()
     assert 0.85 < nearest < 0.92
 
 
@@ -170,7 +169,7 @@ def test_madelon_labels():
     assert_frame_equal(clean.X, noisy.X)
     assert (clean.y != noisy.y).sum() == 24
     # the labels of vertices alone: a far point takes that of its corner
-    corner = (standardised(clean, [f"f{j}" for j in range(1, 6)]) > 0) @ (2 ** np.arange(5))
+    corner = (standardise(clean, [f"f{j}" for j in range(1, 6)]) > 0) @ (2 ** np.arange(5))
     majority = np.array([np.sign(clean.y[corner == c].sum()) for c in range(32)])
     assert sorted(majority.tolist()) == [-1] * 16 + [1] * 16
     assert np.mean(majority[corner] == clean.y) > 0.85
@@ -182,10 +181,10 @@ def test_madelon_parts_have_streams_of_their_own():
 
 
 def test_axes_of_the_hypercube_that_do_not_matter_are_noticed():
-    assert _every_axis_matters(VERTICES.prod(axis=1))
+    assert _is_every_axis_relevant(VERTICES.prod(axis=1))
     for axis in range(5):
-        others = np.delete(VERTICES, axis, axis=1)
-        assert not _every_axis_matters(others.prod(axis=1))
+        without_axis = np.delete(VERTICES, axis, axis=1)
+        assert not _is_every_axis_relevant(without_axis.prod(axis=1))
 
 
 @pytest.mark.parametrize(("problem", "n_classes"), [(1, 3), (1, 8), (2, 8), (3, 3), (3, 8)])
@@ -274,7 +273,7 @@ def test_means_can_be_changed_without_harm(make):
 
 
 def test_the_public_madelon_is_alike(data_folder):
-    """What the notes say of the public file holds there."""
+    """The public file has the properties that the notes state."""
     public = pl.read_parquet(data_folder / "madelon.parquet")
     X = stats.zscore(public.drop("split", "class").to_numpy().astype(float))
     correlations = np.abs(np.corrcoef(X.T)) - np.eye(500)

@@ -16,7 +16,7 @@ from featly.datasets import (
     make_parity,
     make_xor_100,
 )
-from tests.reference.logical import corral, lit, monk, odd
+from tests.reference.logical import corral, is_lit, monk, parity
 
 SEEDS = [0, 1, 2024]
 
@@ -45,15 +45,15 @@ def test_corral_100_adds_to_corral():
 
 
 def test_which_rows_of_corral_disagree_depends_on_the_seed():
-    def disagreeing(seed):
+    def disagreeing_rows(seed):
         problem = make_corral(random_state=seed)
         wrong = problem.X["f6"].to_numpy() != problem.y
         return {row[:5] for row, w in zip(problem.X.rows(), wrong, strict=True) if w}
 
-    found = [disagreeing(seed) for seed in range(60)]
-    assert {len(rows) for rows in found} == {8}
-    assert len(set(map(frozenset, found))) > 55
-    assert len(set.union(*found)) == 32  # any row may disagree
+    rows_by_seed = [disagreeing_rows(seed) for seed in range(60)]
+    assert {len(rows) for rows in rows_by_seed} == {8}
+    assert len(set(map(frozenset, rows_by_seed))) > 55
+    assert len(set.union(*rows_by_seed)) == 32  # any row may disagree
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -61,7 +61,7 @@ def test_xor(seed):
     problem = make_xor_100(random_state=seed)
     rows = numbers(problem, "f1", "f2")
     assert sorted(Counter(rows).values()) == [12, 12, 13, 13]
-    assert problem.y.tolist() == [odd(*row) for row in rows]
+    assert problem.y.tolist() == [parity(*row) for row in rows]
     assert Counter(problem.y.tolist()) == {0: 25, 1: 25}
     assert set(np.unique(problem.X.to_numpy())) == {0, 1}
 
@@ -72,7 +72,7 @@ def test_parity(seed):
     rows = numbers(problem, "f1", "f2", "f3")
     assert Counter(rows) == dict.fromkeys(product((0, 1), repeat=3), 8)
     assert rows == numbers(problem, "f4", "f5", "f6")
-    assert problem.y.tolist() == [odd(*row) for row in rows]
+    assert problem.y.tolist() == [parity(*row) for row in rows]
     assert problem.redundant == {"repeats": ("f4", "f5", "f6")}
     assert problem.irrelevant == tuple(f"f{j}" for j in range(7, 13))
 
@@ -91,11 +91,11 @@ def test_led(n_irrelevant, seed):
     assert Counter(problem.y.tolist()) == dict.fromkeys(range(10), 5)
     columns = [f"f{j}" for j in range(1, 8)]
     for digit, row in zip(problem.y, numbers(problem, *columns), strict=True):
-        assert row == tuple(lit(digit, segment) for segment in "abefgcd")
+        assert row == tuple(is_lit(digit, segment) for segment in "abefgcd")
 
 
 def test_five_segments_tell_the_digits_and_the_third_tells_5_from_6():
-    shapes = {digit: tuple(lit(digit, s) for s in "abefg") for digit in range(10)}
+    shapes = {digit: tuple(is_lit(digit, s) for s in "abefg") for digit in range(10)}
     assert len(set(shapes.values())) == 10
     without_e = [(a, b, f, g) for a, b, _, f, g in shapes.values()]
     assert without_e[5] == without_e[6]
@@ -161,8 +161,9 @@ def test_relevant_attributes_are_those_that_ever_change_the_class(problem, relev
     label = dict(zip(robots.X.rows(), robots.y, strict=True))
     for j in range(6):
         changes = any(
-            one[:j] + one[j + 1 :] == other[:j] + other[j + 1 :] and label[one] != label[other]
-            for one, other in combinations(label, 2)
+            first[:j] + first[j + 1 :] == second[:j] + second[j + 1 :]
+            and label[first] != label[second]
+            for first, second in combinations(label, 2)
         )
         assert changes == (str(j + 1) in relevant)
 

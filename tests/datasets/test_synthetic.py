@@ -1,4 +1,4 @@
-"""What holds for every made problem: roles, shapes, seeds, refusals."""
+"""Properties of every made problem: roles, shapes, seeds, refusals."""
 
 import pickle
 import re
@@ -49,13 +49,13 @@ SIZES = {  # columns, rows, classes, pieces of information, relevant, redundant 
 SMALL = {"sd": {"n_irrelevant": 40}, "madelon": {"n_rows": 320}, "artificial": {"n_rows": 160}}
 
 
-def small(name, **parameters):
-    """The problem, with fewer rows or columns where it is large."""
+def make_small_problem(name, **parameters):
+    """Make the problem, with fewer rows or columns where it is large."""
     fewer = SMALL.get(re.match(r"[a-z]+", name).group(), {})
     return make_problem(name, **{**fewer, **parameters})
 
 
-def flat(groups):
+def flatten(groups):
     return [column for group in groups for column in group]
 
 
@@ -68,8 +68,8 @@ def test_sizes_are_the_published_ones(name):
     assert problem.y.shape == (n_rows,)
     assert len(np.unique(problem.y)) == n_classes
     assert len(problem.relevant) == n_pieces
-    assert len(flat(problem.relevant)) == n_relevant
-    assert len(flat(problem.redundant.values())) == n_redundant
+    assert len(flatten(problem.relevant)) == n_relevant
+    assert len(flatten(problem.redundant.values())) == n_redundant
 
 
 def test_every_problem_of_the_texts_is_there():
@@ -78,13 +78,13 @@ def test_every_problem_of_the_texts_is_there():
 
 @pytest.mark.parametrize("name", SIZES)
 def test_roles_partition_the_columns(name):
-    problem = small(name)
+    problem = make_small_problem(name)
     groups = [*problem.relevant, *problem.redundant.values(), problem.irrelevant]
-    assert sorted(flat(groups)) == sorted(problem.X.columns)
+    assert sorted(flatten(groups)) == sorted(problem.X.columns)
     assert problem.X.columns == [f"f{j}" for j in range(1, problem.X.width + 1)]
     if not name.startswith("monk"):
-        assert flat(problem.relevant) == problem.X.columns[: len(flat(problem.relevant))]
-    assert sorted(flat(problem.tiers.values())) == sorted(problem.X.columns)
+        assert flatten(problem.relevant) == problem.X.columns[: len(flatten(problem.relevant))]
+    assert sorted(flatten(problem.tiers.values())) == sorted(problem.X.columns)
     roles = problem.roles
     assert isinstance(roles, Roles)
     names = np.array(problem.X.columns)
@@ -95,7 +95,7 @@ def test_roles_partition_the_columns(name):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_the_relevant_columns_score_100(name):
-    problem = small(name)
+    problem = make_small_problem(name)
     best = [group[-1] for group in problem.relevant]
     assert success_index(problem.positions(best), problem.roles) == 100
     assert success_index(problem.positions(best[1:]), problem.roles) < 100
@@ -103,27 +103,27 @@ def test_the_relevant_columns_score_100(name):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_a_seed_makes_one_table(name):
-    one, same, other = (small(name, random_state=seed) for seed in (3, 3, 4))
-    assert_frame_equal(one.frame, same.frame)
-    assert not one.frame.equals(other.frame)
-    assert one.y.tolist() != other.y.tolist()  # rows are in random order
-    assert one.frame.columns == other.frame.columns
-    assert (one.relevant, one.redundant) == (other.relevant, other.redundant)
-    assert small(name).frame.equals(small(name, random_state=0).frame)
+    first, same, other = (make_small_problem(name, random_state=seed) for seed in (3, 3, 4))
+    assert_frame_equal(first.frame, same.frame)
+    assert not first.frame.equals(other.frame)
+    assert first.y.tolist() != other.y.tolist()  # rows are in random order
+    assert first.frame.columns == other.frame.columns
+    assert (first.relevant, first.redundant) == (other.relevant, other.redundant)
+    assert make_small_problem(name).frame.equals(make_small_problem(name, random_state=0).frame)
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_columns_are_numbers_but_for_the_robots(name):
-    dtypes = set(small(name).X.dtypes)
+    dtypes = set(make_small_problem(name).X.dtypes)
     whole = re.match("corral|xor|parity|led", name)
     assert dtypes == {pl.String if name.startswith("monk") else pl.Int64 if whole else pl.Float64}
-    assert small(name).y.dtype.kind == "i"
+    assert make_small_problem(name).y.dtype.kind == "i"
 
 
 @pytest.mark.parametrize("name", ["sd3", "madelon", "artificial-2"])
 def test_no_two_made_columns_are_equal(name):
     """Streams of different parts are different streams."""
-    X = small(name).X.to_numpy()
+    X = make_small_problem(name).X.to_numpy()
     assert len(np.unique(X, axis=1).T) == X.shape[1]
 
 
@@ -136,7 +136,7 @@ def test_frame_repr_and_description():
         "3 irrelevant)"
     )
     for name in PROBLEMS:
-        assert len(small(name).description) > 20
+        assert len(make_small_problem(name).description) > 20
     assert "10%" in make_led(noise=0.1).description
     with pytest.raises(FrozenInstanceError):
         corral.name = "other"
@@ -165,8 +165,8 @@ def test_shuffled_columns_keep_their_roles():
 def test_tiers_serve_the_position_statistics():
     problem = make_artificial(2, n_rows=40)
     tiers = {name: problem.positions(columns) for name, columns in problem.tiers.items()}
-    found = position_statistics(np.arange(525), tiers)
-    assert {name: (s.best, s.worst) for name, s in found.items()} == {
+    statistics = position_statistics(np.arange(525), tiers)
+    assert {name: (s.best, s.worst) for name, s in statistics.items()} == {
         "1 to 5": (1, 5),
         "6 to 10": (6, 10),
         "11 to 25": (11, 25),

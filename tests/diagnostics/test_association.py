@@ -37,18 +37,18 @@ def frame_of(kinds, columns):
 
 @settings(deadline=None, max_examples=150)
 @given(tables(), st.booleans())
-def test_twin(table, few):
+def test_agrees_with_reference(table, few):
     kinds, columns = table
     with pytest.MonkeyPatch.context() as patch:
         if few:  # every way to count, and blocks of a single column
             patch.setattr(association, "FEW_LEVELS", 1)
             patch.setattr(association, "BLOCK_CELLS", 1)
-        found = associations(frame_of(kinds, columns))
+        strengths = associations(frame_of(kinds, columns))
     p = len(columns)
     for i in range(p):
         for j in range(p):
             expected = reference.association(columns[i], columns[j], numbers=(kinds[i], kinds[j]))
-            assert found[i, j] == pytest.approx(expected, abs=1e-7), (i, j)
+            assert strengths[i, j] == pytest.approx(expected, abs=1e-7), (i, j)
 
 
 def test_identities():
@@ -56,14 +56,14 @@ def test_identities():
     X = rng.normal(size=(40, 6))
     X[:, 1] = np.exp(-3 * X[:, 0])  # the order is all that counts
     X[:, 5] = 4.0
-    found = associations(X)
-    assert np.allclose(found, found.T)
-    assert found[0, 1] == pytest.approx(1.0)
-    assert np.allclose(np.diag(found), [1, 1, 1, 1, 1, 0])
-    assert not found[5].any()
-    some = associations(X, [3, 0])
-    assert np.array_equal(some, found[[3, 0]])
-    assert np.allclose(associations(scipy.sparse.csr_array(X)), found)
+    strengths = associations(X)
+    assert np.allclose(strengths, strengths.T)
+    assert strengths[0, 1] == pytest.approx(1.0)
+    assert np.allclose(np.diag(strengths), [1, 1, 1, 1, 1, 0])
+    assert not strengths[5].any()
+    subset = associations(X, [3, 0])
+    assert np.array_equal(subset, strengths[[3, 0]])
+    assert np.allclose(associations(scipy.sparse.csr_array(X)), strengths)
 
 
 def test_names_and_schema():

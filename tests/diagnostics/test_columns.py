@@ -19,11 +19,11 @@ from featly.diagnostics import suspect_columns
 )
 def test_copies_are_those_with_equal_cells(columns):
     X = np.array(columns).T
-    found = suspect_columns(X)
+    suspects = suspect_columns(X)
     distinct = [len(set(x[~np.isnan(x)].tolist())) for x in X.T]
-    assert found.empty == [f"x{f}" for f, count in enumerate(distinct) if count == 0]
-    assert found.constant == [f"x{f}" for f, count in enumerate(distinct) if count == 1]
-    paired = {frozenset(pair) for group in found.identical for pair in combinations(group, 2)}
+    assert suspects.empty == [f"x{f}" for f, count in enumerate(distinct) if count == 0]
+    assert suspects.constant == [f"x{f}" for f, count in enumerate(distinct) if count == 1]
+    paired = {frozenset(pair) for group in suspects.identical for pair in combinations(group, 2)}
     expected = {
         frozenset((f"x{a}", f"x{b}"))
         for a, b in combinations(range(X.shape[1]), 2)
@@ -50,12 +50,12 @@ def test_other_units_and_other_names():
             "merged": np.array(["k", "k", "j"])[g],
         }
     )
-    found = suspect_columns(table)
-    assert found.rescaled == [["x", "fahrenheit", "minus"]]
-    assert found.relabelled == [["g", "h", "number"]]
-    assert found.identical == []
-    assert found.redundant == ["fahrenheit", "minus", "h", "number"]
-    frame = found.to_frame()
+    suspects = suspect_columns(table)
+    assert suspects.rescaled == [["x", "fahrenheit", "minus"]]
+    assert suspects.relabelled == [["g", "h", "number"]]
+    assert suspects.identical == []
+    assert suspects.redundant == ["fahrenheit", "minus", "h", "number"]
+    frame = suspects.to_frame()
     assert frame["suspicion"].to_list() == ["rescaled"] * 2 + ["relabelled"] * 2
     assert frame["like"].to_list() == ["x", "x", "g", "g"]
 
@@ -69,9 +69,9 @@ def test_levels_are_compared_by_name():
             "other order": pl.Series(["a", "b", "b", None] * 5, dtype=odd),
         }
     )
-    found = suspect_columns(table)
-    assert found.identical == [["g", "other order"]]
-    assert found.relabelled == [["g", "next"]]
+    suspects = suspect_columns(table)
+    assert suspects.identical == [["g", "other order"]]
+    assert suspects.relabelled == [["g", "next"]]
 
 
 def test_zero_has_no_sign():
@@ -81,9 +81,9 @@ def test_zero_has_no_sign():
 
 def test_identifiers_are_not_called_relabelled():
     names = [f"p{i}" for i in range(30)]
-    found = suspect_columns(pl.DataFrame({"id": names, "code": names[::-1]}))
-    assert found.relabelled == []
-    assert found.identical == []
+    suspects = suspect_columns(pl.DataFrame({"id": names, "code": names[::-1]}))
+    assert suspects.relabelled == []
+    assert suspects.identical == []
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_identifiers_are_not_called_relabelled():
 )
 def test_the_rule_for_near_constants(counts, near):
     values = np.repeat(np.arange(len(counts)), counts).astype(float)
-    found = suspect_columns(values[:, None])
-    assert list(found.near_constant) == (["x0"] if near else [])
+    suspects = suspect_columns(values[:, None])
+    assert list(suspects.near_constant) == (["x0"] if near else [])
     if near:
-        assert found.near_constant["x0"] == counts[0] / 100
+        assert suspects.near_constant["x0"] == counts[0] / 100
 
 
 def test_wide_tables_and_threads():

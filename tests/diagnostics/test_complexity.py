@@ -14,13 +14,13 @@ from featly.basics.errors import DataError, ParameterError
 from featly.core.stats import row_distances as core
 from featly.core.stats.row_distances import SquaredDistances
 from featly.diagnostics import MEASURES, complexity
-from featly.diagnostics.reading import stratified
+from featly.diagnostics.reading import draw_stratified
 from tests.reference import complexity as naive
 
 
 @st.composite
 def tables(draw, max_classes=3):
-    """Ties, gaps, constants, duplicates, levels, classes of one row."""
+    """Ties, missing values, constants, duplicates, levels, classes of one row."""
     n = draw(st.integers(3, 12))
     kinds = draw(st.lists(st.booleans(), min_size=1, max_size=4))
     number = st.sampled_from([0.0, 0.5, 1.0, 3.0, -2.0, None])
@@ -46,8 +46,8 @@ def pairs(y):
 @given(tables())
 def test_measures_are_their_definitions(table):
     X, y, kinds = table
-    found = complexity(frame(X, kinds), y)
-    values, D = found.values, naive.heom(X, kinds)
+    result = complexity(frame(X, kinds), y)
+    values, D = result.values, naive.heom(X, kinds)
     columns = range(len(kinds))
     assert values["N3"] == pytest.approx(naive.n3(D, y))
     ratio = naive.n2(D, y)
@@ -65,7 +65,7 @@ def test_measures_are_their_definitions(table):
     assert values["F3"] == pytest.approx(np.mean(best))
     every = [min(pair[f][1] for pair in shared) for f in columns]
     alone = tuple(f"c{f}" for f in columns if every[f] == 1)  # levels are too few to be names
-    assert found.separating_columns == alone
+    assert result.separating_columns == alone
     assert values["IR"] == max(map(y.count, set(y))) / min(map(y.count, set(y)))
     assert values["T2"] == len(y) / len(kinds)
     for name in ("L2", "L3", "N1", "N3", "N4", "T1"):
@@ -105,16 +105,16 @@ def test_distances_kept_or_not_are_the_same(monkeypatch):
     X, y = rng.normal(size=(1100, 4)), rng.integers(0, 2, 1100)
     X[rng.random(X.shape) < 0.1] = np.nan
     X[:, 3] = np.round(X[:, 3])
-    kept = complexity(X, y, schema={"categorical": [3]}, n_jobs=1)
+    stored = complexity(X, y, schema={"categorical": [3]}, n_jobs=1)
     monkeypatch.setattr(core, "STORED", 10)
     again = complexity(X, y, schema={"categorical": [3]}, n_jobs=2)
-    assert kept.values == again.values
+    assert stored.values == again.values
 
 
 def test_distances_agree_with_scipy():
     X = np.random.default_rng(1).normal(size=(200, 7))
-    found = SquaredDistances(X.T, np.ones(7, bool)).block(0, 200)
-    np.testing.assert_allclose(found, cdist(X, X, "sqeuclidean"), rtol=2e-10)
+    squared = SquaredDistances(X.T, np.ones(7, bool)).block(0, 200)
+    np.testing.assert_allclose(squared, cdist(X, X, "sqeuclidean"), rtol=2e-10)
 
 
 def test_direction_by_the_pseudo_inverse():
@@ -122,8 +122,8 @@ def test_direction_by_the_pseudo_inverse():
     for n, p in ((60, 3), (60, 59), (20, 50)):
         X, y = rng.normal(size=(n, p)), np.arange(n) % 2
         X[:, 0] += y
-        found = complexity(X, y, measures=["F1v"]).values["F1v"]
-        assert found == pytest.approx(naive.direction(X, y == 0), rel=1e-6)
+        ratio = complexity(X, y, measures=["F1v"]).values["F1v"]
+        assert ratio == pytest.approx(naive.direction(X, y == 0), rel=1e-6)
 
 
 def test_directions_of_few_columns_know_no_units():
@@ -170,12 +170,12 @@ def test_levels_have_nothing_between_them():
 
 
 def test_rows_alone_in_their_class():
-    found = complexity([[0.0], [1.0], [5.0]], ["a", "b", "c"])
-    assert np.isnan(found.values["N2"])
-    assert found.values["N3"] == 1
-    assert found.values["N1"] == 1
-    assert found.values["F1"] == np.inf
-    assert found.separating_columns == ("x0",)
+    result = complexity([[0.0], [1.0], [5.0]], ["a", "b", "c"])
+    assert np.isnan(result.values["N2"])
+    assert result.values["N3"] == 1
+    assert result.values["N1"] == 1
+    assert result.values["F1"] == np.inf
+    assert result.separating_columns == ("x0",)
 
 
 def test_copies_across_classes():
@@ -216,31 +216,31 @@ def test_units_and_order_of_columns_do_not_matter_where_distances_tie(seed):
 def test_volumes_too_small_for_a_number():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 6000))
-    found = complexity(X, np.arange(40) % 2, measures=["F2"])
-    assert found.values["F2"] == 0
-    assert -5000 < found.log10_overlap < -308
+    result = complexity(X, np.arange(40) % 2, measures=["F2"])
+    assert result.values["F2"] == 0
+    assert -5000 < result.log10_overlap < -308
     few = complexity(X[:, :5], np.arange(40) % 2, measures=["F2"])
     assert few.log10_overlap == pytest.approx(np.log10(few.values["F2"]))
-    assert "10^-" in found.text()
+    assert "10^-" in result.text()
 
 
-def test_samples_are_told():
+def test_samples_are_noted():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 2)), (np.arange(500) < 20).astype(int)
-    found = complexity(X, y, max_rows=100)
-    assert found.n_used == 100
-    assert found.n_rows == 500
-    assert "100 of 500" in found.notes[0]
-    assert found.values["IR"] == 24
-    assert found.values["T2"] == 250
+    result = complexity(X, y, max_rows=100)
+    assert result.n_used == 100
+    assert result.n_rows == 500
+    assert "100 of 500" in result.notes[0]
+    assert result.values["IR"] == 24
+    assert result.values["T2"] == 250
 
 
 def test_imbalance_of_lorena():
     y = [0] * 30 + [1] * 10
     ratio = 0.5 * (30 / 10 + 10 / 30)
-    found = complexity(np.arange(40.0)[:, None], y, measures=["IR"], convention="lorena")
-    assert found.values["IR"] == pytest.approx(1 - 1 / ratio)
-    assert found.imbalance_ratio == 3
+    result = complexity(np.arange(40.0)[:, None], y, measures=["IR"], convention="lorena")
+    assert result.values["IR"] == pytest.approx(1 - 1 / ratio)
+    assert result.imbalance_ratio == 3
 
 
 def test_no_row_is_its_own_neighbour():
@@ -265,8 +265,8 @@ def test_columns_tell_apart_in_the_table_and_not_in_the_sample_only():
     used = set(complexity(X, y, max_rows=50).notes)
     assert used == {"from 50 of 400 rows, each class in its share"}
     assert complexity(X, y, max_rows=50).separating_columns == ("x0", "x1")
-    looked_at = stratified(y, 50, np.random.default_rng(0))
-    X[np.setdiff1d(np.flatnonzero(y == 0), looked_at)[:3], 0] = 1.2
+    sample = draw_stratified(y, 50, np.random.default_rng(0))
+    X[np.setdiff1d(np.flatnonzero(y == 0), sample)[:3], 0] = 1.2
     assert complexity(X, y, max_rows=50).separating_columns == ("x1",)
 
 
@@ -297,10 +297,10 @@ def test_directions_count_levels():
 
 def test_frame_and_text():
     X, y = load_iris(return_X_y=True)
-    found = complexity(X, y, measures=["N3", "F1"])
-    assert found.to_frame()["measure"].to_list() == ["F1", "N3"]
-    assert found.to_frame()["larger_is"].to_list() == ["easier", "harder"]
-    assert "largest Fisher ratio" in str(found)
+    result = complexity(X, y, measures=["N3", "F1"])
+    assert result.to_frame()["measure"].to_list() == ["F1", "N3"]
+    assert result.to_frame()["larger_is"].to_list() == ["easier", "harder"]
+    assert "largest Fisher ratio" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -333,15 +333,15 @@ def test_wrong_data():
 
 def test_the_figures_of_the_book(data_folder):
     table = pl.read_parquet(data_folder / "colon_alon.parquet")
-    found = complexity(table.drop("class", "split", strict=False), table["class"])
-    assert found.values["F1"] == pytest.approx(1.08, abs=0.005)  # table 4.6
-    assert found.values["IR"] == pytest.approx(1.82, abs=0.005)
+    result = complexity(table.drop("class", "split", strict=False), table["class"])
+    assert result.values["F1"] == pytest.approx(1.08, abs=0.005)  # table 4.6
+    assert result.values["IR"] == pytest.approx(1.82, abs=0.005)
     table = pl.read_parquet(data_folder / "dlbcl_alizadeh.parquet")
     X = table.drop("class", "split", strict=False)
     filled = X.with_columns(pl.all().fill_nan(None).fill_null(strategy="mean"))
-    found = complexity(filled, table["class"], measures=["F1", "IR"])
-    assert found.values["F1"] == pytest.approx(2.91, abs=0.005)  # gaps as means
-    assert found.values["IR"] == pytest.approx(1.04, abs=0.005)
+    result = complexity(filled, table["class"], measures=["F1", "IR"])
+    assert result.values["F1"] == pytest.approx(2.91, abs=0.005)  # gaps as means
+    assert result.values["IR"] == pytest.approx(1.04, abs=0.005)
 
 
 def test_problexity_where_definitions_agree():

@@ -1,4 +1,4 @@
-"""All pairs of columns against their definitions, and against themselves done otherwise."""
+"""All pairs of columns against their definitions, and against other ways to compute them."""
 
 import re
 
@@ -17,12 +17,12 @@ from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.counts.uncertainty import Pairs
 from featly.core.pairs import correlation, search
 from featly.core.pairs.correlation import UnitColumns
-from featly.core.pairs.order import CodesInOrder, columns_in_order, in_old_order
+from featly.core.pairs.order import CodesInOrder, columns_in_order, restore_order
 from featly.core.pairs.uncertainty import CodedColumns
 from featly.core.sources import DenseSource, StreamedSource
 from featly.diagnostics.redundancy import redundancy
 from featly.preprocessing import MDLP, EqualWidth
-from featly.problem.ingest import read_stored
+from featly.problem.ingest import ingest_stored
 from featly.problem.scan import scan
 from featly.table.schema import Schema
 from tests.reference import all_pairs as naive
@@ -68,28 +68,28 @@ def test_neighbours_are_the_nearest(columns, measure, count, scarce):
             patch.setattr(search, "BLOCK", 4)
             patch.setattr(search, "LEAST_BLOCK", 4)
             patch.setattr(search, "_plan", lambda columns, memory: (4, 1))
-        found = redundancy(array(columns), neighbours=count, measure=measure, **cut)
-    assert found.neighbours.shape == found.values.shape == (len(columns), count)
+        result = redundancy(array(columns), neighbours=count, measure=measure, **cut)
+    assert result.neighbours.shape == result.values.shape == (len(columns), count)
     for f, expected in enumerate(naive.nearest(values, count)):
-        listed = found.neighbours[f]
+        listed = result.neighbours[f]
         assert listed[listed >= 0].tolist() == expected
-        assert not found.values[f, len(expected) :].any()
+        assert not result.values[f, len(expected) :].any()
         exact = [values[f][g] for g in expected]
-        assert found.values[f, : len(expected)] == pytest.approx(exact, abs=1e-10)
+        assert result.values[f, : len(expected)] == pytest.approx(exact, abs=1e-10)
 
 
 @given(tables(), st.sampled_from(MEASURES), st.sampled_from([0.2, 0.5, 0.9, 1.0]))
 def test_pairs_are_all_that_reach_the_threshold(columns, measure, threshold):
     values = naive.square(levels(columns) if measure == "information" else columns, measure)
     cut = {"discretizer": None} if measure == "information" else {}
-    found = redundancy(array(columns), threshold=threshold, measure=measure, **cut)
+    result = redundancy(array(columns), threshold=threshold, measure=measure, **cut)
     expected = {
         (f, g): v
         for f, row in enumerate(values)
         for g, v in enumerate(row[f + 1 :], f + 1)
         if v >= threshold - 1e-11
     }
-    pairs = found.pairs
+    pairs = result.pairs
     assert {(f, g) for f, g, _ in pairs.tolist()} == set(expected)
     assert len(pairs) == len(expected)
     keys = [(-v, f, g) for f, g, v in pairs.tolist()]
@@ -97,8 +97,8 @@ def test_pairs_are_all_that_reach_the_threshold(columns, measure, threshold):
     for f, g, value in pairs.tolist():
         assert value == pytest.approx(expected[f, g], abs=1e-10)
     near = naive.groups(values, threshold - 1e-11)
-    assert found.groups.tolist() == near
-    for group, column in enumerate(found.representatives.tolist()):
+    assert result.groups.tolist() == near
+    for group, column in enumerate(result.representatives.tolist()):
         assert near[column] == group
         partners = [sum(v >= threshold - 1e-11 for v in row) for row in values]
         members = [f for f, label in enumerate(near) if label == group]
@@ -118,9 +118,9 @@ def test_information_has_the_bits_of_fcbf():
     for most in (4, 40):  # few levels as bits, many row by row, and both kinds beside each other
         n_levels = np.where(np.arange(30) % 3, 3, most)
         codes = np.array([rng.integers(k % 2, top + 1, 90) for k, top in enumerate(n_levels)])
-        found = DenseCodes(codes.astype(np.uint8), n_levels)
-        expected = np.array([Pairs(found, np.arange(30)).of(k) for k in range(30)])
-        first, second, value = search.pairs_above(CodedColumns(found), 2.0**-36, 999, 1 << 20)
+        packed = DenseCodes(codes.astype(np.uint8), n_levels)
+        expected = np.array([Pairs(packed, np.arange(30)).row(k) for k in range(30)])
+        first, second, value = search.pairs_above(CodedColumns(packed), 2.0**-36, 999, 1 << 20)
         square = np.zeros((30, 30))
         square[first, second] = value
         assert np.array_equal(square, np.triu(expected, 1))
@@ -132,8 +132,8 @@ def test_copies_have_exactly_one():
     for n in (7, 60, 1001):
         x = rng.normal(size=n)
         X = np.column_stack([x, x * 3 + 1e3, -x / 7, x + 1e-4 * x**2, np.exp(x)])
-        found = redundancy(X, threshold=0.5)
-        ones = found.pairs[found.pairs["value"] == 1]
+        result = redundancy(X, threshold=0.5)
+        ones = result.pairs[result.pairs["value"] == 1]
         assert ones[["first", "second"]].tolist() == [(0, 1), (0, 2), (1, 2)]
         ranks = redundancy(X[:, [0, 1, 2, 4]], threshold=1.0, measure="spearman")
         assert len(ranks.pairs) == 6  # of ranks, all are copies
@@ -143,10 +143,10 @@ def test_constant_columns_have_no_partner():
     X = np.random.default_rng(0).normal(size=(30, 5))
     X[:, 1], X[:, 3] = 0.1, np.nan
     for measure in MEASURES:
-        found = redundancy(X, neighbours=4, measure=measure)
-        assert (found.neighbours[[1, 3]] == -1).all()
-        assert not np.isin(found.neighbours, [1, 3]).any()
-        assert not found.values[[1, 3]].any()
+        result = redundancy(X, neighbours=4, measure=measure)
+        assert (result.neighbours[[1, 3]] == -1).all()
+        assert not np.isin(result.neighbours, [1, 3]).any()
+        assert not result.values[[1, 3]].any()
 
 
 # ---- the screen -----------------------------------------------------------------------------
@@ -172,28 +172,28 @@ def test_the_screen_is_as_near_as_its_margin(kind, n):
 
 
 def test_a_screen_that_errs_within_its_margin_changes_nothing(monkeypatch):
-    """Whatever the screen says within its margin, the outcome is the same."""
+    """Errors of the screen within its margin do not change the outcome."""
     rng = np.random.default_rng(3)
     X = rng.integers(0, 4, (12, 70)).astype(float)  # many values are equal
     expected = redundancy(X, neighbours=6)
     pairs = redundancy(X, threshold=0.5).pairs
     screen = UnitColumns.screen
 
-    def wrong(self, one, other, low, high):
-        found = screen(self, one, other, low, high)
-        return found + rng.uniform(-0.9e-2, 0.9e-2, found.shape).astype(np.float32)
+    def screen_with_errors(self, first, second, low, high):
+        result = screen(self, first, second, low, high)
+        return result + rng.uniform(-0.9e-2, 0.9e-2, result.shape).astype(np.float32)
 
     init = UnitColumns.__init__
 
-    def generous(self, *arguments, **options):
+    def init_with_wide_margin(self, *arguments, **options):
         init(self, *arguments, **options)
         self.margin = 1e-2
 
-    monkeypatch.setattr(UnitColumns, "screen", wrong)
-    monkeypatch.setattr(UnitColumns, "__init__", generous)
-    found = redundancy(X, neighbours=6)
-    assert np.array_equal(found.neighbours, expected.neighbours)
-    assert np.array_equal(found.values, expected.values)
+    monkeypatch.setattr(UnitColumns, "screen", screen_with_errors)
+    monkeypatch.setattr(UnitColumns, "__init__", init_with_wide_margin)
+    result = redundancy(X, neighbours=6)
+    assert np.array_equal(result.neighbours, expected.neighbours)
+    assert np.array_equal(result.values, expected.values)
     assert np.array_equal(redundancy(X, threshold=0.5).pairs, pairs)
     monkeypatch.setattr(UnitColumns, "__init__", init)  # the margin of float32 does not cover it
     assert not np.array_equal(redundancy(X, neighbours=6).neighbours, expected.neighbours)
@@ -218,9 +218,9 @@ def test_memory_threads_and_layout_change_no_bit(measure, small_blocks, monkeypa
     monkeypatch.setattr(search, "_plan", lambda columns, memory: (8, 2))
     for n_jobs in (1, 3):
         for table in (X, np.asfortranarray(X), X.astype(np.float64)):
-            found = redundancy(table, neighbours=5, measure=measure, n_jobs=n_jobs)
-            assert np.array_equal(found.neighbours, expected.neighbours)
-            assert found.values.tobytes() == expected.values.tobytes()
+            result = redundancy(table, neighbours=5, measure=measure, n_jobs=n_jobs)
+            assert np.array_equal(result.neighbours, expected.neighbours)
+            assert result.values.tobytes() == expected.values.tobytes()
             assert np.array_equal(
                 redundancy(table, threshold=0.2, measure=measure, n_jobs=n_jobs).pairs, pairs
             )
@@ -230,11 +230,11 @@ def test_memory_threads_and_layout_change_no_bit(measure, small_blocks, monkeypa
 def test_a_memory_limit_is_kept_to():
     columns = UnitColumns(DenseSource(np.zeros((1000, 5000))))
     for memory in (1 << 20, 1 << 24, 1 << 28):
-        width, room = search._plan(columns, memory)
-        held = (room + 1) * width * columns.bytes_per_column
-        assert held <= memory or (width, room) == (search.LEAST_BLOCK, 1)
+        width, n_blocks = search._plan(columns, memory)
+        n_bytes = (n_blocks + 1) * width * columns.bytes_per_column
+        assert n_bytes <= memory or (width, n_blocks) == (search.LEAST_BLOCK, 1)
         # what is read until it is a block, or left of one, has room as well
-        assert held + width * columns.bytes_per_column <= memory or room == 1
+        assert n_bytes + width * columns.bytes_per_column <= memory or n_blocks == 1
     assert search._plan(columns, 1 << 40)[0] == search.BLOCK
 
 
@@ -242,12 +242,12 @@ def test_tables_on_disk(tmp_path):
     rng = np.random.default_rng(5)
     X = rng.integers(0, 3, (80, 900)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)
-    there = np.load(tmp_path / "X.npy", mmap_mode="r")
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     for measure in MEASURES:
         expected = redundancy(X, neighbours=3, measure=measure)
-        found = redundancy(there, neighbours=3, measure=measure, memory_limit="1MB")
-        assert np.array_equal(found.neighbours, expected.neighbours)
-        assert np.array_equal(found.values, expected.values)
+        result = redundancy(mapped, neighbours=3, measure=measure, memory_limit="1MB")
+        assert np.array_equal(result.neighbours, expected.neighbours)
+        assert np.array_equal(result.values, expected.values)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -265,10 +265,10 @@ def test_scanned_tables(order, tmp_path):
         for name in ("X.npy", "X.parquet"):
             with scan(tmp_path / name) as table:
                 for limit in (None, "1MB"):
-                    found = redundancy(table, threshold=0.99, measure=measure, memory_limit=limit)
-                    assert np.array_equal(found.pairs, expected.pairs)
-                    assert np.array_equal(found.groups, expected.groups)
-        assert found.table()["first"][0] == "g0"  # of the parquet file
+                    result = redundancy(table, threshold=0.99, measure=measure, memory_limit=limit)
+                    assert np.array_equal(result.pairs, expected.pairs)
+                    assert np.array_equal(result.groups, expected.groups)
+        assert result.table()["first"][0] == "g0"  # of the parquet file
 
 
 def test_scanned_tables_of_several_kinds(tmp_path):
@@ -280,8 +280,8 @@ def test_scanned_tables_of_several_kinds(tmp_path):
     expected = redundancy(frame, threshold=0.9, measure="information")
     with scan(tmp_path / "X.parquet") as table:
         for limit in (None, "1MB"):
-            found = redundancy(table, threshold=0.9, measure="information", memory_limit=limit)
-            assert np.array_equal(found.pairs, expected.pairs)
+            result = redundancy(table, threshold=0.9, measure="information", memory_limit=limit)
+            assert np.array_equal(result.pairs, expected.pairs)
         with pytest.raises(DataError, match="'ward' is categorical, and measure='pearson'"):
             redundancy(table, threshold=0.9)
     assert ("ward", "copy", 1.0) in expected.table().rows()
@@ -306,11 +306,11 @@ def test_levels_of_a_table_on_disk_are_cut_once(tmp_path, monkeypatch):
         StreamedCodes, "part", lambda self, *part: (cut.append(part), code(self, *part))[1]
     )
     with scan(tmp_path / "X.npy") as table:
-        found = redundancy(table, threshold=0.5, measure="information", memory_limit="1MB")
+        result = redundancy(table, threshold=0.5, measure="information", memory_limit="1MB")
     # to know how many there are, and to write them; not with every block of columns
     assert len(cut) == 2 * len(set(cut))
     expected = redundancy(X, threshold=0.5, measure="information")
-    assert np.array_equal(found.pairs, expected.pairs)
+    assert np.array_equal(result.pairs, expected.pairs)
 
 
 def test_columns_are_written_in_their_order(tmp_path):
@@ -320,19 +320,19 @@ def test_columns_are_written_in_their_order(tmp_path):
     np.save(tmp_path / "X.npy", X)
     order = rng.permutation(700)
     with scan(tmp_path / "X.npy") as table:
-        source = read_stored(table, Schema(), 1 << 14).source
+        source = ingest_stored(table, Schema(), 1 << 14).source
         assert isinstance(source, StreamedSource)
-        for which in (order, order[:9], np.arange(700)):
-            ordered = columns_in_order(source, which)
-            part = np.arange(0, len(which), 2)
-            assert np.array_equal(ordered.load(part), X.T[which[part]], equal_nan=True)
+        for columns in (order, order[:9], np.arange(700)):
+            ordered = columns_in_order(source, columns)
+            part = np.arange(0, len(columns), 2)
+            assert np.array_equal(ordered.load(part), X.T[columns[part]], equal_nan=True)
         codes = StreamedCodes(source, None, np.zeros(20, np.int64), 1)
         ordered = CodesInOrder(codes, order)
         part = np.array([5, 6, 7, 3, 699])
         assert np.array_equal(ordered.take(part), codes.take(order[part]))
         assert np.array_equal(ordered.block(3, 80), codes.take(order[3:80]))
         assert np.array_equal(ordered.n_levels, codes.n_levels[order])
-    redundant_to, value = in_old_order(order, np.r_[-1, 0, np.full(698, -1)], np.arange(700.0))
+    redundant_to, value = restore_order(order, np.r_[-1, 0, np.full(698, -1)], np.arange(700.0))
     assert redundant_to[order[1]] == order[0]
     assert (np.delete(redundant_to, order[1]) == -1).all()
     assert value[order].tolist() == list(range(700))
@@ -354,8 +354,8 @@ def test_sparse_tables_and_whole_numbers():
         cut = {"discretizer": None} if measure == "information" else {}
         expected = redundancy(X.astype(float), threshold=0.3, measure=measure, **cut).pairs
         for table in (X, scipy.sparse.csr_array(X.astype(float)), X.tolist()):
-            found = redundancy(table, threshold=0.3, measure=measure, **cut)
-            assert np.array_equal(found.pairs, expected)
+            result = redundancy(table, threshold=0.3, measure=measure, **cut)
+            assert np.array_equal(result.pairs, expected)
 
 
 # ---- as it is used --------------------------------------------------------------------------
@@ -368,15 +368,15 @@ def test_frames_and_kinds():
             "grade": [1, 2, 2, 3],
         }
     )
-    found = redundancy(frame, threshold=0.9, measure="information", discretizer=None)
-    table = found.table()
+    result = redundancy(frame, threshold=0.9, measure="information", discretizer=None)
+    table = result.table()
     assert table.rows() == [("ward", "twin", 1.0)]
     assert table.columns == ["first", "second", "value"]
-    assert str(found) == (
+    assert str(result) == (
         "1 pair of 4 columns reaches 0.9, by information\n"
         "2 columns in 1 group: 1 could be left out, one of each group kept"
     )
-    assert repr(found) == "<Redundancy: 1 pair of 4 columns reaches 0.9, by information>"
+    assert repr(result) == "<Redundancy: 1 pair of 4 columns reaches 0.9, by information>"
     nearest = redundancy(frame.select("dose", "grade"), neighbours=2)
     assert nearest.table().columns == ["feature", "neighbour", "rank", "value"]
     assert nearest.table()["neighbour"].to_list() == ["grade", "dose"]
@@ -385,16 +385,16 @@ def test_frames_and_kinds():
         "DataFrame",
     )
     ordinal = {"ordinal": {"ward": ["a", "b"], "twin": ["y", "x"]}}
-    found = redundancy(frame, threshold=0.99, schema=ordinal)
-    assert found.table().rows() == [("ward", "twin", 1.0)]
+    result = redundancy(frame, threshold=0.99, schema=ordinal)
+    assert result.table().rows() == [("ward", "twin", 1.0)]
 
 
 def test_groups_as_a_table():
     rng = np.random.default_rng(14)
     x, y = rng.normal(size=(2, 40))
     X = np.column_stack([y, x, x + 0.4 * rng.normal(size=40), x + 0.4 * y, rng.normal(size=40), -y])
-    found = redundancy(X, threshold=0.85)
-    table = found.group_table()
+    result = redundancy(X, threshold=0.85)
+    table = result.group_table()
     assert table.columns == ["group", "feature", "representative", "n_columns"]
     assert table.rows() == [
         (1, "x1", "x1", 3),
@@ -410,38 +410,38 @@ def test_groups_as_a_table():
 
 @given(tables(), st.sampled_from(MEASURES), st.sampled_from([0.3, 1.0]), st.data())
 def test_pairs_with_some_columns(columns, measure, threshold, data):
-    some = data.draw(st.lists(st.integers(0, len(columns) - 1), max_size=4))
+    subset = data.draw(st.lists(st.integers(0, len(columns) - 1), max_size=4))
     cut = {"discretizer": None} if measure == "information" else {}
     X = array(columns)
     whole = redundancy(X, threshold=threshold, measure=measure, **cut).pairs
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "_plan", lambda columns, memory: (4, 1))
-        found = redundancy(X, threshold=threshold, columns=some, measure=measure, **cut).pairs
-    inside = np.isin(whole["first"], some) | np.isin(whole["second"], some)
-    assert np.array_equal(found, whole[inside])
+        pairs = redundancy(X, threshold=threshold, columns=subset, measure=measure, **cut).pairs
+    inside = np.isin(whole["first"], subset) | np.isin(whole["second"], subset)
+    assert np.array_equal(pairs, whole[inside])
 
 
 def test_some_columns_by_name():
     frame = pl.DataFrame({"a": [1.0, 2.0, 4.0], "b": [2.0, 4.0, 8.0], "c": [9.0, 1.0, 5.0]})
-    found = redundancy(frame, threshold=0.9, columns=["b"])
-    assert found.table().rows() == [("a", "b", 1.0)]
+    result = redundancy(frame, threshold=0.9, columns=["b"])
+    assert result.table().rows() == [("a", "b", 1.0)]
     assert redundancy(frame, threshold=0.9, columns=["c", 2]).table().height == 0
-    for columns, told in ((["d"], "no column 'd'"), ([3], "from 0 to 2"), ([1.5], "column 1.5")):
-        with pytest.raises(DataError, match=told):
+    for columns, message in ((["d"], "no column 'd'"), ([3], "from 0 to 2"), ([1.5], "column 1.5")):
+        with pytest.raises(DataError, match=message):
             redundancy(frame, threshold=0.9, columns=columns)
-    for parameters, told in (
+    for parameters, message in (
         ({"threshold": 0.9, "columns": "b"}, "columns='b': give a list"),
         ({"neighbours": 1, "columns": ["b"]}, "columns go with a threshold"),
         ({"threshold": 0.9, "columns": ["b"], "device": "cuda"}, "leave out device, or columns"),
     ):
-        with pytest.raises(ParameterError, match=told):
+        with pytest.raises(ParameterError, match=message):
             redundancy(frame, **parameters)
     with pytest.raises(ParameterError, match="max_pairs=1"):
         redundancy(np.tile(frame.to_numpy(), 3), threshold=0.9, columns=[0], max_pairs=1)
 
 
 def test_what_is_no_table_is_named(tmp_path):
-    for X, told in (
+    for X, message in (
         ("table.csv", "X is the path 'table.csv': open it with featly.scan"),
         (tmp_path, "open it with featly.scan"),
         (np.zeros(4), "X has 1 dimension, where a table has 2"),
@@ -449,7 +449,7 @@ def test_what_is_no_table_is_named(tmp_path):
         (None, "X has 0 dimensions"),
         (np.zeros((3, 2)) + 1j, "X is no table: Complex data not supported"),
     ):
-        with pytest.raises(DataError, match=told) as raised:
+        with pytest.raises(DataError, match=message) as raised:
             redundancy(X, threshold=0.9)
         assert "\n" not in str(raised.value)
 
@@ -471,22 +471,22 @@ def test_few_rows():
 def test_progress():
     calls = []
     X = np.random.default_rng(0).normal(size=(10, 40))
-    redundancy(X, neighbours=2, verbose=lambda *told: calls.append(told))
+    redundancy(X, neighbours=2, verbose=lambda *counts: calls.append(counts))
     assert calls == [(1, 1)]
 
 
-@pytest.mark.parametrize("asked", [{"neighbours": 2}, {"threshold": 0.5}])
-def test_ctrl_c_stops(asked, small_blocks):
+@pytest.mark.parametrize("options", [{"neighbours": 2}, {"threshold": 0.5}])
+def test_ctrl_c_stops(options, small_blocks):
     def stop(done, total):
         if done == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        redundancy(np.random.default_rng(0).normal(size=(10, 60)), verbose=stop, **asked)
+        redundancy(np.random.default_rng(0).normal(size=(10, 60)), verbose=stop, **options)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({}, "threshold=None, neighbours=None: give one of the two"),
         ({"threshold": 0.5, "neighbours": 2}, "give one of the two"),
@@ -510,9 +510,9 @@ def test_ctrl_c_stops(asked, small_blocks):
         ({"threshold": 0.01, "max_pairs": 5}, "more than max_pairs=5 pairs reach threshold=0.01"),
     ],
 )
-def test_senseless_parameters_are_named(parameters, told):
+def test_senseless_parameters_are_named(parameters, message):
     X = np.random.default_rng(0).normal(size=(20, 10))
-    with pytest.raises(ParameterError, match=re.escape(told)):
+    with pytest.raises(ParameterError, match=re.escape(message)):
         redundancy(X, **parameters)
 
 
@@ -546,17 +546,17 @@ def test_categorical_columns_are_refused_by_correlations():
 
 
 def test_groups_need_a_threshold():
-    found = redundancy(np.random.default_rng(0).normal(size=(20, 4)), neighbours=2)
+    result = redundancy(np.random.default_rng(0).normal(size=(20, 4)), neighbours=2)
     with pytest.raises(ParameterError, match="give redundancy a threshold"):
-        _ = found.groups
-    assert str(found) == "the 2 nearest of each of 4 columns, by pearson"
-    assert len(found.pairs) <= 6
+        _ = result.groups
+    assert str(result) == "the 2 nearest of each of 4 columns, by pearson"
+    assert len(result.pairs) <= 6
 
 
 def test_without_a_device():
-    from featly.core.runtime.device_cuda import available
+    from featly.core.runtime.device_cuda import is_available
 
-    if available():
+    if is_available():
         pytest.skip("there is a device")
     X = np.random.default_rng(0).normal(size=(20, 10))
     with pytest.raises(DeviceError, match="device='cpu'"):
@@ -570,8 +570,8 @@ def test_a_discretiser():
     X = rng.normal(size=(200, 3))
     X[:, 2] = X[:, 0] + 0.01 * rng.normal(size=200)
     for discretizer in ("equal-width", "pkid", EqualWidth(n_bins=4)):
-        found = redundancy(X, neighbours=1, measure="information", discretizer=discretizer)
-        assert found.neighbours[0, 0] == 2
+        result = redundancy(X, neighbours=1, measure="information", discretizer=discretizer)
+        assert result.neighbours[0, 0] == 2
     assert correlation.LANES == 32  # what the device adds up side by side
 
 
@@ -581,23 +581,24 @@ def test_ranks_of_a_table_on_disk_are_made_once_and_hide_no_infinite_value(tmp_p
     np.save(tmp_path / "X.npy", np.asfortranarray(X))
     options = {"threshold": 0.9, "measure": "spearman"}
     wanted = redundancy(X, **options).pairs
-    found = redundancy(featly.scan(tmp_path / "X.npy"), memory_limit=10**6, **options).pairs
-    np.testing.assert_array_equal(found, wanted)
-    assert found.tolist() == [(11, 8000, 1.0)]
+    pairs = redundancy(featly.scan(tmp_path / "X.npy"), memory_limit=10**6, **options).pairs
+    np.testing.assert_array_equal(pairs, wanted)
+    assert pairs.tolist() == [(11, 8000, 1.0)]
     X[5, 77] = np.inf
     np.save(tmp_path / "X.npy", np.asfortranarray(X))
     with pytest.raises(featly.DataError, match=r"'x77' has an infinite value \(inf\) in row 5"):
         redundancy(featly.scan(tmp_path / "X.npy"), memory_limit=10**6, **options)
 
 
-@pytest.mark.parametrize("asked", [{"device": "cpu"}, {"columns": [1]}], ids=str)
-def test_what_the_cpu_compares_is_fetched_from_a_device(asked, monkeypatch):
+@pytest.mark.parametrize("options", [{"device": "cpu"}, {"columns": [1]}], ids=str)
+def test_what_the_cpu_compares_is_fetched_from_a_device(options, monkeypatch):
     class Lying:
         """An array that cannot be read where it lies."""
 
-    X, there = np.random.default_rng(0).normal(size=(30, 4)), Lying()
+    X, on_device = np.random.default_rng(0).normal(size=(30, 4)), Lying()
     monkeypatch.setattr(
-        "featly.diagnostics.redundancy.on_host", lambda given: X if given is there else given
+        "featly.diagnostics.redundancy.on_host",
+        lambda argument: X if argument is on_device else argument,
     )
-    found = redundancy(there, threshold=0.01, **asked)
-    assert found.pairs.tolist() == redundancy(X, threshold=0.01, **asked).pairs.tolist()
+    result = redundancy(on_device, threshold=0.01, **options)
+    assert result.pairs.tolist() == redundancy(X, threshold=0.01, **options).pairs.tolist()

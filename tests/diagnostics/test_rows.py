@@ -32,18 +32,18 @@ def naive_scores(X, k):
 @pytest.mark.parametrize("k", [1, 4, 10])
 def test_scores_are_their_definition(k):
     X = np.random.default_rng(k).normal(size=(40, 3))
-    found = suspect_rows(X, n_neighbors=k)
-    np.testing.assert_allclose(found.outlier_scores, naive_scores(X, k), rtol=1e-7)
+    suspects = suspect_rows(X, n_neighbors=k)
+    np.testing.assert_allclose(suspects.outlier_scores, naive_scores(X, k), rtol=1e-7)
 
 
 def test_planted_outliers_are_found_with_their_column():
     X, y = blobs()
     X[11, 3], X[40, 2] = 25.0, -30.0
-    found = suspect_rows(X, y)
-    assert set(found.outliers.tolist()) == {11, 40}
-    named = dict(zip(found.outliers.tolist(), found.outlier_columns, strict=True))
+    suspects = suspect_rows(X, y)
+    assert set(suspects.outliers.tolist()) == {11, 40}
+    named = dict(zip(suspects.outliers.tolist(), suspects.outlier_columns, strict=True))
     assert named == {11: "x3", 40: "x2"}
-    assert (np.diff(found.outlier_scores[found.outliers]) <= 0).all()
+    assert (np.diff(suspects.outlier_scores[suspects.outliers]) <= 0).all()
 
 
 def test_false_alarms_are_rare():
@@ -61,11 +61,11 @@ def test_flipped_labels_are_found():
     flipped = [3, 30, 77]
     for row in flipped:
         y[row] = "b" if y[row] == "a" else "a"
-    found = suspect_rows(X, y)
-    assert sorted(found.mislabelled.tolist()) == flipped
-    assert found.suggested == ["a" if row < 50 else "b" for row in found.mislabelled]
-    assert found.label_scores.argsort()[-3:].tolist() == found.mislabelled[::-1].tolist()
-    assert ((found.label_scores >= 0) & (found.label_scores <= 1)).all()
+    suspects = suspect_rows(X, y)
+    assert sorted(suspects.mislabelled.tolist()) == flipped
+    assert suspects.suggested == ["a" if row < 50 else "b" for row in suspects.mislabelled]
+    assert suspects.label_scores.argsort()[-3:].tolist() == suspects.mislabelled[::-1].tolist()
+    assert ((suspects.label_scores >= 0) & (suspects.label_scores <= 1)).all()
 
 
 def test_classes_count_alike_however_many_rows_they_have():
@@ -83,8 +83,8 @@ def test_a_class_of_one_row_claims_none_of_its_neighbours():
     X[0] = X[1:61].mean(axis=0)
     y[61:64] = "a"  # beside b, and one of them beside the only row of its kind
     X[64], y[64] = X[61] + 0.01, "other"
-    found = suspect_rows(X, y)
-    named = dict(zip(found.mislabelled.tolist(), found.suggested, strict=True))
+    suspects = suspect_rows(X, y)
+    named = dict(zip(suspects.mislabelled.tolist(), suspects.suggested, strict=True))
     assert {61, 62, 63} <= set(named) <= {0, 61, 62, 63, 64}
     assert {named[row] for row in (61, 62, 63)} == {"b"}
 
@@ -93,8 +93,8 @@ def test_neighbours_of_a_tiny_class_are_judged_by_all_their_neighbours():
     rng = np.random.default_rng(1)
     X, y = rng.uniform(size=(120, 2)), np.array(["rare", *rng.choice(["a", "b"], 119)])
     X[0] = 0.5
-    found = suspect_rows(X, y)
-    for row in found.mislabelled.tolist():
+    suspects = suspect_rows(X, y)
+    for row in suspects.mislabelled.tolist():
         near = np.argsort(np.abs((X - X[row]) / np.ptp(X, axis=0)) ** 2 @ np.ones(2))[1:11]
         assert (y[near] == y[row]).sum() <= 1
 
@@ -103,8 +103,8 @@ def test_columns_without_any_value():
     X, y = blobs()
     X[:, 3] = np.nan
     X[11, 2] = 25.0
-    found = suspect_rows(X, y)
-    assert found.outliers.tolist() == [11]
+    suspects = suspect_rows(X, y)
+    assert suspects.outliers.tolist() == [11]
     assert not len(suspect_rows(np.full((20, 2), np.nan), np.arange(20) % 2).outliers)
 
 
@@ -112,9 +112,9 @@ def test_gaps_are_not_blamed_on_a_number():
     X = np.random.default_rng(0).normal(size=(60, 2))
     X[5] = 0.1, -0.2
     words = {f"g{f}": ["a"] * 5 + [None if f % 2 else "z"] + ["a"] * 54 for f in range(12)}
-    found = suspect_rows(pl.DataFrame(X).with_columns(pl.DataFrame(words)))
-    assert found.outliers.tolist() == [5]
-    assert found.outlier_columns == [""]
+    suspects = suspect_rows(pl.DataFrame(X).with_columns(pl.DataFrame(words)))
+    assert suspects.outliers.tolist() == [5]
+    assert suspects.outlier_columns == [""]
 
 
 def test_machines_have_not_seen_the_rows_they_judge():
@@ -137,9 +137,9 @@ def test_rows_are_found_wherever_they_stand():
     y[5] = "b"
     X[50, 4] = 40
     order = np.random.default_rng(0).permutation(80)
-    found = suspect_rows(X[order], y[order])
-    assert order[found.mislabelled].tolist() == [5]
-    assert order[found.outliers].tolist() == [50]
+    suspects = suspect_rows(X[order], y[order])
+    assert order[suspects.mislabelled].tolist() == [5]
+    assert order[suspects.outliers].tolist() == [50]
 
 
 def test_mixed_columns_with_gaps():
@@ -149,26 +149,26 @@ def test_mixed_columns_with_gaps():
     )
     table[3, 1] = None
     y[12] = "b"
-    found = suspect_rows(table, y, n_jobs=1)
-    assert found.mislabelled.tolist() == [12]
+    suspects = suspect_rows(table, y, n_jobs=1)
+    assert suspects.mislabelled.tolist() == [12]
     again = suspect_rows(table, y, n_jobs=2)
-    assert (again.label_scores == found.label_scores).all()
+    assert (again.label_scores == suspects.label_scores).all()
 
 
 def test_without_classes_and_with_many():
     X, _ = blobs()
-    found = suspect_rows(X)
-    assert len(found.label_scores) == 0
-    assert "mislabelled" not in str(found)
+    suspects = suspect_rows(X)
+    assert len(suspects.label_scores) == 0
+    assert "mislabelled" not in str(suspects)
     rng = np.random.default_rng(3)
     y = np.repeat([0, 1, 2, 3], 15)
     X = rng.normal(size=(60, 2)) + 9 * np.array([(0, 0), (0, 1), (1, 0), (1, 1)])[y]
     y[20] = 3
-    found = suspect_rows(X, y)
-    assert found.mislabelled.tolist() == [20]
-    assert found.suggested == ["1"]
-    assert found.to_frame()["suspicion"].to_list() == ["mislabelled"]
-    assert "1 suspected mislabelled" in str(found)
+    suspects = suspect_rows(X, y)
+    assert suspects.mislabelled.tolist() == [20]
+    assert suspects.suggested == ["1"]
+    assert suspects.to_frame()["suspicion"].to_list() == ["mislabelled"]
+    assert "1 suspected mislabelled" in str(suspects)
 
 
 def test_tables_with_nothing_to_say():
@@ -180,9 +180,9 @@ def test_tables_with_nothing_to_say():
 
 def test_large_tables_are_sampled():
     rng = np.random.default_rng(0)
-    found = suspect_rows(rng.normal(size=(400, 2)), np.arange(400) % 2, max_rows=100)
-    assert len(found.rows) == len(found.outlier_scores) == 100
-    assert found.n_rows == 400
+    suspects = suspect_rows(rng.normal(size=(400, 2)), np.arange(400) % 2, max_rows=100)
+    assert len(suspects.rows) == len(suspects.outlier_scores) == 100
+    assert suspects.n_rows == 400
 
 
 def test_wrong_parameters():

@@ -1,4 +1,4 @@
-"""The elimination is that of the alternation in the paper, exact, and the same however asked."""
+"""The elimination equals the alternation in the paper, exactly, however it is run."""
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ from tests.reference.mkl import mkl_rfe as naive_rfe
 
 @st.composite
 def mixed_tables(draw):
-    """Numbers and categories, ties, gaps and constant columns."""
+    """Numbers and categories, ties, missing values and constant columns."""
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     n = draw(st.integers(8, 24))
     y = rng.permutation(np.arange(n) % 2)
@@ -34,7 +34,7 @@ def mixed_tables(draw):
     return columns, y
 
 
-def lonely(K):
+def is_diagonal(K):
     return np.array_equal(K, np.diag(np.diag(K)))
 
 
@@ -44,7 +44,7 @@ def test_ranking_is_that_of_the_alternation(table, step, norm):
     columns, y = table
     kinds = ["categorical" if name[0] == "c" else "continuous" for name in columns]
     grams = [clinical_gram(v, k) for v, k in zip(columns.values(), kinds, strict=True)]
-    assume(not any(lonely(K) for K in grams))
+    assume(not any(is_diagonal(K) for K in grams))
     expected, margins = naive_rfe(
         grams,
         np.where(y == 1, 1.0, -1.0),
@@ -60,7 +60,7 @@ def test_ranking_is_that_of_the_alternation(table, step, norm):
     assert rfe.duality_gap_.max() < 1e-8
 
 
-def mixed(n=80, seed=0):
+def mixed_table(n=80, seed=0):
     """Two continuous columns and a categorical one tell the classes apart, 20 do not."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
@@ -70,14 +70,14 @@ def mixed(n=80, seed=0):
     columns["age"] = np.round(rng.normal(size=n) * 10 + 12 * y)
     columns["grade"] = np.where(rng.random(n) < 0.8, np.array(["low", "high"])[y], "middle")
     frame = pl.DataFrame(columns)
-    gaps = pl.Series(rng.random(n) < 0.1)
+    is_missing = pl.Series(rng.random(n) < 0.1)
     return frame.with_columns(
-        pl.when(gaps).then(None).otherwise(pl.col(c)).alias(c) for c in ("dose", "level 1")
+        pl.when(is_missing).then(None).otherwise(pl.col(c)).alias(c) for c in ("dose", "level 1")
     ), y
 
 
 def test_what_tells_the_classes_apart_comes_first():
-    frame, y = mixed()
+    frame, y = mixed_table()
     rfe = MKLRFE(n_features_to_select=3).fit(frame, y)
     assert set(rfe.get_feature_names_out()) == {"dose", "age", "grade"}
     assert rfe.duality_gap_.max() <= 1e-9
@@ -87,7 +87,7 @@ def test_what_tells_the_classes_apart_comes_first():
 
 
 def test_rounds_weights_and_scores():
-    frame, y = mixed()
+    frame, y = mixed_table()
     rfe = MKLRFE(step=7).fit(frame, y)
     table = rfe.table()
     assert table["round"].value_counts().sort("round")["count"].to_list() == [7, 7, 7, 2]
@@ -100,7 +100,7 @@ def test_rounds_weights_and_scores():
 
 
 def test_rows_and_columns_in_any_order():
-    frame, y = mixed()
+    frame, y = mixed_table()
     frame = frame.with_columns(pl.col("noise 0").round().alias("coarse"))
     expected = MKLRFE(step=1).fit(frame, y)
     rng = np.random.default_rng(1)
@@ -124,7 +124,7 @@ def test_rows_in_any_order_where_no_column_is_of_use():
 
 def test_a_column_that_knows_every_row_is_no_use():
     """Without any value, or with the names of the rows: nothing else changes when they come."""
-    frame, y = mixed()
+    frame, y = mixed_table()
     expected = MKLRFE(step=1).fit(frame, y)
     useless = [
         pl.lit(None, pl.Float64).alias("empty"),
@@ -134,15 +134,15 @@ def test_a_column_that_knows_every_row_is_no_use():
     names = ["empty", *frame.columns[:9], "patient", *frame.columns[9:], "no text"]
     wider = frame.with_columns(useless).select(names)
     rfe = MKLRFE(step=1).fit(wider, y)
-    kept = MKLRFE(step=1, schema={"keep": ["patient", "empty"]}).fit(wider, y)
+    with_keep = MKLRFE(step=1, schema={"keep": ["patient", "empty"]}).fit(wider, y)
     order = [names[f] for f in rfe.order_]
     assert order[-3:] == ["empty", "patient", "no text"]
     assert order[:-3] == [frame.columns[f] for f in expected.order_]
-    order = [names[f] for f in kept.order_]
+    order = [names[f] for f in with_keep.order_]
     assert order[:2] == ["empty", "patient"]
     assert order[2:-1] == [frame.columns[f] for f in expected.order_]
     places = [names.index(name) for name in frame.columns]
-    for other in (rfe, kept):
+    for other in (rfe, with_keep):
         assert other.criterion_[places].tolist() == expected.criterion_.tolist()
     only = MKLRFE().fit(wider.select("empty", "patient"), y)
     assert only.order_.tolist() == [0, 1]
@@ -158,7 +158,7 @@ def test_sparse_is_dense():
 
 
 def test_class_weights():
-    frame, _ = mixed()
+    frame, _ = mixed_table()
     y = np.where(np.arange(80) < 16, "rare", "common")
     plain = MKLRFE(step=1).fit(frame, y)
     balanced = MKLRFE(step=1, class_weight="balanced").fit(frame, y)
@@ -190,20 +190,20 @@ def test_class_weights():
     ],
 )
 def test_wrong_parameters_are_named(parameters, word):
-    frame, y = mixed(n=20)
+    frame, y = mixed_table(n=20)
     with pytest.raises(ValueError, match=word):
         MKLRFE(**parameters).fit(frame, y)
 
 
 def test_too_many_rows_are_refused_with_a_way_out(monkeypatch):
-    frame, y = mixed()
+    frame, y = mixed_table()
     monkeypatch.setattr(mkl_rfe, "MOST_ROWS", 79)
     with pytest.raises(DataError, match=r"80 rows.*79.*SVMRFE\(kernel='clinical'\)"):
         MKLRFE().fit(frame, y)
 
 
 def test_a_poor_solution_warns():
-    frame, y = mixed()
+    frame, y = mixed_table()
     with pytest.warns(ConvergenceWarning, match="round 0") as caught:
         MKLRFE(C=10, max_iter=1, step=20).fit(frame, y)
     assert caught[0].filename == __file__  # it points at the caller
@@ -217,7 +217,7 @@ def test_two_rows_and_one_column():
 
 @pytest.mark.parametrize("keep", [[], ["noise 3", "level 2"]])
 def test_ctrl_c_at_any_round_leaves_a_ranking(keep):
-    frame, y = mixed(n=30)
+    frame, y = mixed_table(n=30)
     whole = MKLRFE(step=4, schema={"keep": keep}).fit(frame, y)
     for moment in (4, 12, 20):
 
@@ -236,7 +236,7 @@ def test_ctrl_c_at_any_round_leaves_a_ranking(keep):
 
 
 def test_verbose_draws_on_standard_error_only(capsys):
-    frame, y = mixed(n=30)
+    frame, y = mixed_table(n=30)
     MKLRFE(verbose=True).fit(frame, y)
     out, err = capsys.readouterr()
     assert out == ""

@@ -13,7 +13,7 @@ from featly.elimination.multiclass_svm import JointMachine
 from featly.elimination.multiclass_svm_rfe import MulticlassSVMRFE
 from featly.elimination.rfe import schedule
 from featly.testing.checks import CHECKS
-from tests.reference.columns import atoms, standardised
+from tests.reference.columns import atoms, standardise
 from tests.reference.multiclass_svm import eliminate as naive
 
 FORMULATIONS = ["crammer-singer", "weston-watkins", "ovo"]
@@ -27,7 +27,7 @@ def blocks_of(columns):
             rows = atoms([levels.index(v) + 1 for v in values], "code", len(levels))
         else:
             rows = atoms(values, "number")
-        out.append(np.array(standardised(rows)).T)
+        out.append(np.array(standardise(rows)).T)
     return out
 
 
@@ -254,11 +254,11 @@ def test_a_poor_solution_warns(monkeypatch):
     X, y = expression(p=20)
     solve = MulticlassDual.solve
 
-    def worse(self, K, rank):
+    def solve_worse(self, K, rank):
         solve(self, K, rank)
-        self.gap = 1e-3 * rank
+        self.duality_gap = 1e-3 * rank
 
-    monkeypatch.setattr(MulticlassDual, "solve", worse)
+    monkeypatch.setattr(MulticlassDual, "solve", solve_worse)
     with pytest.warns(ConvergenceWarning, match="round 0.*smaller C") as caught:
         MulticlassSVMRFE(step=10).fit(X, y)
     assert caught[0].filename == __file__  # it points at the caller

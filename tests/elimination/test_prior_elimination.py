@@ -27,7 +27,7 @@ NAMES = ["linear", "clinical", "mkl"]
 
 
 @st.composite
-def mixed_tables(draw, gaps=False):
+def mixed_tables(draw, with_missing=False):
     """Numbers and categories, ties, constant columns and copies, with a prior of many sizes."""
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     n = draw(st.integers(8, 22))
@@ -44,7 +44,7 @@ def mixed_tables(draw, gaps=False):
         columns["copy"] = columns["n0"].copy()
     cells = {}
     for name, values in columns.items():
-        missing = rng.random(n) < (0.15 if gaps and draw(st.booleans()) else 0.0)
+        missing = rng.random(n) < (0.15 if with_missing and draw(st.booleans()) else 0.0)
         cells[name] = [
             None if gone else v for v, gone in zip(values.tolist(), missing, strict=True)
         ]
@@ -62,7 +62,7 @@ def schema_of(columns, prior, keep=()):
     }
 
 
-def fitted(method, frame, y):
+def fit_quietly(method, frame, y):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "prior is .* for every column")
         return method.fit(frame, y)
@@ -83,25 +83,27 @@ def test_linear_ranking_is_that_of_columns_multiplied_by_hand(table, step, C):
     )
     assume(min(margins) > 1e-5)  # else the reference itself is undecided
     method = SVMRFE(step=step, C=C, schema=schema_of(columns, prior, keep))
-    rfe = fitted(method, pl.DataFrame(columns), y)
+    rfe = fit_quietly(method, pl.DataFrame(columns), y)
     assert rfe.order_.tolist() == order
     assert rfe.criterion_ == pytest.approx(np.array(criterion), rel=1e-3, abs=1e-6)
     assert rfe.duality_gap_.max() < 1e-6
 
 
-@given(mixed_tables(gaps=True), st.sampled_from([0.2, 1]))
+@given(mixed_tables(with_missing=True), st.sampled_from([0.2, 1]))
 @settings(max_examples=25)
 def test_clinical_ranking_is_that_of_kernels_multiplied_by_hand(table, step):
     columns, cells, prior, keep, y = table
     kinds = ["categorical" if columns[name].dtype.kind == "U" else "continuous" for name in columns]
     grams = [column_kernel(c, k) for c, k in zip(cells.values(), kinds, strict=True)]
     assume(all((K - np.diag(np.diag(K))).any() for K in grams))
-    gaps = [np.array([cell is None for cell in c]) for c in cells.values()]
+    missing = [np.array([cell is None for cell in c]) for c in cells.values()]
     relative = np.array(prior) / min(prior)
 
     def importances(left):
-        some = [grams[f] for f in left]
-        return naive.clinical_importances(some, [gaps[f] for f in left], relative[left], y, 0.1)
+        left_grams = [grams[f] for f in left]
+        return naive.clinical_importances(
+            left_grams, [missing[f] for f in left], relative[left], y, 0.1
+        )
 
     order, criterion, margins = naive.eliminate(
         importances, len(grams), lambda left: schedule(left, step), keep
@@ -109,7 +111,7 @@ def test_clinical_ranking_is_that_of_kernels_multiplied_by_hand(table, step):
     assume(min(margins) > 1e-5)
     schema = schema_of(columns, prior, keep)
     method = SVMRFE(kernel="clinical", step=step, schema=schema)
-    rfe = fitted(method, pl.DataFrame(cells, strict=False), y)
+    rfe = fit_quietly(method, pl.DataFrame(cells, strict=False), y)
     assert rfe.order_.tolist() == order
     assert rfe.criterion_ == pytest.approx(np.array(criterion), rel=1e-4, abs=1e-7)
 
@@ -145,8 +147,8 @@ def test_mkl_ranking_is_that_of_kernels_multiplied_by_hand(seed, norm):
 def test_a_prior_that_favours_none_changes_no_bit(method):
     X, y = expression(n=40, p=30)
     expected = method.set_params(schema=None).fit(X, y)
-    told = [getattr(expected, name) for name in ("order_", "scores_", "criterion_")]
-    told = [values.copy() for values in told]
+    snapshots = [getattr(expected, name) for name in ("order_", "scores_", "criterion_")]
+    snapshots = [values.copy() for values in snapshots]
     for value in (1, 5):
         method.set_params(schema={"prior": dict.fromkeys(range(30), value)})
         if value > 1:
@@ -155,7 +157,7 @@ def test_a_prior_that_favours_none_changes_no_bit(method):
         else:
             method.fit(X, y)
         for values, before in zip(
-            (method.order_, method.scores_, method.criterion_), told, strict=True
+            (method.order_, method.scores_, method.criterion_), snapshots, strict=True
         ):
             assert values.tobytes() == before.tobytes()
     method.set_params(schema=None)
@@ -164,10 +166,11 @@ def test_a_prior_that_favours_none_changes_no_bit(method):
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_only_ratios_of_a_prior_count(method):
     X, y = expression(n=40, p=12)
-    some = method.set_params(schema={"prior": {3: 4, 5: 2}}).fit(X, y).criterion_.copy()
-    given = dict.fromkeys(range(12), 2) | {3: 8, 5: 4}
+    criterion = method.set_params(schema={"prior": {3: 4, 5: 2}}).fit(X, y).criterion_.copy()
+    doubled = dict.fromkeys(range(12), 2) | {3: 8, 5: 4}
     assert (
-        method.set_params(schema={"prior": given}).fit(X, y).criterion_.tobytes() == some.tobytes()
+        method.set_params(schema={"prior": doubled}).fit(X, y).criterion_.tobytes()
+        == criterion.tobytes()
     )
     method.set_params(schema=None)
 
@@ -199,11 +202,11 @@ def test_the_part_of_a_kernel_never_falls_when_its_prior_grows(make, C, seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(24, 4)), np.arange(24) % 2
     X[:, 1] += 0.7 * X[:, 0]
-    found = []
+    own = []
     for beta in (1, 1.5, 2, 4, 10, 30, 100):
         rfe = make(step=4, C=C, schema={"prior": {0: beta}}).fit(X, y)
-        found.append(rfe.criterion_[0])
-    assert (np.diff(found) >= -1e-7 * np.array(found[1:])).all()
+        own.append(rfe.criterion_[0])
+    assert (np.diff(own) >= -1e-7 * np.array(own[1:])).all()
 
 
 def test_weights_of_kernels_grow_with_a_power_of_the_prior():
@@ -230,9 +233,9 @@ def test_a_favoured_column_moves_up_and_keep_goes_before_it(method):
     plain = method.set_params(schema=None).fit(X, y)
     weak = int(plain.order_[25])
     before = int(plain.ranking_[weak])
-    kept = int(plain.order_[-1])
-    rfe = method.set_params(schema={"prior": {weak: 10}, "keep": [kept]}).fit(X, y)
-    assert rfe.order_[0] == kept
+    keep_column = int(plain.order_[-1])
+    rfe = method.set_params(schema={"prior": {weak: 10}, "keep": [keep_column]}).fit(X, y)
+    assert rfe.order_[0] == keep_column
     assert rfe.ranking_[weak] < before / 2
     method.set_params(schema=None)
 
@@ -249,9 +252,9 @@ def test_a_category_is_widened_as_a_whole():
         pl.col("level").replace_strict(dict(zip("abcd", "zkqa", strict=True)))
     )
     schema = {"prior": {"level": 7, "g2": 3}}
-    one, two = (SVMRFE(step=1, schema=schema).fit(table, y) for table in (frame, other))
-    assert one.order_.tolist() == two.order_.tolist()
-    assert one.criterion_ == pytest.approx(two.criterion_, rel=1e-9)
+    first, second = (SVMRFE(step=1, schema=schema).fit(table, y) for table in (frame, other))
+    assert first.order_.tolist() == second.order_.tolist()
+    assert first.criterion_ == pytest.approx(second.criterion_, rel=1e-9)
 
 
 def test_scores_are_rounds_and_shares():
@@ -271,10 +274,10 @@ def test_mkl_columns_that_take_no_part_leave_the_prior_of_others_in_place():
     frame = frame.select("name", *frame.columns[:-1])
     schema = {"prior": {"column_1": 5, "column_4": 10}}
     expected = MKLRFE(step=2, schema=schema).fit(frame.drop("name"), y)
-    found = MKLRFE(step=2, schema=schema).fit(frame, y)
-    assert found.order_[-1] == 0
+    rfe = MKLRFE(step=2, schema=schema).fit(frame, y)
+    assert rfe.order_[-1] == 0
     # the name goes in the first round, with one of the others
-    assert found.table()["feature"][:5].to_list() == expected.table()["feature"][:5].to_list()
+    assert rfe.table()["feature"][:5].to_list() == expected.table()["feature"][:5].to_list()
 
 
 # ---- all ways lead to the same ranking ------------------------------------------------------
@@ -296,8 +299,8 @@ def test_the_loop_for_small_tables_goes_the_general_way(seed, step, C, standardi
     parameters = {"step": step, "C": C, "standardize": standardize, "schema": {"prior": prior}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        small = fitted(SVMRFE(**parameters), X, y)
-        general = fitted(SVMRFE(**parameters, verbose=lambda done, total: None), X, y)
+        small = fit_quietly(SVMRFE(**parameters), X, y)
+        general = fit_quietly(SVMRFE(**parameters, verbose=lambda done, total: None), X, y)
     assert small.order_.tolist() == general.order_.tolist()
     assert small.round_.tolist() == general.round_.tolist()
     assert small.criterion_ == pytest.approx(general.criterion_, rel=1e-6, abs=1e-12)
@@ -305,22 +308,22 @@ def test_the_loop_for_small_tables_goes_the_general_way(seed, step, C, standardi
 
 
 @pytest.fixture
-def taken(monkeypatch):
-    """What the loop for small tables returned; None where it gave up."""
-    found = []
+def small_results(monkeypatch):
+    """Results of the loop for small tables; None where it gave up."""
+    results = []
 
-    def watched(*arguments):
-        found.append(eliminate_small(*arguments))
-        return found[-1]
+    def record_result(*arguments):
+        results.append(eliminate_small(*arguments))
+        return results[-1]
 
-    monkeypatch.setattr(svm_rfe, "eliminate_small", watched)
-    return found
+    monkeypatch.setattr(svm_rfe, "eliminate_small", record_result)
+    return results
 
 
-def test_small_tables_take_the_loop(taken):
+def test_small_tables_take_the_loop(small_results):
     X, y = expression(p=40)
     SVMRFE(schema={"prior": {3: 10}}).fit(X, y)
-    assert taken[0] is not None
+    assert small_results[0] is not None
 
 
 @pytest.mark.parametrize(("n", "p"), [(80, 12), (300, 40)])
@@ -365,7 +368,7 @@ def test_sparse_is_dense(kernel):
 
 
 @pytest.mark.parametrize("verbose", [False, lambda done, total: None], ids=["loop", "general"])
-def test_what_is_left_beside_a_wide_column_is_as_exact_as_by_itself(verbose, taken):
+def test_what_is_left_beside_a_wide_column_is_as_exact_as_by_itself(verbose, small_results):
     """The rounding errors of taking columns out of a matrix that a wide one fills add up."""
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(12, 1500)), np.arange(12) % 2
@@ -375,7 +378,7 @@ def test_what_is_left_beside_a_wide_column_is_as_exact_as_by_itself(verbose, tak
     alone = SVMRFE(step=1, schema=schema).fit(X[:, last], y)
     assert last[alone.order_].tolist() == rfe.order_[:8].tolist()
     # without a fresh matrix now and then it is 1.4e-10, and the loop gives up
-    assert verbose or taken[0] is not None
+    assert verbose or small_results[0] is not None
     assert alone.criterion_ == pytest.approx(rfe.criterion_[last], rel=6e-11)
 
 
@@ -408,8 +411,8 @@ def test_clinical_matrix_is_rebuilt_once_the_wide_columns_are_gone():
     assert machine._gram is not None
     machine.drop(np.array([0]))
     assert machine._gram is None
-    rest = ClinicalMachine(columns.view(np.arange(2, 40)), signs, C)
-    assert machine.criterion() == pytest.approx(rest.criterion(), rel=1e-12)
+    fresh = ClinicalMachine(columns.view(np.arange(2, 40)), signs, C)
+    assert machine.criterion() == pytest.approx(fresh.criterion(), rel=1e-12)
 
 
 # ---- rounding -------------------------------------------------------------------------------
@@ -438,8 +441,8 @@ def test_rows_in_any_order_where_no_column_is_of_use(kernel, C):
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_the_largest_prior_is_solved_as_well_as_none(method):
     X, y = expression(n=60, p=200)
-    for favoured in ([150, 151], list(range(0, 200, 2))):
-        method.set_params(schema={"prior": dict.fromkeys(favoured, 100)}).fit(X, y)
+    for favoured_columns in ([150, 151], list(range(0, 200, 2))):
+        method.set_params(schema={"prior": dict.fromkeys(favoured_columns, 100)}).fit(X, y)
         assert method.duality_gap_.max() < 1e-6
         assert (method.criterion_ > 0).all()
     method.set_params(schema=None)
@@ -478,11 +481,11 @@ def test_a_poor_solution_names_the_prior_among_the_remedies(monkeypatch):
     monkeypatch.setattr(svm_rfe, "MOST_ROWS", 0)
     solve = linear_svm.SVMDual.solve
 
-    def worse(self, K, rank, trace=None):
+    def solve_worse(self, K, rank, trace=None):
         solve(self, K, rank, trace)
-        self.gap = 1e-3
+        self.duality_gap = 1e-3
 
-    monkeypatch.setattr(linear_svm.SVMDual, "solve", worse)
+    monkeypatch.setattr(linear_svm.SVMDual, "solve", solve_worse)
     with pytest.warns(ConvergenceWarning, match="smaller C or a smaller prior"):
         SVMRFE(step=10, schema={"prior": {0: 2}}).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="a smaller C or prior, a larger norm"):

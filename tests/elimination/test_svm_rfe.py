@@ -14,7 +14,7 @@ from featly.core.sources import DenseSource
 from featly.core.svm.backward import eliminate_small
 from featly.elimination import linear_svm, svm_rfe
 from featly.elimination.rfe import eliminate, schedule
-from tests.reference.columns import atoms, standardised
+from tests.reference.columns import atoms, standardise
 from tests.reference.svm import svm_rfe as naive_rfe
 
 
@@ -44,7 +44,7 @@ def blocks_of(columns):
             rows = atoms(codes, "code", len(levels))
         else:
             rows = atoms(values, "number")
-        out.append(np.array(standardised(rows)).T)
+        out.append(np.array(standardise(rows)).T)
     return out
 
 
@@ -342,35 +342,35 @@ def test_the_loop_for_small_tables_goes_the_general_way(table, step, C, standard
 
 def test_small_tables_take_the_loop(monkeypatch):
     X, y = expression(p=40)
-    taken = []
+    results = []
 
-    def watched(*arguments):
-        taken.append(eliminate_small(*arguments))
-        return taken[-1]
+    def record_result(*arguments):
+        results.append(eliminate_small(*arguments))
+        return results[-1]
 
-    monkeypatch.setattr(svm_rfe, "eliminate_small", watched)
+    monkeypatch.setattr(svm_rfe, "eliminate_small", record_result)
     SVMRFE().fit(X, y)
-    assert taken[0] is not None
+    assert results[0] is not None
 
 
 def test_a_poor_solution_warns(monkeypatch):
     X, y = expression(p=20)
     monkeypatch.setattr(svm_rfe, "MOST_ROWS", 0)  # the loop for small tables does not come here
-    monkeypatch.setattr(linear_svm.SVMDual, "solve", _poor(linear_svm.SVMDual.solve))
+    monkeypatch.setattr(linear_svm.SVMDual, "solve", _spoil_solver(linear_svm.SVMDual.solve))
     with pytest.warns(ConvergenceWarning, match="round 0") as caught:
         SVMRFE(step=10).fit(X, y)
     assert caught[0].filename == __file__  # it points at the caller
 
 
-def _poor(solve):
-    def worse(self, K, rank, trace):
+def _spoil_solver(solve):
+    def solve_worse(self, K, rank, trace):
         solve(self, K, rank, trace)
-        self.gap = 1e-3 * rank
+        self.duality_gap = 1e-3 * rank
 
-    return worse
+    return solve_worse
 
 
-class Fixed:
+class FixedMachine:
     """A machine whose importances never change."""
 
     def __init__(self, scores):
@@ -392,11 +392,13 @@ class Fixed:
 )
 def test_elimination_of_fixed_scores_is_their_order(scores, step, fine_below, keep):
     keep = np.array(sorted(k for k in keep if k < len(scores)), dtype=np.int64)
-    found = eliminate(Fixed(scores), len(scores), step=step, fine_below=fine_below, keep=keep)
+    elimination = eliminate(
+        FixedMachine(scores), len(scores), step=step, fine_below=fine_below, keep=keep
+    )
     expected = sorted(range(len(scores)), key=lambda f: (f not in keep, -scores[f], f))
-    assert found.order.tolist() == expected
-    assert (np.diff(found.round[found.order]) <= 0).all()
-    assert (found.share <= 1).all()
+    assert elimination.order.tolist() == expected
+    assert (np.diff(elimination.round[elimination.order]) <= 0).all()
+    assert (elimination.share <= 1).all()
 
 
 @pytest.mark.parametrize(
@@ -410,8 +412,8 @@ def test_elimination_of_fixed_scores_is_their_order(scores, step, fine_below, ke
     ],
 )
 def test_schedules(step, fine_below, sizes):
-    left, found = sizes[0], []
+    left, visited = sizes[0], []
     while left:
-        found.append(left)
+        visited.append(left)
         left -= schedule(left, step, fine_below)
-    assert found == sizes
+    assert visited == sizes

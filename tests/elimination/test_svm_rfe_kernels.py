@@ -55,8 +55,8 @@ def naive_clinical_rfe(frame, y, C, criterion, step=0.2):
                 gone = frame[frame.columns[f]].is_null().to_numpy()
                 importance[f] = v @ grams[f] @ v - (v[gone] ** 2).sum()
             else:
-                rest = [g for g in left if g != f]
-                without = v @ (sum(grams[g] for g in rest) / len(rest)) @ v if rest else 0.0
+                others = [g for g in left if g != f]
+                without = v @ (sum(grams[g] for g in others) / len(others)) @ v if others else 0.0
                 importance[f] = abs(norm - without)
         if criterion == "renormalised" and len(left) == 2:
             importance = {f: v @ grams[f] @ v for f in left}
@@ -77,9 +77,9 @@ def test_clinical_ranking_is_that_of_the_definition(criterion, seed):
         how="horizontal",
     )
     y = rng.integers(0, 2, 50)
-    found = SVMRFE(kernel="clinical", criterion=criterion).fit(frame, y)
-    assert found.order_.tolist() == naive_clinical_rfe(frame, y, 0.1, criterion)
-    assert found.duality_gap_.max() < 1e-10
+    rfe = SVMRFE(kernel="clinical", criterion=criterion).fit(frame, y)
+    assert rfe.order_.tolist() == naive_clinical_rfe(frame, y, 0.1, criterion)
+    assert rfe.duality_gap_.max() < 1e-10
 
 
 def test_printed_criterion_is_a_distance_from_the_mean():

@@ -24,7 +24,7 @@ def expression(n=30, p=80, seed=0):
     return X, y
 
 
-def overlapping(n=60, p=6, seed=0):
+def overlapping_classes(n=60, p=6, seed=0):
     """Fewer columns than rows, and no hyperplane."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
@@ -58,11 +58,11 @@ def test_a_prior_that_favours_none_changes_no_bit(parameters):
 def test_a_prior_times_a_constant_changes_no_bit(norm):
     X, y = expression(p=40)
     prior = np.where(np.arange(40) % 7, 1.0, 8.0)
-    found = [
+    outcomes = [
         outcome(AROM(norm=norm, schema={"prior": dict(enumerate(c * prior))}).fit(X, y))
         for c in (1.0, 2.0, 64.0)
     ]
-    assert found[0] == found[1] == found[2]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -80,10 +80,10 @@ def test_belief_in_a_constant_column_leaves_it_last():
     X, y = expression()
     X[:, 5] = 0.1
     for standardize in (True, False):
-        found = AROM(standardize=standardize, schema={"prior": {5: 1e12}}).fit(X, y)
-        assert found.order_[-1] == 5
-        assert found.scores_[5] == 0
-        assert found.log_weight_[5] == -np.inf
+        ranker = AROM(standardize=standardize, schema={"prior": {5: 1e12}}).fit(X, y)
+        assert ranker.order_[-1] == 5
+        assert ranker.scores_[5] == 0
+        assert ranker.log_weight_[5] == -np.inf
 
 
 # ---- invariances --------------------------------------------------------------------------------
@@ -120,11 +120,11 @@ def test_columns_in_very_different_units_are_not_called_inseparable():
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     X[:, 0] *= 1e10
     try:
-        found = AROM(standardize=False).fit(X, y)
+        ranker = AROM(standardize=False).fit(X, y)
     except DataError as refused:
         assert "standardize=True" in str(refused)  # noqa: PT017  either will do
     else:
-        assert set(found.order_[:2]) == {0, 1}
+        assert set(ranker.order_[:2]) == {0, 1}
 
 
 def test_noise_is_told_from_weights_in_any_units():
@@ -132,18 +132,18 @@ def test_noise_is_told_from_weights_in_any_units():
     X = np.array([[1, 1, 1], [1, -1, 2], [-1, 1, 1], [-1, -1, 2]], dtype=float) * 1e-6
     y = np.array([1, 1, 0, 0])
     for scale in (1.0, 1e-3, 1e3):
-        found = AROM(standardize=False, max_iter=100).fit(X * [1, scale, 1], y)
-        assert found.log_weight_[0] > -np.inf
-        assert (found.log_weight_[1:] == -np.inf).all()
+        ranker = AROM(standardize=False, max_iter=100).fit(X * [1, scale, 1], y)
+        assert ranker.log_weight_[0] > -np.inf
+        assert (ranker.log_weight_[1:] == -np.inf).all()
 
 
 @pytest.mark.parametrize("parameters", [{}, {"norm": 1}, {"C": 3.0}])
 def test_which_class_is_which_does_not_matter(parameters):
     X, y = expression(seed=4)
-    one, other = AROM(**parameters).fit(X, y), AROM(**parameters).fit(X, 1 - y)
+    first, swapped = AROM(**parameters).fit(X, y), AROM(**parameters).fit(X, 1 - y)
     named = AROM(**parameters).fit(X, np.array(["ill", "well"])[y])
-    assert one.order_.tolist() == other.order_.tolist() == named.order_.tolist()
-    assert one.objective_ == pytest.approx(other.objective_, rel=1e-9)
+    assert first.order_.tolist() == swapped.order_.tolist() == named.order_.tolist()
+    assert first.objective_ == pytest.approx(swapped.objective_, rel=1e-9)
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -167,16 +167,16 @@ def test_layouts_and_precisions(monkeypatch):
         monkeypatch.setattr(dense, "COMPACT_BYTES", size)
         monkeypatch.setattr(dense, "COMPACT_SHARE", 10**9 if size == 0 else 20)
         for layout in (X, np.asfortranarray(X), X.astype(float), np.asfortranarray(X, float)):
-            found = AROM().fit(layout, y)
-            assert found.order_.tolist() == expected.order_.tolist()
-            assert found.path_.tolist() == expected.path_.tolist()
+            ranker = AROM().fit(layout, y)
+            assert ranker.order_.tolist() == expected.order_.tolist()
+            assert ranker.path_.tolist() == expected.path_.tolist()
 
 
 @pytest.mark.parametrize("parameters", [{}, {"norm": 1}, {"C": 1000.0}])
 def test_threads_change_no_bit(parameters):
     X, y = expression(n=20, p=9000)
-    found = [outcome(AROM(**parameters, n_jobs=n).fit(X, y)) for n in (1, 2)]
-    assert found[0] == found[1]
+    outcomes = [outcome(AROM(**parameters, n_jobs=n).fit(X, y)) for n in (1, 2)]
+    assert outcomes[0] == outcomes[1]
 
 
 # ---- the outcome --------------------------------------------------------------------------------
@@ -184,33 +184,33 @@ def test_threads_change_no_bit(parameters):
 def test_scores_iterations_and_path_tell_one_story(parameters):
     X, y = expression(seed=7)
     X[:, 9] = 1.0
-    found = AROM(**parameters).fit(X, y)
-    p, n_iter = 80, found.n_iter_
-    assert found.converged_
-    assert not found.interrupted_
-    assert n_iter == len(found.path_) == len(found.objective_) == len(found.duality_gap_)
-    assert found.path_.tolist() == [int((found.iterations_ > k).sum()) for k in range(n_iter)]
-    assert (np.floor(found.scores_) <= found.iterations_ + 1).all()
-    share = found.scores_ - found.iterations_
+    ranker = AROM(**parameters).fit(X, y)
+    p, n_iter = 80, ranker.n_iter_
+    assert ranker.converged_
+    assert not ranker.interrupted_
+    assert n_iter == len(ranker.path_) == len(ranker.objective_) == len(ranker.duality_gap_)
+    assert ranker.path_.tolist() == [int((ranker.iterations_ > k).sum()) for k in range(n_iter)]
+    assert (np.floor(ranker.scores_) <= ranker.iterations_ + 1).all()
+    share = ranker.scores_ - ranker.iterations_
     assert ((share >= 0) & (share <= 1)).all()
-    assert (np.diff(found.scores_[found.order_]) <= 1e-9).all()
+    assert (np.diff(ranker.scores_[ranker.order_]) <= 1e-9).all()
     # the first has the largest weight of the last machine, and the whole share
-    first = found.order_[0]
-    assert found.iterations_[first] == n_iter
-    assert found.log_weight_[first] == found.log_weight_[found.iterations_ == n_iter].max()
+    first = ranker.order_[0]
+    assert ranker.iterations_[first] == n_iter
+    assert ranker.log_weight_[first] == ranker.log_weight_[ranker.iterations_ == n_iter].max()
     assert share[first] == 1
-    left = found.order_[: int(found.path_[-1])]
-    assert (found.iterations_[left] == n_iter).all()
-    assert (np.diff(found.log_weight_[left]) <= 1e-9).all()
-    assert found.scores_[9] == 0
-    assert sorted(found.order_.tolist()) == list(range(p))
-    table = found.table()
-    assert table["log_weight"].to_list() == found.log_weight_[found.order_].tolist()
-    assert table["iterations"].to_list() == found.iterations_[found.order_].tolist()
+    left = ranker.order_[: int(ranker.path_[-1])]
+    assert (ranker.iterations_[left] == n_iter).all()
+    assert (np.diff(ranker.log_weight_[left]) <= 1e-9).all()
+    assert ranker.scores_[9] == 0
+    assert sorted(ranker.order_.tolist()) == list(range(p))
+    table = ranker.table()
+    assert table["log_weight"].to_list() == ranker.log_weight_[ranker.order_].tolist()
+    assert table["iterations"].to_list() == ranker.iterations_[ranker.order_].tolist()
 
 
 def test_score_is_the_formula():
-    """Of a column: iterations + 1 / (1 + ln(largest weight / its weight)), there and then."""
+    """The score is iterations + 1 / (1 + ln(largest weight / the column's weight))."""
     X, y = expression(n=16, p=30, seed=1)
     whole = AROM().fit(X, y)
     with warnings.catch_warnings():
@@ -233,28 +233,28 @@ def test_what_vanishes_and_what_the_objective_counts(weight):
     for k in range(1, 9):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found = AROM(max_iter=k, schema={"prior": dict(enumerate(beta))}).fit(X, y)
-        took_part = found.iterations_ >= k - 1
-        log_w = np.where(took_part, found.log_weight_, -np.inf)
-        gone = took_part & (found.iterations_ < k)
+            ranker = AROM(max_iter=k, schema={"prior": dict(enumerate(beta))}).fit(X, y)
+        took_part = ranker.iterations_ >= k - 1
+        log_w = np.where(took_part, ranker.log_weight_, -np.inf)
+        gone = took_part & (ranker.iterations_ < k)
         assert (log_w[gone] + 2 * np.log(beta[gone]) - log_w.max() < np.log(1e-4)).all()
-        left = found.iterations_ == k
+        left = ranker.iterations_ == k
         assert (log_w[left] + 2 * np.log(beta[left]) - log_w.max() > epsilon).all()
         h = np.logaddexp(log_w, epsilon) / beta
-        assert found.objective_[k - 1] == pytest.approx(h.sum(), rel=1e-9)
+        assert ranker.objective_[k - 1] == pytest.approx(h.sum(), rel=1e-9)
     assert 0 < left.sum() < 30
 
 
 def test_norm_1_ranks_columns_without_weight_by_how_near_they_were_to_have_one():
     X, y = expression(n=16, p=60, seed=2)
-    found = AROM(norm=1).fit(X, y)
-    first = int(found.path_[0])
+    ranker = AROM(norm=1).fit(X, y)
+    first = int(ranker.path_[0])
     assert first <= 16
-    gone = found.iterations_ == 0
+    gone = ranker.iterations_ == 0
     assert gone.sum() == 60 - first
-    assert ((found.scores_[gone] > 0) & (found.scores_[gone] <= 0.5)).all()
-    assert len(np.unique(found.scores_[gone])) == gone.sum()
-    assert (found.log_weight_[gone] == -np.inf).all()
+    assert ((ranker.scores_[gone] > 0) & (ranker.scores_[gone] <= 0.5)).all()
+    assert len(np.unique(ranker.scores_[gone])) == gone.sum()
+    assert (ranker.log_weight_[gone] == -np.inf).all()
 
 
 def test_categorical_column_is_one_feature():
@@ -266,27 +266,27 @@ def test_categorical_column_is_one_feature():
         signal=pl.Series(np.where(rng.random(n) < 0.9, np.array(["no", "yes"])[y], "unknown")),
     )
     for parameters in ({"C": 10.0}, {"norm": 1, "C": 10.0}):
-        found = AROM(**parameters).fit(frame, y)
-        assert len(found.order_) == 22
-        assert found.table()["feature"][0] == "signal"
+        ranker = AROM(**parameters).fit(frame, y)
+        assert len(ranker.order_) == 22
+        assert ranker.table()["feature"][0] == "signal"
 
 
 def test_columns_to_keep_come_first():
     X, y = expression()
     free = AROM().fit(X, y)
-    kept = AROM(schema={"keep": [70, 71]}, n_features_to_select=5).fit(X, y)
-    assert set(kept.order_[:2]) == {70, 71}
-    assert kept.order_[2:].tolist() == [f for f in free.order_ if f not in (70, 71)]
-    assert kept.scores_.tolist() == free.scores_.tolist()
-    assert kept.transform(X).shape == (30, 5)
+    with_keep = AROM(schema={"keep": [70, 71]}, n_features_to_select=5).fit(X, y)
+    assert set(with_keep.order_[:2]) == {70, 71}
+    assert with_keep.order_[2:].tolist() == [f for f in free.order_ if f not in (70, 71)]
+    assert with_keep.scores_.tolist() == free.scores_.tolist()
+    assert with_keep.transform(X).shape == (30, 5)
 
 
 def test_pickles():
     X, y = expression(p=40)
-    found = AROM(schema={"prior": {3: 10}}).fit(X, y)
-    again = pickle.loads(pickle.dumps(found))
-    assert outcome(again) == outcome(found)
-    assert again.table().equals(found.table())
+    ranker = AROM(schema={"prior": {3: 10}}).fit(X, y)
+    again = pickle.loads(pickle.dumps(ranker))
+    assert outcome(again) == outcome(ranker)
+    assert again.table().equals(ranker.table())
 
 
 # ---- the price of a violation -------------------------------------------------------------------
@@ -294,21 +294,21 @@ def test_pickles():
 def test_a_large_price_is_a_hard_margin(norm):
     X, y = expression(n=20, p=40, seed=6)
     hard, dear = AROM(norm=norm).fit(X, y), AROM(norm=norm, C=1e4).fit(X, y)
-    both = min(hard.n_iter_, dear.n_iter_)
-    assert hard.path_[:both].tolist() == dear.path_[:both].tolist()
+    n_shared = min(hard.n_iter_, dear.n_iter_)
+    assert hard.path_[:n_shared].tolist() == dear.path_[:n_shared].tolist()
     near = hard.log_weight_ > hard.log_weight_.max() - 12
     assert dear.log_weight_[near] == pytest.approx(hard.log_weight_[near], abs=1e-6)
-    assert dear.objective_[:both] == pytest.approx(hard.objective_[:both], rel=1e-6)
+    assert dear.objective_[:n_shared] == pytest.approx(hard.objective_[:n_shared], rel=1e-6)
 
 
 @pytest.mark.parametrize("norm", [1, 2])
 def test_inseparable_classes_name_the_remedy(norm):
-    X, y = overlapping()
+    X, y = overlapping_classes()
     with pytest.raises(DataError, match=r"no hyperplane separates .* 6 columns.*AROM\(C=1\)"):
         AROM(norm=norm).fit(X, y)
-    found = AROM(norm=norm, C=10.0).fit(X, y)
-    assert set(found.order_[:2]) == {0, 1}
-    assert found.converged_
+    ranker = AROM(norm=norm, C=10.0).fit(X, y)
+    assert set(ranker.order_[:2]) == {0, 1}
+    assert ranker.converged_
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -322,13 +322,13 @@ def test_a_small_price_warns_that_no_column_is_worth_it(norm):
     X, y = expression(n=20, p=200)
     C = {1: 0.01, 2: 1.0}[norm]
     with pytest.warns(ConvergenceWarning, match=f"C={C:g}.*larger C") as caught:
-        found = AROM(norm=norm, C=C).fit(X, y)
+        ranker = AROM(norm=norm, C=C).fit(X, y)
     assert caught[0].filename == __file__  # it points at the caller
-    assert sorted(found.order_.tolist()) == list(range(200))
-    assert np.isfinite(found.scores_).all()
-    if found.n_iter_:  # the last weights that there were are ranked
-        left = found.iterations_ == found.n_iter_
-        assert (found.log_weight_[left] > -np.inf).all()
+    assert sorted(ranker.order_.tolist()) == list(range(200))
+    assert np.isfinite(ranker.scores_).all()
+    if ranker.n_iter_:  # the last weights that there were are ranked
+        left = ranker.iterations_ == ranker.n_iter_
+        assert (ranker.log_weight_[left] > -np.inf).all()
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -338,20 +338,20 @@ def test_weights_of_zero_from_the_start_are_told(C):
     X, y = rng.normal(size=(60, 12)), (np.arange(60) < 12).astype(int)
     for norm in (1, 2):
         with pytest.warns(ConvergenceWarning, match="every column the weight 0"):
-            found = AROM(norm=norm, C=C).fit(X, y)
-        assert found.n_iter_ == 0
-        assert np.isfinite(found.scores_).all()
+            ranker = AROM(norm=norm, C=C).fit(X, y)
+        assert ranker.n_iter_ == 0
+        assert np.isfinite(ranker.scores_).all()
 
 
 @pytest.mark.parametrize("norm", [1, 2])
 def test_too_few_iterations_warn(norm):
     X, y = expression()
     with pytest.warns(ConvergenceWarning, match=r"after 1 iterations.*max_iter \(it is 1\)"):
-        found = AROM(norm=norm, max_iter=1).fit(X, y)
-    assert not found.converged_
-    assert found.n_iter_ == 1
+        ranker = AROM(norm=norm, max_iter=1).fit(X, y)
+    assert not ranker.converged_
+    assert ranker.n_iter_ == 1
     whole = AROM(norm=norm).fit(X, y)
-    assert found.objective_[0] == whole.objective_[0]
+    assert ranker.objective_[0] == whole.objective_[0]
     rough = AROM(norm=norm, tol=0.3).fit(X, y)
     assert rough.converged_
     assert rough.n_iter_ < whole.n_iter_ or norm == 1
@@ -361,13 +361,13 @@ def test_a_poor_machine_warns(monkeypatch):
     X, y = expression(n=12, p=20)
     solve = core._SquaredNorm._solve
 
-    def worse(self, *arguments):
-        return dataclasses.replace(solve(self, *arguments), gap=1e-3)
+    def solve_worse(self, *arguments):
+        return dataclasses.replace(solve(self, *arguments), duality_gap=1e-3)
 
-    monkeypatch.setattr(core._SquaredNorm, "_solve", worse)
+    monkeypatch.setattr(core._SquaredNorm, "_solve", solve_worse)
     with pytest.warns(ConvergenceWarning, match=r"iteration 1 was solved .* 1.0e-03"):
         AROM().fit(X, y)
-    assert public.POOR_GAP < 1e-3
+    assert public.POOR_DUALITY_GAP < 1e-3
 
 
 # ---- the interface ------------------------------------------------------------------------------
@@ -412,8 +412,8 @@ def test_progress():
     X, y = expression()
     for norm in (1, 2):
         seen = []
-        found = AROM(norm=norm, verbose=lambda *at: seen.append(at)).fit(X, y)  # noqa: B023
-        assert seen[:-1] == [(k + 1, 100) for k in range(found.n_iter_)]
+        ranker = AROM(norm=norm, verbose=lambda *at: seen.append(at)).fit(X, y)  # noqa: B023
+        assert seen[:-1] == [(k + 1, 100) for k in range(ranker.n_iter_)]
         assert seen[-1] == (100, 100)
 
 
@@ -488,13 +488,13 @@ def test_any_order_of_rows_and_columns(seed, norm):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(4, 12)), int(rng.integers(12, 30))
     X, y = rng.normal(size=(n, p)), rng.permutation(np.arange(n) % 2)
-    found = AROM(norm=norm).fit(X, y)
+    ranker = AROM(norm=norm).fit(X, y)
     rows, columns = rng.permutation(n), rng.permutation(p)
     other = AROM(norm=norm).fit(X[rows][:, columns], y[rows])
-    left = int(found.path_[-1])
-    assert columns[other.order_[:left]].tolist() == found.order_[:left].tolist()
-    both = min(found.n_iter_, other.n_iter_)
-    assert other.path_[:both].tolist() == found.path_[:both].tolist()
+    left = int(ranker.path_[-1])
+    assert columns[other.order_[:left]].tolist() == ranker.order_[:left].tolist()
+    n_shared = min(ranker.n_iter_, other.n_iter_)
+    assert other.path_[:n_shared].tolist() == ranker.path_[:n_shared].tolist()
 
 
 def test_norm_1_does_not_go_on_for_the_rounding_of_its_objective():
@@ -502,12 +502,12 @@ def test_norm_1_does_not_go_on_for_the_rounding_of_its_objective():
     rng = np.random.default_rng(1161)
     n, p = int(rng.integers(4, 12)), int(rng.integers(12, 30))
     X, y = rng.normal(size=(n, p)), rng.permutation(np.arange(n) % 2)
-    found = AROM(norm=1).fit(X, y)
+    ranker = AROM(norm=1).fit(X, y)
     for seed in range(6):
         rows = np.random.default_rng(seed).permutation(n)
         other = AROM(norm=1).fit(X[rows], y[rows])
-        assert other.n_iter_ == found.n_iter_
-        assert other.scores_ == pytest.approx(found.scores_, rel=1e-9)
+        assert other.n_iter_ == ranker.n_iter_
+        assert other.scores_ == pytest.approx(ranker.scores_, rel=1e-9)
 
 
 # ---- real data ----------------------------------------------------------------------------------

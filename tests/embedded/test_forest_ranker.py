@@ -14,7 +14,7 @@ from featly.basics.errors import DataError, ParameterError
 from featly.embedded.forest_ranker import ForestRanker
 
 
-def scikit_learns(X, y, n_trees):
+def grow_scikit_learn_forest(X, y, n_trees):
     """Breiman's recipe around scikit-learn's trees: drops, Gini decreases, out-of-bag error."""
     rng = np.random.default_rng(0)
     drops, decreases = np.zeros((n_trees, X.shape[1])), np.zeros((n_trees, X.shape[1]))
@@ -23,20 +23,20 @@ def scikit_learns(X, y, n_trees):
         bag = rng.integers(0, len(y), len(y))
         rows = np.setdiff1d(np.arange(len(y)), bag)
         tree = DecisionTreeClassifier(max_features="sqrt", random_state=t).fit(X[bag], y[bag])
-        found = tree.predict(X[rows])
-        votes[rows, found] += 1
+        predicted = tree.predict(X[rows])
+        votes[rows, predicted] += 1
         decreases[t] = tree.tree_.compute_feature_importances(normalize=False) * len(y)
         for f in np.unique(tree.tree_.feature[tree.tree_.feature >= 0]):
             permuted = X[rows]
             permuted[:, f] = rng.permutation(permuted[:, f])
-            drops[t, f] = (found == y[rows]).mean() - (tree.predict(permuted) == y[rows]).mean()
+            drops[t, f] = (predicted == y[rows]).mean() - (tree.predict(permuted) == y[rows]).mean()
     return drops.mean(axis=0), decreases.mean(axis=0), (votes.argmax(axis=1) != y).mean()
 
 
 def test_agrees_with_scikit_learns_trees():
     """Continuous columns, three classes: nothing but random numbers and places of cuts differ."""
     X, y = load_wine(return_X_y=True)
-    drops, decreases, error = scikit_learns(X, y, 300)
+    drops, decreases, error = grow_scikit_learn_forest(X, y, 300)
     forest = ForestRanker(n_trees=3000).fit(X, y)
     assert np.corrcoef(forest.scores_, drops)[0, 1] > 0.99
     assert np.abs(forest.scores_ - drops).max() < 0.015
@@ -176,8 +176,8 @@ def test_the_error_is_that_of_other_random_numbers():
     X[:, 0] += y
     forests = [ForestRanker(n_trees=50, random_state=k).fit(X, y) for k in range(60)]
     spread = np.std([forest.scores_ for forest in forests], axis=0)
-    told = np.mean([forest.importance_error_ for forest in forests], axis=0)
-    assert spread == pytest.approx(told, rel=0.35)
+    mean_error = np.mean([forest.importance_error_ for forest in forests], axis=0)
+    assert spread == pytest.approx(mean_error, rel=0.35)
 
 
 def test_order_preserving_changes_change_no_bit():
@@ -225,7 +225,10 @@ def test_max_features():
     rng = np.random.default_rng(9)
     X, y, scores = rng.normal(size=(40, 10)), np.arange(40) % 2, set()
     for several in (("sqrt", "log2", 3, 0.3, 0.39), (None, 10, 1.0), (1, 0.01)):
-        forests = [ForestRanker(n_trees=20, max_features=given).fit(X, y) for given in several]
+        forests = [
+            ForestRanker(n_trees=20, max_features=max_features).fit(X, y)
+            for max_features in several
+        ]
         assert len({forest.scores_.tobytes() for forest in forests}) == 1
         scores.add(forests[0].scores_.tobytes())
     assert len(scores) == 3

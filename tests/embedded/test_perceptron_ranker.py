@@ -15,7 +15,7 @@ from tests.reference import perceptron as naive
 
 @st.composite
 def tables(draw):
-    """Mixed columns and classes: ties, gaps, constant columns, wide and long tables."""
+    """Mixed columns and classes: ties, missing values, constant columns, wide and long tables."""
     rng = np.random.default_rng(draw(st.integers(0, 100_000)))
     n, n_classes = draw(st.integers(2, 25)), draw(st.integers(2, 4))
     y = rng.integers(0, n_classes, n)
@@ -40,11 +40,11 @@ def tables(draw):
 
 @given(table=tables(), max_epochs=st.sampled_from([1, 2, 7, 60]))
 @settings(max_examples=80)
-def test_twin(table, max_epochs):
+def test_equal_to_the_reference(table, max_epochs):
     frame, y = table
-    found = PerceptronRanker(max_epochs=max_epochs).fit(frame, y)
+    ranker = PerceptronRanker(max_epochs=max_epochs).fit(frame, y)
     columns = [frame[name].to_list() for name in frame.columns]
-    assert found.scores_ == pytest.approx(naive.worth(columns, y.tolist(), max_epochs), abs=1e-9)
+    assert ranker.scores_ == pytest.approx(naive.worth(columns, y.tolist(), max_epochs), abs=1e-9)
 
 
 @pytest.mark.parametrize("shape", [(30, 200), (200, 30)])
@@ -74,12 +74,12 @@ def test_outputs_that_are_done_stay_as_they_are():
     def outputs(A):
         return Z @ (Z.T @ A) + A.sum(axis=0)
 
-    both = perceptron.train(outputs, np.column_stack([easy, hard]), longest, 300)
-    assert both.converged.tolist() == [True, False]
-    assert both.epochs[0] < both.epochs[1] == 300
+    together = perceptron.train(outputs, np.column_stack([easy, hard]), longest, 300)
+    assert together.converged.tolist() == [True, False]
+    assert together.epochs[0] < together.epochs[1] == 300
     for k, t in enumerate((easy, hard)):
         alone = perceptron.train(outputs, t[:, None], longest, 300)
-        assert both.coefficients[:, k] == pytest.approx(alone.coefficients[:, 0])
+        assert together.coefficients[:, k] == pytest.approx(alone.coefficients[:, 0])
 
 
 def test_one_epoch_gives_the_difference_of_class_means():
@@ -88,16 +88,16 @@ def test_one_epoch_gives_the_difference_of_class_means():
     y = np.arange(50) % 2
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     difference = np.abs(Z[y == 1].mean(axis=0) - Z[y == 0].mean(axis=0))
-    found = PerceptronRanker(max_epochs=1).fit(X, y)
-    assert found.scores_ == pytest.approx(difference / np.linalg.norm(difference))
+    ranker = PerceptronRanker(max_epochs=1).fit(X, y)
+    assert ranker.scores_ == pytest.approx(difference / np.linalg.norm(difference))
 
 
 def test_scores_are_shares():
     led = make_led(n_irrelevant=5)
-    found = PerceptronRanker().fit(led.X, led.y)
-    assert len(found.n_epochs_) == len(found.converged_) == 10
-    assert (found.scores_ >= 0).all()
-    assert found.scores_.max() <= 1
+    ranker = PerceptronRanker().fit(led.X, led.y)
+    assert len(ranker.n_epochs_) == len(ranker.converged_) == 10
+    assert (ranker.scores_ >= 0).all()
+    assert ranker.scores_.max() <= 1
     two = PerceptronRanker().fit(led.X, led.y < 5)
     assert len(two.n_epochs_) == 1
     assert np.sum(two.scores_**2) == pytest.approx(1)
@@ -107,17 +107,17 @@ def test_segments_of_digits_come_first():
     """Led-100: the book's FS-P finds six or seven of the seven among its first ten."""
     for seed in range(3):
         led = make_led(n_irrelevant=92, random_state=seed)
-        found = PerceptronRanker(n_features_to_select=10).fit(led.X, led.y)
+        ranker = PerceptronRanker(n_features_to_select=10).fit(led.X, led.y)
         segments = {f"f{k}" for k in range(1, 8)}
-        assert len(segments & set(found.get_feature_names_out())) >= 6
+        assert len(segments & set(ranker.get_feature_names_out())) >= 6
 
 
 def test_corral_100_keeps_most_of_what_matters():
     """The book's FS-P has three of f1 to f4 among its first ten."""
     for seed in range(3):
         corral = make_corral_100(random_state=seed)
-        found = PerceptronRanker(n_features_to_select=10).fit(corral.X, corral.y)
-        assert len({"f1", "f2", "f3", "f4"} & set(found.get_feature_names_out())) >= 3
+        ranker = PerceptronRanker(n_features_to_select=10).fit(corral.X, corral.y)
+        assert len({"f1", "f2", "f3", "f4"} & set(ranker.get_feature_names_out())) >= 3
 
 
 def test_parity_is_not_for_a_plane():
@@ -128,10 +128,10 @@ def test_parity_is_not_for_a_plane():
 def test_symmetric_columns_tie_exactly():
     X = np.array([[-1, 1, 0, 1], [1, -1, 0, 1], [-1, 1, 0, -1], [1, -1, 0, -1]] * 3, float)
     y = np.arange(12) % 2
-    found = PerceptronRanker().fit(X, y)
-    assert found.scores_.tolist()[:2] == [found.scores_[0]] * 2
-    assert found.scores_.tolist()[2:] == [0.0, 0.0]
-    assert found.order_.tolist() == [0, 1, 2, 3]
+    ranker = PerceptronRanker().fit(X, y)
+    assert ranker.scores_.tolist()[:2] == [ranker.scores_[0]] * 2
+    assert ranker.scores_.tolist()[2:] == [0.0, 0.0]
+    assert ranker.order_.tolist() == [0, 1, 2, 3]
 
 
 def test_weights_that_cancel_are_no_weights():
@@ -140,23 +140,23 @@ def test_weights_that_cancel_are_no_weights():
         X = np.array([[-1.0], [1.0], [0.0], [2.0], [0.0], [-2.0], [1.0], [-1.0]]) * 0.7 + offset
         y = np.array([0, 0, 0, 1, 0, 1, 1, 1])
         for rows in (np.arange(8), np.array([3, 5, 7, 0, 1, 6, 4, 2])):
-            found = PerceptronRanker(max_epochs=1).fit(X[rows], y[rows])
-            assert found.scores_.tolist() == [0.0]
+            ranker = PerceptronRanker(max_epochs=1).fit(X[rows], y[rows])
+            assert ranker.scores_.tolist() == [0.0]
 
 
 def test_gaps_count_as_the_mean():
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 2
     X[:, 0] += y
-    gaps = X.copy()
-    gaps[rng.random(X.shape) < 0.2] = np.nan
-    mean, spread = np.nanmean(gaps, axis=0), np.nanstd(gaps, axis=0)
-    Z = np.where(np.isnan(gaps), 0.0, (gaps - mean) / spread)
+    incomplete = X.copy()
+    incomplete[rng.random(X.shape) < 0.2] = np.nan
+    mean, spread = np.nanmean(incomplete, axis=0), np.nanstd(incomplete, axis=0)
+    Z = np.where(np.isnan(incomplete), 0.0, (incomplete - mean) / spread)
     scores = naive.worth(X.T.tolist(), y.tolist(), 1000)
     assert PerceptronRanker().fit(X, y).scores_ == pytest.approx(scores)
     weights, _, _ = naive.perceptron(Z.tolist(), np.where(y == 1, 1.0, -1.0).tolist(), 1000)
     expected = np.abs(weights) / np.linalg.norm(weights)
-    assert PerceptronRanker().fit(gaps, y).scores_ == pytest.approx(expected)
+    assert PerceptronRanker().fit(incomplete, y).scores_ == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("after", [0, 3])

@@ -49,8 +49,8 @@ def three_classes(n=60, p=8, seed=0, dtype=np.float64):
     return X.astype(dtype), y
 
 
-def mixed(n=72, seed=0):
-    """Numbers, a gap-free category whose levels vanish with a class, and an ordinal column."""
+def mixed_table(n=72, seed=0):
+    """Numbers, a complete category whose levels vanish with a class, and an ordinal column."""
     rng = np.random.default_rng(seed)
     y = np.array(["x", "y", "z", "w"])[rng.integers(0, 4, n)]
     y[:4] = ["x", "y", "z", "w"]
@@ -82,7 +82,7 @@ RANKERS = {
 @pytest.mark.parametrize("name", RANKERS)
 def test_lists_are_those_of_the_ranker_on_two_classes(name, decomposition):
     ranker = RANKERS[name]
-    X, y = mixed()
+    X, y = mixed_table()
     pairs = PairwiseRanker(ranker, decomposition=decomposition, n_jobs=2).fit(X, y)
     expected = naive.lists(ranker, X, y, decomposition)
     assert list(pairs.rankings_) == list(expected)
@@ -181,12 +181,12 @@ def test_two_classes_are_the_ranking_of_the_ranker():
 @pytest.mark.parametrize("multiclass", ["ovo", "ova"])
 def test_multiclass_is_a_pairwise_ranker(ranker, multiclass):
     X, y = three_classes()
-    one = clone(ranker).set_params(multiclass=multiclass).fit(X, y)
-    other = PairwiseRanker(ranker, decomposition=multiclass).fit(X, y)
-    np.testing.assert_array_equal(one.order_, other.order_)
-    np.testing.assert_array_equal(one.scores_, other.scores_)
-    assert list(one.rankings_) == list(other.rankings_)
-    assert one.table().equals(other.table())
+    by_parameter = clone(ranker).set_params(multiclass=multiclass).fit(X, y)
+    by_ranker = PairwiseRanker(ranker, decomposition=multiclass).fit(X, y)
+    np.testing.assert_array_equal(by_parameter.order_, by_ranker.order_)
+    np.testing.assert_array_equal(by_parameter.scores_, by_ranker.scores_)
+    assert list(by_parameter.rankings_) == list(by_ranker.rankings_)
+    assert by_parameter.table().equals(by_ranker.table())
     two = y != "b"
     plain = clone(ranker).fit(X[two], y[two])
     also = clone(ranker).set_params(multiclass=multiclass).fit(X[two], y[two])
@@ -207,7 +207,7 @@ def test_a_refit_forgets_the_lists():
 
 
 def test_threads_do_not_matter():
-    X, y = mixed(seed=3)
+    X, y = mixed_table(seed=3)
     orders = [
         PairwiseRanker(SVMRFE(), combine="average-sd", n_jobs=n_jobs).fit(X, y)
         for n_jobs in (1, 2, 13)
@@ -251,10 +251,10 @@ def test_the_table_tells_where_a_column_matters():
 
 def test_columns_to_keep_come_first_and_priors_reach_the_ranker():
     X, y = three_classes(p=12)
-    kept = PairwiseRanker(SVMRFE(), schema={"keep": [7]}).fit(X, y)
-    assert kept.order_[0] == 7
-    assert all(positions[7] == 1 for positions in kept.rankings_.values())
-    assert kept.scores_[7] == kept.scores_.max()
+    with_keep = PairwiseRanker(SVMRFE(), schema={"keep": [7]}).fit(X, y)
+    assert with_keep.order_[0] == 7
+    assert all(positions[7] == 1 for positions in with_keep.rankings_.values())
+    assert with_keep.scores_[7] == with_keep.scores_.max()
     prior = {"prior": {6: 50.0}}
     pairs = PairwiseRanker(SVMRFE(), schema=prior).fit(X, y)
     for key, positions in naive.lists(SVMRFE(schema=prior), X, y).items():
@@ -272,15 +272,17 @@ def test_columns_to_keep_do_not_change_the_order_of_others(rule, keep):
         if len(keep) < 12
         else None
     )
-    kept = PairwiseRanker(FTest(), combine=rule, schema={"keep": keep}, n_features_to_select=12)
-    kept.fit(X, y)
-    assert set(kept.order_[: len(keep)].tolist()) == set(keep)
+    with_keep = PairwiseRanker(
+        FTest(), combine=rule, schema={"keep": keep}, n_features_to_select=12
+    )
+    with_keep.fit(X, y)
+    assert set(with_keep.order_[: len(keep)].tolist()) == set(keep)
     if plain is not None:
-        rest = np.setdiff1d(np.arange(12), keep)
-        np.testing.assert_array_equal(kept.order_[len(keep) :], rest[plain.order_])
-        np.testing.assert_array_equal(kept.scores_[rest], plain.scores_)
-        assert kept.n_first_ == plain.n_first_
-        first = kept.table()["among_first"].to_list()[len(keep) :]
+        other_columns = np.setdiff1d(np.arange(12), keep)
+        np.testing.assert_array_equal(with_keep.order_[len(keep) :], other_columns[plain.order_])
+        np.testing.assert_array_equal(with_keep.scores_[other_columns], plain.scores_)
+        assert with_keep.n_first_ == plain.n_first_
+        first = with_keep.table()["among_first"].to_list()[len(keep) :]
         assert first == plain.table()["among_first"].to_list()
 
 
@@ -386,11 +388,11 @@ def test_multiclass_is_checked():
 
 def test_one_warning_for_all_lists():
     X, y = three_classes(n=30, p=40)
-    with pytest.warns(ConvergenceWarning) as told:
+    with pytest.warns(ConvergenceWarning) as caught:
         PairwiseRanker(AROM(max_iter=1)).fit(X, y)
-    assert len(told) == 1
-    assert str(told[0].message).startswith("a vs b (and 2 other problems like it): weights still")
-    assert told[0].filename == __file__
+    assert len(caught) == 1
+    assert str(caught[0].message).startswith("a vs b (and 2 other problems like it): weights still")
+    assert caught[0].filename == __file__
 
 
 def test_progress_counts_lists():
@@ -482,7 +484,7 @@ def test_names_and_instances_are_the_same():
 
 
 def test_what_the_ranker_takes_is_taken():
-    frame, y = mixed()
+    frame, y = mixed_table()
     gappy = frame.with_columns(pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise("a"))
     PairwiseRanker(MKLRFE()).fit(gappy, y)
     with pytest.raises(

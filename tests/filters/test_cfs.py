@@ -16,7 +16,7 @@ from tests.reference import subset_filters as naive
 
 @st.composite
 def tables(draw):
-    """Gaps, ties, constant and equal columns, a class of one row."""
+    """Missing values, ties, constant and equal columns, a class of one row."""
     n_rows, n_columns = draw(st.integers(3, 16)), draw(st.integers(1, 5))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     X = rng.integers(1, draw(st.integers(1, 3)) + 1, size=(n_rows, n_columns)).astype(float)
@@ -31,27 +31,27 @@ def lists(X, y):
 
 
 @given(tables(), st.booleans(), st.booleans())
-def test_the_search_is_the_plain_one(table, spread, kept):
+def test_the_search_is_the_plain_one(table, spread, has_keep):
     X, y = table
     columns, labels = lists(X, y)
-    keep = [X.shape[1] - 1] if kept else []
+    keep = [X.shape[1] - 1] if has_keep else []
     missing = "spread" if spread else "level"
-    found = CFS(discretizer=None, missing=missing, schema={"keep": keep}).fit(X, y)
+    selector = CFS(discretizer=None, missing=missing, schema={"keep": keep}).fit(X, y)
     scores = [naive.uncertainty(column, labels, spread) for column in columns]
-    assert found.uncertainty_ == pytest.approx(scores, abs=1e-9)
-    told = [f for f, score in enumerate(scores) if score > 0 or f in keep]
-    assert found.empty_ == (max(scores) == 0)
-    if not told:
-        assert (found.order_.tolist(), found.merit_) == ([0], 0.0)
+    assert selector.uncertainty_ == pytest.approx(scores, abs=1e-9)
+    informative = [f for f, score in enumerate(scores) if score > 0 or f in keep]
+    assert selector.empty_ == (max(scores) == 0)
+    if not informative:
+        assert (selector.order_.tolist(), selector.merit_) == ([0], 0.0)
         return
     subset, merit = naive.best_first(
-        len(told),
-        lambda subset: naive.cfs_merit([told[f] for f in subset], columns, labels, spread),
-        start=[told.index(f) for f in keep],
+        len(informative),
+        lambda subset: naive.cfs_merit([informative[f] for f in subset], columns, labels, spread),
+        start=[informative.index(f) for f in keep],
     )
-    assert found.merit_ == pytest.approx(merit, abs=1e-8)
-    assert set(found.order_.tolist()) == {told[f] for f in subset}
-    assert found.order_[: len(keep)].tolist() == keep
+    assert selector.merit_ == pytest.approx(merit, abs=1e-8)
+    assert set(selector.order_.tolist()) == {informative[f] for f in subset}
+    assert selector.order_[: len(keep)].tolist() == keep
 
 
 @given(tables())
@@ -90,10 +90,10 @@ def test_of_equal_columns_the_first_is_chosen_and_no_other():
 def test_patience_is_worth_subsets():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (60, 25)), rng.integers(0, 2, 60)
-    found = [CFS(discretizer=None, max_stale=stale).fit(X, y) for stale in (1, 4, 9)]
-    counts = [method.n_evaluated_ for method in found]
+    selectors = [CFS(discretizer=None, max_stale=stale).fit(X, y) for stale in (1, 4, 9)]
+    counts = [method.n_evaluated_ for method in selectors]
     assert counts == sorted(set(counts))
-    merits = [method.merit_ for method in found]
+    merits = [method.merit_ for method in selectors]
     assert merits == sorted(merits)
 
 
@@ -101,22 +101,22 @@ def test_merits_of_a_subset_do_not_depend_on_the_way_to_it():
     rng = np.random.default_rng(0)
     codes = DenseCodes(rng.integers(1, 4, (40, 50)).astype(np.uint8), np.full(40, 3))
     merits = Merits(rng.integers(1, 2**36, 40) / 2**36, Pairs(codes, np.arange(40)))
-    subset, rest = rng.permutation(40)[:25].tolist(), np.arange(40)
-    expected = merits(tuple(subset), rest)
+    subset, candidates = rng.permutation(40)[:25].tolist(), np.arange(40)
+    expected = merits(tuple(subset), candidates)
     for _ in range(30):  # more than are remembered
         shuffled = tuple(rng.permutation(subset).tolist())
-        assert np.array_equal(merits(shuffled, rest), expected)
+        assert np.array_equal(merits(shuffled, candidates), expected)
 
 
 def test_exclusive_or_has_nothing_to_choose():
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
-    found = CFS(discretizer=None).fit(X, X[:, 0] ^ X[:, 1])
-    assert found.empty_
-    assert found.merit_ == 0
-    assert found.order_.tolist() == [0]
-    kept = CFS(discretizer=None, schema={"keep": [1]}).fit(X, X[:, 0] ^ X[:, 1])
-    assert kept.empty_
-    assert kept.order_.tolist() == [1]
+    selector = CFS(discretizer=None).fit(X, X[:, 0] ^ X[:, 1])
+    assert selector.empty_
+    assert selector.merit_ == 0
+    assert selector.order_.tolist() == [0]
+    with_keep = CFS(discretizer=None, schema={"keep": [1]}).fit(X, X[:, 0] ^ X[:, 1])
+    assert with_keep.empty_
+    assert with_keep.order_.tolist() == [1]
 
 
 def test_control_c_keeps_the_best_subset():
@@ -153,8 +153,8 @@ def test_wrong_parameters_are_named(parameters, word):
 
 
 # ---- Weka -----------------------------------------------------------------------------------
-def golden(data_folder, name):
-    """The table as Weka's evaluator cuts it, the classes, and what it found: merit, subsets."""
+def read_golden(data_folder, name):
+    """The table as Weka's evaluator cuts it, the classes, and its merit and subsets."""
     import polars as pl
 
     folder = data_folder.parent / "golden"
@@ -166,12 +166,13 @@ def golden(data_folder, name):
     text = (folder / f"{name}.cfs_j48.txt").read_text()
     merit = float(re.search(r"cfs bestfirst.*merit=(\S+)", text)[1])
     subsets = [
-        [int(number) for number in found.split(",")] for found in re.findall(r"\[([\d, ]+)\]", text)
+        [int(number) for number in match_text.split(",")]
+        for match_text in re.findall(r"\[([\d, ]+)\]", text)
     ]
     return frame.drop("class"), y, merit, subsets
 
 
-def as_weka_cuts(frame, y):
+def cut_as_weka(frame, y):
     import polars as pl
 
     columns = []
@@ -187,17 +188,17 @@ def as_weka_cuts(frame, y):
 
 @pytest.mark.parametrize("name", ["heart_cleveland", "hepatitis", "monk1", "monk2", "monk3"])
 def test_the_subset_is_wekas(data_folder, name):
-    frame, y, merit, subsets = golden(data_folder, name)
-    X = as_weka_cuts(frame, y)
+    frame, y, merit, subsets = read_golden(data_folder, name)
+    X = cut_as_weka(frame, y)
     plain, _, _, _, more = subsets[:5]
-    found = CFS(discretizer=None, missing="spread").fit(X, y)
-    assert sorted(found.order_.tolist()) == plain
-    assert found.merit_ == pytest.approx(merit, rel=1e-7)  # Weka's are in single precision
+    selector = CFS(discretizer=None, missing="spread").fit(X, y)
+    assert sorted(selector.order_.tolist()) == plain
+    assert selector.merit_ == pytest.approx(merit, rel=1e-7)  # Weka's are in single precision
     straight = CFS(missing="spread").fit(frame, y)  # from the frame, cut as Weka cuts
-    assert np.array_equal(straight.order_, found.order_)
-    assert straight.merit_ == found.merit_
-    found.set_params(locally_predictive=True).fit(X, y)
-    assert sorted(found.order_.tolist()) == more
+    assert np.array_equal(straight.order_, selector.order_)
+    assert straight.merit_ == selector.merit_
+    selector.set_params(locally_predictive=True).fit(X, y)
+    assert sorted(selector.order_.tolist()) == more
     imitation = naive.WekaCFS(*lists(X, y))
     subset, same = imitation.search()
     assert list(subset) == plain
@@ -210,13 +211,13 @@ def test_leukemia_differs_from_weka_where_columns_are_independent(data_folder):
 
     All else that Weka's search does its own way, it may do here: no subset changes.
     """
-    frame, y, merit, (subset, more) = golden(data_folder, "leukemia_golub")
+    frame, y, merit, (subset, more) = read_golden(data_folder, "leukemia_golub")
     X = frame.to_numpy()
-    found = CFS().fit(X, y)
-    assert found.merit_ == pytest.approx(0.96826654397, rel=1e-9)
-    assert len(found.order_) == 54
-    assert found.merit_ > merit
-    assert len(set(found.order_.tolist()) & set(subset)) == 51
+    selector = CFS().fit(X, y)
+    assert selector.merit_ == pytest.approx(0.96826654397, rel=1e-9)
+    assert len(selector.order_) == 54
+    assert selector.merit_ > merit
+    assert len(set(selector.order_.tolist()) & set(subset)) == 51
 
     source = DenseSource(np.asarray(X, np.float64))
     codes, n_levels = cut_codes(source, learn_cuts(source, y, 2, CutRule("mdlp")))
@@ -227,5 +228,5 @@ def test_leukemia_differs_from_weka_where_columns_are_independent(data_folder):
     assert cut[list(chosen)].tolist() == subset
     assert wekas == pytest.approx(merit, rel=1e-14)
     assert cut[imitation.locally_predictive(chosen)].tolist() == more
-    independent = [pair for pair, found in imitation.known.items() if found == 1.0 and pair[1]]
+    independent = [pair for pair, value in imitation.known.items() if value == 1.0 and pair[1]]
     assert len(independent) > 20

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from featly.basics.errors import ParameterError
 from featly.core.counts.codes import DenseCodes
-from featly.filters.consistency import Consistency, Consistent, las_vegas
-from tests.filters.test_cfs import as_weka_cuts, golden, lists, tables
+from featly.filters.consistency import Consistency, ConsistencyMeasure, las_vegas
+from tests.filters.test_cfs import cut_as_weka, lists, read_golden, tables
 from tests.reference import subset_filters as naive
 
 
@@ -22,56 +22,58 @@ def varying(table):
 
 
 @given(tables(), st.sampled_from([0.0, 0.2]), st.booleans())
-def test_forward_is_the_definition(table, threshold, kept):
+def test_forward_is_the_definition(table, threshold, has_keep):
     X, y = varying(table)
-    keep = list(range(X.shape[1]))[:-4:-1] if kept else []
+    keep = list(range(X.shape[1]))[:-4:-1] if has_keep else []
     columns, labels = lists(X, y)
     allowed = int(threshold * len(y) + 1e-9)
-    found = Consistency(
+    selector = Consistency(
         search="forward", threshold=threshold, discretizer=None, schema={"keep": keep}
     ).fit(X, y)
     expected = naive.forward(columns, labels, keep, allowed)
-    assert found.order_.tolist() == expected
-    count = naive.inconsistent([columns[f] for f in expected], labels)
-    assert found.rate_ == count / len(y)
-    assert found.empty_ == (count == naive.inconsistent([], labels))
+    assert selector.order_.tolist() == expected
+    count = naive.count_inconsistent([columns[f] for f in expected], labels)
+    assert selector.rate_ == count / len(y)
+    assert selector.empty_ == (count == naive.count_inconsistent([], labels))
     scores = [naive.uncertainty(column, labels) for column in columns]
-    assert found.uncertainty_ == pytest.approx(scores, abs=1e-9)
+    assert selector.uncertainty_ == pytest.approx(scores, abs=1e-9)
 
 
 @given(tables(), st.booleans())
-def test_best_first_is_the_plain_one(table, kept):
+def test_best_first_is_the_plain_one(table, has_keep):
     X, y = varying(table)
-    keep = [X.shape[1] - 1] if kept else []
+    keep = [X.shape[1] - 1] if has_keep else []
     columns, labels = lists(X, y)
 
     def merit(subset):
-        return 1 - naive.inconsistent([columns[f] for f in subset], labels) / len(labels)
+        return 1 - naive.count_inconsistent([columns[f] for f in subset], labels) / len(labels)
 
     subset, best = naive.best_first(len(columns), merit, keep, threshold=0.5 / len(y))
-    found = Consistency(discretizer=None, schema={"keep": keep}).fit(X, y)
-    assert set(found.order_.tolist()) == subset
-    assert 1 - found.rate_ == pytest.approx(best, abs=1e-8)
+    selector = Consistency(discretizer=None, schema={"keep": keep}).fit(X, y)
+    assert set(selector.order_.tolist()) == subset
+    assert 1 - selector.rate_ == pytest.approx(best, abs=1e-8)
 
 
 @given(tables(), st.integers(0, 99), st.booleans())
-def test_las_vegas_loses_nothing(table, seed, kept):
+def test_las_vegas_loses_nothing(table, seed, has_keep):
     X, y = table
-    keep = [X.shape[1] - 1] if kept else []
+    keep = [X.shape[1] - 1] if has_keep else []
     columns, labels = lists(X, y)
-    found = Consistency(
+    selector = Consistency(
         search="lvf", n_tries=200, random_state=seed, discretizer=None, schema={"keep": keep}
     ).fit(X, y)
-    chosen = found.order_.tolist()
+    chosen = selector.order_.tolist()
     assert set(keep) <= set(chosen)
-    everything = naive.inconsistent(columns, labels) / len(y)
-    assert found.rate_ == everything or len(chosen) == 1
-    assert found.n_evaluated_ <= 200
+    everything = naive.count_inconsistent(columns, labels) / len(y)
+    assert selector.rate_ == everything or len(chosen) == 1
+    assert selector.n_evaluated_ <= 200
     # with so few columns 200 tries find one of the smallest subsets
     smaller = [set(chosen) - {f} for f in chosen if f not in keep]
-    for rest in smaller:
-        if rest:
-            assert naive.inconsistent([columns[f] for f in rest], labels) / len(y) > everything
+    for subset in smaller:
+        if subset:
+            assert (
+                naive.count_inconsistent([columns[f] for f in subset], labels) / len(y) > everything
+            )
 
 
 def test_las_vegas_follows_its_seed_and_not_the_order_of_columns_or_rows():
@@ -106,12 +108,12 @@ def test_las_vegas_takes_what_is_good_enough_and_stops_on_control_c():
         if done == 3:
             raise KeyboardInterrupt
 
-    measure = Consistent(codes, y, 2, 0)
-    found = las_vegas(
+    measure = ConsistencyMeasure(codes, y, 2, 0)
+    search_result = las_vegas(
         measure, np.arange(10), np.array([], int), n_tries=9, random_state=0, progress=stop
     )
-    assert found.interrupted
-    assert found.n_evaluated == 3
+    assert search_result.interrupted
+    assert search_result.n_evaluated == 3
     method = Consistency(search="lvf", discretizer=None, verbose=stop)
     with pytest.raises(KeyboardInterrupt):
         method.fit(X, y)
@@ -127,9 +129,9 @@ def test_tables_without_anything_to_choose(search):
     assert flat.empty_
     assert flat.order_.tolist() == [0]
     assert flat.rate_ == 0.5
-    kept = method.set_params(schema={"keep": [2]}).fit(np.ones((12, 3), int), y)
-    assert kept.empty_
-    assert kept.order_.tolist() == [2]
+    with_keep = method.set_params(schema={"keep": [2]}).fit(np.ones((12, 3), int), y)
+    assert with_keep.empty_
+    assert with_keep.order_.tolist() == [2]
 
 
 def test_the_rate_is_that_of_all_chosen_columns():
@@ -147,18 +149,18 @@ def test_a_gap_is_a_value():
 
 @pytest.mark.parametrize("name", ["heart_cleveland", "hepatitis", "monk1", "monk2", "monk3"])
 def test_the_subset_is_wekas(data_folder, name):
-    frame, y, _, _ = golden(data_folder, name)
-    X = as_weka_cuts(frame, y)
+    frame, y, _, _ = read_golden(data_folder, name)
+    X = cut_as_weka(frame, y)
     with (data_folder.parent / "golden" / "consistency_weka36.csv").open() as file:
         outcomes = [row for row in csv.reader(file) if row[0] == name]
     assert len(outcomes) == 2
     for _, search, merit, subset in outcomes:
         ours = "best-first" if search.startswith("BestFirst") else "forward"
-        found = Consistency(search=ours, discretizer=None).fit(X, y)
-        assert 1 - found.rate_ == pytest.approx(float(merit), abs=5e-4)
-        assert found.empty_ == (subset == "")
+        selector = Consistency(search=ours, discretizer=None).fit(X, y)
+        assert 1 - selector.rate_ == pytest.approx(float(merit), abs=5e-4)
+        assert selector.empty_ == (subset == "")
         if subset:
-            assert sorted(found.order_.tolist()) == [int(f) for f in subset.split()]
+            assert sorted(selector.order_.tolist()) == [int(f) for f in subset.split()]
 
 
 @pytest.mark.parametrize(

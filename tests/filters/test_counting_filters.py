@@ -1,4 +1,4 @@
-"""The filters that count each column by itself: against Weka, scikit-learn, SciPy and twins."""
+"""The filters that count columns one by one, against Weka, scikit-learn, SciPy and references."""
 
 import numpy as np
 import polars as pl
@@ -16,8 +16,8 @@ from tests.reference import counting
 FILTERS = (ChiSquared, InformationGain, GainRatio, SymmetricUncertainty)
 
 
-def golden(data_folder, name):
-    """A table as Weka saw it, and what Weka said."""
+def read_golden(data_folder, name):
+    """A table as Weka saw it, and the values of Weka."""
     folder = data_folder.parent / "golden"
     if not folder.is_dir():
         pytest.skip("no golden outputs")
@@ -34,22 +34,22 @@ def golden(data_folder, name):
     "name", ["heart_cleveland", "hepatitis", "monk1", "monk2", "monk3", "leukemia_golub"]
 )
 def test_weka(data_folder, name):
-    X, y, attributes, chi2 = golden(data_folder, name)
+    X, y, attributes, chi2 = read_golden(data_folder, name)
     expected = {
         InformationGain: attributes["info_gain"],
         GainRatio: attributes["gain_ratio"],
         SymmetricUncertainty: attributes["symmetrical_uncertainty"],
     }
     for method, column in expected.items():
-        found = method(missing="spread").fit(X, y).scores_
-        assert found == pytest.approx(column.to_numpy(), rel=1e-9, abs=1e-13)
+        scores = method(missing="spread").fit(X, y).scores_
+        assert scores == pytest.approx(column.to_numpy(), rel=1e-9, abs=1e-13)
     # the older Weka of the chi-squared file
-    found = ChiSquared(missing="spread").fit(X, y).scores_
-    assert found == pytest.approx(chi2["chi_squared"].to_numpy(), rel=1e-9, abs=1e-12)
+    scores = ChiSquared(missing="spread").fit(X, y).scores_
+    assert scores == pytest.approx(chi2["chi_squared"].to_numpy(), rel=1e-9, abs=1e-12)
 
 
 @given(data=st.data())
-def test_twin(data):
+def test_equal_to_the_reference(data):
     n = data.draw(st.integers(4, 25))
     p = data.draw(st.integers(1, 4))
     cell = st.sampled_from([0, 1, 2, 7, None])
@@ -59,7 +59,7 @@ def test_twin(data):
     missing = data.draw(st.sampled_from(["level", "spread"]))
     X = np.array([[np.nan if v is None else v for v in column] for column in columns]).T
     for method in FILTERS:
-        found = method(discretizer=None, missing=missing).fit(X, y).scores_
+        scores = method(discretizer=None, missing=missing).fit(X, y).scores_
         for j, column in enumerate(columns):
             codes = [0 if v is None else v + 1 for v in column]
             if missing == "spread":
@@ -69,11 +69,11 @@ def test_twin(data):
             if method is ChiSquared:
                 expected = counting.chi_squared(counts) if counts else 0.0
             else:
-                hx, hy, both = counting.table_information(counts)
-                both = both if both > 1e-11 else 0.0
+                hx, hy, information = counting.table_information(counts)
+                information = information if information > 1e-11 else 0.0
                 below = {InformationGain: 1.0, GainRatio: hx}.get(method, (hx + hy) / 2)
-                expected = both / below if both else 0.0
-            assert found[j] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+                expected = information / below if information else 0.0
+            assert scores[j] == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 def test_scikit_learn_and_scipy_on_many_classes():
@@ -88,10 +88,12 @@ def test_scikit_learn_and_scipy_on_many_classes():
         if j == 7:
             assert (fitted.scores_[j], fitted.p_value_[j]) == (0.0, 1.0)
             continue
-        found = stats.chi2_contingency(stats.contingency.crosstab(X[:, j], y)[1], correction=False)
-        assert fitted.scores_[j] == pytest.approx(found.statistic)
-        assert fitted.p_value_[j] == pytest.approx(found.pvalue)
-        assert fitted.freedom_[j] == found.dof
+        scipy_test = stats.chi2_contingency(
+            stats.contingency.crosstab(X[:, j], y)[1], correction=False
+        )
+        assert fitted.scores_[j] == pytest.approx(scipy_test.statistic)
+        assert fitted.p_value_[j] == pytest.approx(scipy_test.pvalue)
+        assert fitted.freedom_[j] == scipy_test.dof
     expected_q = stats.false_discovery_control(fitted.p_value_)
     assert fitted.q_value_ == pytest.approx(expected_q)
 
@@ -123,10 +125,10 @@ def test_integers_need_no_floats(method):
     for other in fitted[1:6]:
         assert np.array_equal(other.scores_, fitted[0].scores_)
     assert np.array_equal(fitted[6].scores_, fitted[0].scores_[::2])
-    both = X.astype(bool)
+    binary = X.astype(bool)
     assert np.array_equal(
-        method(discretizer=None).fit(both, y).scores_,
-        method(discretizer=None).fit(both.astype(float), y).scores_,
+        method(discretizer=None).fit(binary, y).scores_,
+        method(discretizer=None).fit(binary.astype(float), y).scores_,
     )
 
 

@@ -118,6 +118,6 @@ def test_entries_stored_twice_in_a_sparse_table_are_added():
     rows, columns = np.array([0, 0, 1, 2, 3]), np.array([0, 2, 4, 5])
     matrix = scipy.sparse.csc_array((np.array([1.0, 2, 3, 4, 5]), rows, columns), shape=(4, 3))
     y = [0, 1, 0, 1]
-    found = FTest().fit(matrix, y).statistic_
-    assert found == pytest.approx(FTest().fit(matrix.toarray(), y).statistic_)
+    statistic = FTest().fit(matrix, y).statistic_
+    assert statistic == pytest.approx(FTest().fit(matrix.toarray(), y).statistic_)
     assert matrix.nnz == 5  # the user's matrix is left as it was

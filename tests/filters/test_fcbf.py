@@ -14,10 +14,10 @@ from tests.reference import subset_filters as naive
 
 
 @given(tables(), st.booleans(), st.sampled_from([0.0, 0.1]), st.booleans())
-def test_it_is_the_definition(table, spread, threshold, kept):
+def test_it_is_the_definition(table, spread, threshold, has_keep):
     X, y = table
-    keep = list(range(X.shape[1] - 1, max(X.shape[1] - 3, -1), -1)) if kept else []
-    found = FCBF(
+    keep = list(range(X.shape[1] - 1, max(X.shape[1] - 3, -1), -1)) if has_keep else []
+    selector = FCBF(
         threshold=threshold,
         discretizer=None,
         missing="spread" if spread else "level",
@@ -25,18 +25,18 @@ def test_it_is_the_definition(table, spread, threshold, kept):
     ).fit(X, y)
     columns, labels = lists(X, y)
     scores = [naive.uncertainty(column, labels, spread) for column in columns]
-    assert found.uncertainty_ == pytest.approx(scores, abs=1e-9)
+    assert selector.uncertainty_ == pytest.approx(scores, abs=1e-9)
     expected = naive.fcbf(columns, labels, threshold, keep, spread)
-    assert found.empty_ == (max(scores) <= threshold)
-    assert found.order_.tolist() == (expected or naive.falling(scores)[:1])
-    for f, other in enumerate(found.redundant_to_.tolist()):
+    assert selector.empty_ == (max(scores) <= threshold)
+    assert selector.order_.tolist() == (expected or naive.descending(scores)[:1])
+    for f, other in enumerate(selector.redundant_to_.tolist()):
         if other < 0:
-            assert f in found.order_ or scores[f] <= threshold
+            assert f in selector.order_ or scores[f] <= threshold
         else:
-            told = naive.uncertainty(columns[f], columns[other], spread)
-            assert f not in found.order_
-            assert other in found.order_
-            assert told >= scores[f] - 1e-9
+            uncertainty = naive.uncertainty(columns[f], columns[other], spread)
+            assert f not in selector.order_
+            assert other in selector.order_
+            assert uncertainty >= scores[f] - 1e-9
 
 
 def test_every_chosen_column_is_predominant():
@@ -44,14 +44,14 @@ def test_every_chosen_column_is_predominant():
     y = rng.integers(0, 2, 100)
     X = np.where(rng.random((100, 200)) < rng.random(200) * 0.4, y[:, None], 0)
     X += rng.integers(0, 2, X.shape)
-    found = FCBF(discretizer=None).fit(X, y)
-    chosen = found.order_.tolist()
+    selector = FCBF(discretizer=None).fit(X, y)
+    chosen = selector.order_.tolist()
     assert len(chosen) > 3
-    assert (np.diff(found.uncertainty_[chosen]) <= 0).all()
+    assert (np.diff(selector.uncertainty_[chosen]) <= 0).all()
     for i, f in enumerate(chosen):
         for g in chosen[:i]:
-            assert naive.uncertainty(X[:, f].tolist(), X[:, g].tolist()) < found.uncertainty_[f]
-    assert found.order_.tolist() == naive.fcbf((X + 1).T.tolist(), (y + 1).tolist())
+            assert naive.uncertainty(X[:, f].tolist(), X[:, g].tolist()) < selector.uncertainty_[f]
+    assert selector.order_.tolist() == naive.fcbf((X + 1).T.tolist(), (y + 1).tolist())
 
 
 def test_table_tells_the_uncertainty():
@@ -63,10 +63,10 @@ def test_table_tells_the_uncertainty():
 
 def test_leukemia_has_51_predominant_columns(data_folder):
     frame = pl.read_parquet(data_folder / "leukemia_golub.parquet")
-    found = FCBF(discretizer=MDLP()).fit(frame.drop("split", "class"), frame["class"])
-    assert len(found.order_) == 51
-    assert not found.empty_
-    assert ((found.redundant_to_ >= 0) | found.support_).sum() == 1012
+    selector = FCBF(discretizer=MDLP()).fit(frame.drop("split", "class"), frame["class"])
+    assert len(selector.order_) == 51
+    assert not selector.empty_
+    assert ((selector.redundant_to_ >= 0) | selector.support_).sum() == 1012
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1, 2.0, True, "low", None, float("nan")])

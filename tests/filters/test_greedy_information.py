@@ -20,26 +20,26 @@ from featly.filters.jmi import JMI
 from featly.filters.mifs import MIFS
 from featly.filters.mim import MIM
 from featly.filters.mrmr import MRMR
-from tests.reference import information as twin
+from tests.reference import information as reference
 
 HALVES = InformationCriterion(beta=0.5, gamma=0.25)
 METHODS = {
-    "mrmr": (MRMR(), twin.mrmr),
-    "mrmr quotient": (MRMR(form="quotient"), twin.mrmr_quotient),
-    "mifs": (MIFS(), twin.mifs),
-    "mifs half": (MIFS(beta=0.5), functools.partial(twin.mifs, beta=0.5)),
-    "jmi": (JMI(), twin.jmi),
-    "cmi": (CMI(), twin.cmi),
-    "cmim": (CMIM(), twin.cmim),
-    "icap": (ICAP(), twin.icap),
-    "disr": (DISR(), twin.disr),
-    "weighted": (HALVES, functools.partial(twin.weighted, beta=0.5, gamma=0.25)),
+    "mrmr": (MRMR(), reference.mrmr),
+    "mrmr quotient": (MRMR(form="quotient"), reference.mrmr_quotient),
+    "mifs": (MIFS(), reference.mifs),
+    "mifs half": (MIFS(beta=0.5), functools.partial(reference.mifs, beta=0.5)),
+    "jmi": (JMI(), reference.jmi),
+    "cmi": (CMI(), reference.cmi),
+    "cmim": (CMIM(), reference.cmim),
+    "icap": (ICAP(), reference.icap),
+    "disr": (DISR(), reference.disr),
+    "weighted": (HALVES, functools.partial(reference.weighted_criterion, beta=0.5, gamma=0.25)),
 }
 
 
 @st.composite
 def tables(draw):
-    """Whole numbers with gaps, ties, constant and equal columns, and one or more rows a class."""
+    """Whole numbers with missing values, ties, constant and equal columns."""
     n_classes = draw(st.integers(2, 3))
     n = draw(st.integers(n_classes, 12))
     p = draw(st.integers(1, 6))
@@ -63,15 +63,15 @@ def fit(method, columns, y, **parameters):
 @pytest.mark.parametrize("name", METHODS)
 @given(tables(), st.sampled_from([1, 2, 100]), st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_twin(name, table, max_steps, kept):
+def test_equal_to_the_reference(name, table, max_steps, has_keep):
     (columns, y), (method, criterion) = table, METHODS[name]
-    keep = [len(columns) - 1] if kept else []
+    keep = [len(columns) - 1] if has_keep else []
     fitted = fit(method, columns, y, max_steps=max_steps, schema={"keep": keep})
-    order, worth = twin.greedy(columns, y, criterion, max_steps, keep)
+    order, worth = reference.greedy(columns, y, criterion, max_steps, keep)
     assert fitted.order_.tolist() == order
     expected = [worth[f] for f in range(len(columns))]
     assert fitted.criterion_ == pytest.approx(expected, abs=1e-6)
-    assert fitted.relevance_ == pytest.approx([twin.mutual(f, y) for f in columns], abs=1e-9)
+    assert fitted.relevance_ == pytest.approx([reference.mutual(f, y) for f in columns], abs=1e-9)
     free = fitted.order_[len(keep) :]
     assert np.array_equal(fitted.scores_[free], np.minimum.accumulate(fitted.criterion_[free]))
     chosen = np.flatnonzero(fitted.step_)
@@ -91,7 +91,7 @@ def test_ties_by_definition(name, columns, y):
     # the sum of roundings is not the same: the first of them is chosen
     columns, y = [[int(v) for v in column] for column in columns], [int(v) for v in y]
     method, criterion = METHODS[name]
-    order, _ = twin.greedy(columns, y, criterion, 100)
+    order, _ = reference.greedy(columns, y, criterion, 100)
     first, second, third = order
     values = [criterion(columns[f], [columns[first]], y) for f in (second, third)]
     assert values[0] == pytest.approx(values[1], abs=1e-14)
@@ -99,7 +99,7 @@ def test_ties_by_definition(name, columns, y):
     assert fit(method, columns, y).order_.tolist() == order
 
 
-def large(n=150, p=60, levels=4, n_classes=2, seed=0):
+def large_table(n=150, p=60, levels=4, n_classes=2, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)
     X = rng.integers(0, levels, (n, p))
@@ -111,27 +111,27 @@ def large(n=150, p=60, levels=4, n_classes=2, seed=0):
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_twin_large(name, n_classes):
+def test_large_tables_equal_to_the_reference(name, n_classes):
     method, criterion = METHODS[name]
-    X, y = large(n_classes=n_classes, p=25)
-    order, worth = twin.greedy(X.T.tolist(), y.tolist(), criterion, 8)
+    X, y = large_table(n_classes=n_classes, p=25)
+    order, worth = reference.greedy(X.T.tolist(), y.tolist(), criterion, 8)
     fitted = type(method)(**(method.get_params() | {"discretizer": None, "max_steps": 8})).fit(X, y)
     assert fitted.order_.tolist() == order
     assert fitted.criterion_ == pytest.approx([worth[f] for f in range(25)], abs=1e-6)
 
 
 # ---- identities -------------------------------------------------------------------------------
-def same(first, second, X, y):
+def assert_same_ranking(first, second, X, y):
     a, b = (method.set_params(discretizer=None).fit(X, y) for method in (first, second))
     assert np.array_equal(a.order_, b.order_)
     assert a.criterion_ == pytest.approx(b.criterion_, abs=1e-7)
 
 
 def test_special_cases():
-    X, y = large()
-    same(InformationCriterion(beta=1, gamma=1), CMI(), X, y)
-    same(InformationCriterion(beta=1.0, gamma=0.0), MIFS(), X, y)
-    same(InformationCriterion(beta=0.3, gamma=0), MIFS(beta=0.3), X, y)
+    X, y = large_table()
+    assert_same_ranking(InformationCriterion(beta=1, gamma=1), CMI(), X, y)
+    assert_same_ranking(InformationCriterion(beta=1.0, gamma=0.0), MIFS(), X, y)
+    assert_same_ranking(InformationCriterion(beta=0.3, gamma=0), MIFS(beta=0.3), X, y)
     information = InformationGain(discretizer=None).fit(X, y)
     for method in (MIM(), MIFS(beta=0), InformationCriterion(beta=0, gamma=0), JMI(max_steps=1)):
         fitted = method.set_params(discretizer=None).fit(X, y)
@@ -142,7 +142,7 @@ def test_special_cases():
 def test_one_chosen_column():
     # with one chosen column JMI, CMI and the conditional information itself are the same, and
     # mRMR is MIFS; CMIM and ICAP differ from them by the cap only
-    X, y = large()
+    X, y = large_table()
     jmi, cmi, cmim, icap, mrmr, mifs = (
         method.set_params(discretizer=None, max_steps=2).fit(X, y)
         for method in (JMI(), CMI(), CMIM(), ICAP(), MRMR(), MIFS())
@@ -151,19 +151,19 @@ def test_one_chosen_column():
     assert jmi.criterion_ == pytest.approx(cmi.criterion_, abs=1e-12)
     assert np.array_equal(mrmr.order_, mifs.order_)
     first = jmi.order_[0]
-    rest = np.flatnonzero(np.arange(X.shape[1]) != first)
+    other_columns = np.flatnonzero(np.arange(X.shape[1]) != first)
     capped = np.minimum(jmi.criterion_, jmi.relevance_)
     for fitted in (cmim, icap):
         assert fitted.order_[0] == first
-        assert fitted.criterion_[rest] == pytest.approx(capped[rest], abs=1e-7)
+        assert fitted.criterion_[other_columns] == pytest.approx(capped[other_columns], abs=1e-7)
     chosen = X[:, first].tolist()
-    expected = [twin.conditional(X[:, f].tolist(), y.tolist(), chosen) for f in rest]
-    assert jmi.criterion_[rest] == pytest.approx(expected, abs=1e-7)
+    expected = [reference.conditional(X[:, f].tolist(), y.tolist(), chosen) for f in other_columns]
+    assert jmi.criterion_[other_columns] == pytest.approx(expected, abs=1e-7)
 
 
 def test_bounds():
-    X, y = large(n_classes=3)
-    entropy = twin.entropy(y.tolist())
+    X, y = large_table(n_classes=3)
+    entropy = reference.entropy(y.tolist())
     for method in (JMI(), CMIM(), DISR()):
         fitted = method.set_params(discretizer=None).fit(X, y)
         assert (fitted.criterion_ >= 0).all()
@@ -177,16 +177,16 @@ def test_synergy():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (200, 12))
     y = X[:, 0] ^ X[:, 1]
-    kept = {"discretizer": None, "schema": {"keep": [0]}}
-    for method in (JMI(**kept), CMI(**kept), DISR(**kept)):
+    options = {"discretizer": None, "schema": {"keep": [0]}}
+    for method in (JMI(**options), CMI(**options), DISR(**options)):
         assert method.fit(X, y).order_[:2].tolist() == [0, 1]
-    assert CMIM(**kept).fit(X, y).criterion_[1] < 0.05
+    assert CMIM(**options).fit(X, y).criterion_[1] < 0.05
 
 
 # ---- the contract -----------------------------------------------------------------------------
 @pytest.mark.parametrize("name", METHODS)
 def test_order_is_a_prefix(name):
-    X, y = large()
+    X, y = large_table()
     method = METHODS[name][0]
     fitted = [
         type(method)(**(method.get_params() | parameters | {"discretizer": None})).fit(X, y)
@@ -203,7 +203,7 @@ def test_order_is_a_prefix(name):
 
 
 def test_layouts_give_the_same_bits():
-    X, y = large(p=200)
+    X, y = large_table(p=200)
     expected = JMI(discretizer=None).fit(X, y)
     frame = pl.DataFrame({f"c{f}": X[:, f].astype(str) for f in range(200)})
     for table in (np.asfortranarray(X), X.astype(np.int64), X.astype(float), frame):
@@ -213,17 +213,17 @@ def test_layouts_give_the_same_bits():
 
 
 def test_keep_seeds_the_search():
-    X, y = large(p=20)
+    X, y = large_table(p=20)
     for keep, steps in (([11, 3], 4), ([11], 1), ([2, 1, 0], 100)):
         fitted = MRMR(discretizer=None, schema={"keep": keep}, max_steps=steps).fit(X, y)
-        order, worth = twin.greedy(X.T.tolist(), y.tolist(), twin.mrmr, steps, keep)
+        order, worth = reference.greedy(X.T.tolist(), y.tolist(), reference.mrmr, steps, keep)
         assert fitted.order_.tolist() == order  # those to keep in the order given
         assert fitted.step_[keep].tolist() == list(range(1, len(keep) + 1))
         assert fitted.scores_[keep] == pytest.approx([worth[f] for f in keep], abs=1e-7)
 
 
 def test_constant_columns_come_last():
-    X, y = large(p=12)
+    X, y = large_table(p=12)
     X[:, [0, 4]] = 1
     for name, (method, _) in METHODS.items():
         parameters = method.get_params() | {"discretizer": None}
@@ -247,12 +247,12 @@ def test_missing_values():
     for missing in ("level", "spread"):
         fitted = JMI(discretizer=None, missing=missing).fit(none, y)
         assert fitted.order_[-1] == 0
-        kept = JMI(discretizer=None, missing=missing, schema={"keep": [0]}).fit(none, y)
-        assert kept.criterion_[kept.order_[1]] == pytest.approx(1.0)
+        with_keep = JMI(discretizer=None, missing=missing, schema={"keep": [0]}).fit(none, y)
+        assert with_keep.criterion_[with_keep.order_[1]] == pytest.approx(1.0)
 
 
 def test_interruption_keeps_what_was_chosen():
-    X, y = large()
+    X, y = large_table()
     seen = []
 
     def stop(done, total):
@@ -272,7 +272,7 @@ def test_interruption_keeps_what_was_chosen():
 
 
 def test_mistakes(monkeypatch):
-    X, y = large(p=6)
+    X, y = large_table(p=6)
     for steps in (0, -1, 2.0, True, "all", None):
         with pytest.raises(ParameterError, match="max_steps"):
             JMI(max_steps=steps).fit(X, y)
@@ -289,7 +289,9 @@ def test_mistakes(monkeypatch):
 
 
 def test_huge_weights():
-    X, y = large(p=10)
+    X, y = large_table(p=10)
     fitted = MIFS(beta=1e9, discretizer=None).fit(X, y)
-    order, _ = twin.greedy(X.T.tolist(), y.tolist(), functools.partial(twin.mifs, beta=1e9), 100)
+    order, _ = reference.greedy(
+        X.T.tolist(), y.tolist(), functools.partial(reference.mifs, beta=1e9), 100
+    )
     assert fitted.order_.tolist() == order

@@ -1,4 +1,4 @@
-"""The search by monotone dependence against its naive twin, and what the book says of it."""
+"""The search by monotone dependence against its reference and the tables of the book."""
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from tests.reference.columns import order
 
 @st.composite
 def tables(draw):
-    """Numbers and levels, ties, gaps, constant columns and copies; two or three classes."""
+    """Numbers and levels, ties, missing values, constant columns, copies; two or three classes."""
     n_rows, seed = draw(st.integers(4, 9)), draw(st.integers(0, 10_000))
     rng = np.random.default_rng(seed)
     y = rng.integers(0, draw(st.integers(2, 3)), n_rows)
@@ -40,7 +40,7 @@ def tables(draw):
     return columns, kinds, y
 
 
-def frame_of(columns, kinds):
+def make_frame(columns, kinds):
     return pl.DataFrame(
         {
             f"{kind} {place}": pl.Series(
@@ -53,13 +53,13 @@ def frame_of(columns, kinds):
 
 @given(tables(), st.sampled_from([0.0, 0.5, 1.0, 3.0]), st.sampled_from([1, 2, 100]))
 @settings(max_examples=40)
-def test_twin(table, trade_off, max_steps):
+def test_equal_to_the_reference(table, trade_off, max_steps):
     columns, kinds, y = table
     ranker = MonotoneDependence(trade_off=trade_off, max_steps=max_steps)
-    ranker.fit(frame_of(columns, kinds), y)
+    ranker.fit(make_frame(columns, kinds), y)
     if trade_off == 0:
         expected = [
-            naive.unordered(y.tolist(), list(column), both=kind == "unordered")
+            naive.sigma_of_levels(y.tolist(), list(column), both=kind == "unordered")
             for column, kind in zip(columns, kinds, strict=True)
         ]
         assert ranker.relevance_.tolist() == pytest.approx(expected, abs=1e-12)
@@ -73,7 +73,7 @@ def test_twin(table, trade_off, max_steps):
 
 
 # ---- the search -----------------------------------------------------------------------------
-def made(n_rows=50, n_columns=12, seed=0):
+def make_table(n_rows=50, n_columns=12, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(n_rows) % 2
     X = rng.normal(size=(n_rows, n_columns)) + np.linspace(1.5, 0, n_columns) * y[:, None]
@@ -81,7 +81,7 @@ def made(n_rows=50, n_columns=12, seed=0):
 
 
 def test_without_a_trade_off_nothing_is_compared_with_what_is_chosen(monkeypatch):
-    X, y = made()
+    X, y = make_table()
     monkeypatch.setattr(monotone_dependence, "dependence", None)
     monkeypatch.setattr(monotone_dependence, "code_columns", None)
     ranker = MonotoneDependence(trade_off=0).fit(X, y)
@@ -90,7 +90,7 @@ def test_without_a_trade_off_nothing_is_compared_with_what_is_chosen(monkeypatch
 
 
 def test_the_first_columns_do_not_depend_on_the_number_of_steps():
-    X, y = made()
+    X, y = make_table()
     whole = MonotoneDependence().fit(X, y).order_
     for steps in (1, 2, 5, 11):
         assert MonotoneDependence(max_steps=steps).fit(X, y).order_[:steps].tolist() == (
@@ -99,7 +99,7 @@ def test_the_first_columns_do_not_depend_on_the_number_of_steps():
 
 
 def test_scores_hold_the_step_and_the_criterion():
-    X, y = made()
+    X, y = make_table()
     ranker = MonotoneDependence(trade_off=0.5, max_steps=4).fit(X, y)
     share = (ranker.relevance_ - 0.5 * ranker.redundancy_ + 0.5) / 1.5
     left = np.zeros(12)
@@ -109,7 +109,7 @@ def test_scores_hold_the_step_and_the_criterion():
 
 
 def test_a_copy_comes_after_columns_that_say_something_else():
-    X, y = made()
+    X, y = make_table()
     first = MonotoneDependence().fit(X, y).order_[0]
     with_copy = np.column_stack([X, np.exp(-X[:, first])])
     ranker = MonotoneDependence().fit(with_copy, y)
@@ -120,7 +120,7 @@ def test_a_copy_comes_after_columns_that_say_something_else():
 
 
 def test_constant_and_empty_columns_are_last():
-    X, y = made()
+    X, y = make_table()
     useless = np.column_stack([np.full(50, 0.1), np.full(50, np.nan), X, np.zeros(50)])
     ranker = MonotoneDependence().fit(useless, y)
     assert ranker.order_[-3:].tolist() == [0, 1, 14]
@@ -129,17 +129,17 @@ def test_constant_and_empty_columns_are_last():
 
 
 def test_columns_to_keep_are_the_first_to_be_compared_with():
-    X, y = made()
+    X, y = make_table()
     best = MonotoneDependence().fit(X, y).order_[0]
     X = np.column_stack([X, X[:, best]])
     assert MonotoneDependence().fit(X, y).order_[0] == best
-    kept = MonotoneDependence(schema={"keep": [12, 7]}).fit(X, y)
-    assert kept.order_[:2].tolist() == [12, 7]
-    assert kept.ranking_[best] > 3  # equal to a column that is there already
-    assert kept.redundancy_[7] == pytest.approx(naive.sigma(X[:, 7], X[:, 12]))
+    with_keep = MonotoneDependence(schema={"keep": [12, 7]}).fit(X, y)
+    assert with_keep.order_[:2].tolist() == [12, 7]
+    assert with_keep.ranking_[best] > 3  # equal to a column that is there already
+    assert with_keep.redundancy_[7] == pytest.approx(naive.sigma(X[:, 7], X[:, 12]))
     few = MonotoneDependence(schema={"keep": [12, 7]}, max_steps=1).fit(X, y)
     assert few.order_[:2].tolist() == [12, 7]
-    assert few.redundancy_[7] == kept.redundancy_[7]
+    assert few.redundancy_[7] == with_keep.redundancy_[7]
 
 
 def test_two_levels_are_as_good_as_two_numbers():
@@ -149,11 +149,11 @@ def test_two_levels_are_as_good_as_two_numbers():
     numbers[rng.random((40, 4)) < 0.1] = np.nan
     frame = pl.DataFrame(numbers, schema=list("abcd"), nan_to_null=True)
     levels = frame.with_columns(pl.col("b", "c").cast(pl.String))
-    one, other = (MonotoneDependence().fit(table, y) for table in (frame, levels))
-    assert other.kinds_ == ["continuous", "categorical", "categorical", "continuous"]
-    assert other.order_.tolist() == one.order_.tolist()
-    assert other.relevance_ == pytest.approx(one.relevance_, abs=1e-14)
-    assert other.redundancy_ == pytest.approx(one.redundancy_, abs=1e-14)
+    from_numbers, from_levels = (MonotoneDependence().fit(table, y) for table in (frame, levels))
+    assert from_levels.kinds_ == ["continuous", "categorical", "categorical", "continuous"]
+    assert from_levels.order_.tolist() == from_numbers.order_.tolist()
+    assert from_levels.relevance_ == pytest.approx(from_numbers.relevance_, abs=1e-14)
+    assert from_levels.redundancy_ == pytest.approx(from_numbers.redundancy_, abs=1e-14)
 
 
 def test_sparse_is_dense():
@@ -168,13 +168,13 @@ def test_sparse_is_dense():
 
 # ---- progress, Ctrl-C, parameters -----------------------------------------------------------
 def test_progress_counts_columns(capsys):
-    X, y = made()
-    told = []
-    MonotoneDependence(max_steps=3, verbose=lambda *done: told.append(done)).fit(X, y)
-    assert told == [(1, 3), (2, 3), (3, 3)]
-    told.clear()
-    MonotoneDependence(trade_off=0, verbose=lambda *done: told.append(done)).fit(X, y)
-    assert told == [(12, 12)]
+    X, y = make_table()
+    calls = []
+    MonotoneDependence(max_steps=3, verbose=lambda *done: calls.append(done)).fit(X, y)
+    assert calls == [(1, 3), (2, 3), (3, 3)]
+    calls.clear()
+    MonotoneDependence(trade_off=0, verbose=lambda *done: calls.append(done)).fit(X, y)
+    assert calls == [(12, 12)]
     MonotoneDependence(verbose=True).fit(X, y)
     printed = capsys.readouterr()
     assert "Monotone dependence" in printed.err
@@ -182,7 +182,7 @@ def test_progress_counts_columns(capsys):
 
 
 def test_an_interrupted_search_keeps_what_it_chose():
-    X, y = made()
+    X, y = make_table()
 
     def stop(done, total):
         if done == 4:
@@ -202,7 +202,7 @@ def test_ctrl_c_before_the_first_choice_leaves_the_relevance(monkeypatch):
     def stop(*arguments):
         raise KeyboardInterrupt
 
-    X, y = made()
+    X, y = make_table()
     monkeypatch.setattr(monotone_dependence, "code_columns", stop)
     ranker = MonotoneDependence(schema={"keep": [9, 3]})
     with pytest.raises(KeyboardInterrupt):
@@ -228,7 +228,7 @@ def test_ctrl_c_before_the_first_choice_leaves_the_relevance(monkeypatch):
 def test_senseless_parameters(parameters):
     (name,) = parameters
     with pytest.raises(ParameterError, match=f"^{name}="):
-        MonotoneDependence(**parameters).fit(*made())
+        MonotoneDependence(**parameters).fit(*make_table())
 
 
 # ---- the book -------------------------------------------------------------------------------
@@ -247,6 +247,6 @@ def test_monk3_as_in_the_book(trade_off):
     """Table 3.7: all three relevant columns are among five, and 2 and 5 are easy to find."""
     problem = make_problem("monk3")
     ranker = MonotoneDependence(trade_off=trade_off).fit(problem.X, problem.y)
-    found = [problem.X.columns[column] for column in ranker.order_]
-    assert set(found[:2]) == {"f2", "f5"}
-    assert {"f2", "f4", "f5"} < set(found[:5])
+    names = [problem.X.columns[column] for column in ranker.order_]
+    assert set(names[:2]) == {"f2", "f5"}
+    assert {"f2", "f4", "f5"} < set(names[:5])

@@ -1,4 +1,4 @@
-"""mRMR by F and correlations against NumPy and SciPy; its forms and what it refuses."""
+"""mRMR by F and correlations against NumPy and SciPy; its forms, and parameters it refuses."""
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from featly.core.stats.correlations import Correlations, mid_ranks
 from featly.filters.mrmr import MRMR
 
 
-def made(n=60, p=15, seed=0):
+def make_table(n=60, p=15, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     X = rng.normal(size=(n, p))
@@ -37,15 +37,15 @@ def naive(X, y, steps, quotient, ranks=False):
             J = F / np.maximum(mean, 0.001) if quotient else F - mean
         left = [f for f in range(X.shape[1]) if f not in chosen]
         chosen.append(max(left, key=lambda f: J[f]))
-    rest = sorted((f for f in left if f != chosen[-1]), key=lambda f: -J[f])
-    return chosen + rest, J
+    remaining = sorted((f for f in left if f != chosen[-1]), key=lambda f: -J[f])
+    return chosen + remaining, J
 
 
 @pytest.mark.parametrize("measure", ["f", "rank"])
 @pytest.mark.parametrize("form", ["quotient", "difference", None])
 @pytest.mark.parametrize("layout", ["row-major", "feature-major", "sparse"])
-def test_correlations_twin(measure, form, layout):
-    X, y = made()
+def test_correlations_equal_to_the_reference(measure, form, layout):
+    X, y = make_table()
     order, J = naive(X, y, 9, form != "difference", measure == "rank")
     table = {
         "row-major": X,
@@ -60,7 +60,7 @@ def test_correlations_twin(measure, form, layout):
 
 
 def test_redundant_copy_falls_back():
-    X, y = made()
+    X, y = make_table()
     alone = MRMR(measure="f", max_steps=1).fit(X, y)
     fitted = MRMR(measure="f").fit(X, y)
     assert alone.ranking_[[3, 4]].max() <= 6
@@ -69,21 +69,21 @@ def test_redundant_copy_falls_back():
 
 def test_missing_counts_as_the_mean():
     rng = np.random.default_rng(1)
-    X, y = made()
+    X, y = make_table()
     X[rng.random(X.shape) < 0.1] = np.nan
     X[:, 2] = 1.0  # one complete column, constant
     X[:, 5] = rng.normal(size=60)
     filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
     source = DenseSource(X)
-    found = Correlations(source, source.moments(), np.zeros(15))
+    correlations = Correlations(source, source.moments(), np.zeros(15))
     with np.errstate(invalid="ignore", divide="ignore"):
         expected = np.nan_to_num(np.abs(np.corrcoef(filled.T)))
     for s in (0, 2, 5):
-        found.beside(s)
-        assert found.redundancy == pytest.approx(expected[s], abs=1e-12)
+        correlations.condition_on(s)
+        assert correlations.redundancy == pytest.approx(expected[s], abs=1e-12)
     sparse = CSCSource(scipy.sparse.csc_array(X))
     other = Correlations(sparse, sparse.moments(), np.zeros(15))
-    other.beside(5)
+    other.condition_on(5)
     assert other.redundancy == pytest.approx(expected[5], abs=1e-12)
     for measure in ("f", "rank"):
         assert MRMR(measure=measure).fit(X, y).order_[-1] == 2
@@ -94,13 +94,13 @@ def test_mid_ranks():
     X = rng.integers(0, 9, (40, 6)).astype(float)
     X[rng.random(X.shape) < 0.2] = np.nan
     X[:, 3] = np.nan
-    found = mid_ranks(DenseSource(X)).values
+    ranks = mid_ranks(DenseSource(X)).values
     expected = stats.rankdata(X, axis=0, nan_policy="omit")
-    assert np.array_equal(found, expected, equal_nan=True)
+    assert np.array_equal(ranks, expected, equal_nan=True)
 
 
 def test_rank_does_not_see_monotone_changes():
-    X, y = made()
+    X, y = make_table()
     first = MRMR(measure="rank").fit(X, y)
     second = MRMR(measure="rank").fit(np.exp(X), y)
     assert np.array_equal(first.order_, second.order_)
@@ -108,7 +108,7 @@ def test_rank_does_not_see_monotone_changes():
 
 
 def test_infinite_f_stays_finite():
-    X, y = made()
+    X, y = make_table()
     X[:, 9] = y
     for form in ("difference", "quotient"):
         fitted = MRMR(measure="f", form=form).fit(X, y)
@@ -118,14 +118,14 @@ def test_infinite_f_stays_finite():
 
 
 def test_equal_columns_tie():
-    X, y = made(n=61)
+    X, y = make_table(n=61)
     for measure in ("f", "rank"):
         fitted = MRMR(measure=measure).fit(np.hstack([X, X]), y)
         assert (fitted.ranking_[:15] < fitted.ranking_[15:]).all()
 
 
 def test_refused():
-    X, y = made()
+    X, y = make_table()
     for parameters, word in (
         ({"measure": "mutual"}, "measure"),
         ({"measure": None}, "measure"),

@@ -1,4 +1,4 @@
-"""MultiSURF by hand and as an estimator; its twin is in tests/core/test_relief.py."""
+"""MultiSURF by hand and as an estimator; its reference test is that of core's relief."""
 
 import numpy as np
 import pytest
@@ -8,15 +8,15 @@ from featly.filters.multisurf import MultiSURF
 
 
 def test_by_hand():
-    """Distances of one column: who is nearer than the mean less half a deviation."""
+    """Near rows are nearer than the mean less half a deviation."""
     X = np.array([0.0, 1.0, 2.0, 6.0, 7.0, 10.0])
     y = np.array([0, 0, 1, 1, 0, 1])
     apart = np.abs(X[:, None] - X) / 10
     total = 0.0
     for i in range(6):
-        others = np.arange(6) != i
-        limit = apart[i, others].mean() - apart[i, others].std() / 2
-        near = others & (apart[i] < limit)
+        is_other = np.arange(6) != i
+        limit = apart[i, is_other].mean() - apart[i, is_other].std() / 2
+        near = is_other & (apart[i] < limit)
         hits, misses = near & (y == y[i]), near & (y != y[i])
         total += apart[i, misses].mean() if misses.any() else 0.0
         total -= apart[i, hits].mean() if hits.any() else 0.0

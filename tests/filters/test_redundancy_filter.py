@@ -55,19 +55,19 @@ def test_greedy_is_the_definition(table, threshold, n_keep, scarce):
     with pytest.MonkeyPatch.context() as patch:
         if scarce:  # several panels of blocks of a few columns
             patch.setattr(search, "_plan", lambda columns, memory: (2, 1))
-        found = RedundancyFilter(
+        selector = RedundancyFilter(
             measure="information", discretizer=None, threshold=threshold, schema={"keep": keep}
         ).fit(X, y)
     columns, _ = lists(X, y)
     values = naive.square(columns, "information")
-    order = sorted(range(len(columns)), key=lambda f: (-found.relevance_[f], f))
+    order = sorted(range(len(columns)), key=lambda f: (-selector.relevance_[f], f))
     order = [f for f in order if f in keep] + [f for f in order if f not in keep]
     # a value that is the threshold but for rounding reaches it
-    chosen, gone = naive.without_redundant(values, order, threshold - 1e-9, len(keep))
-    assert found.order_.tolist() == chosen
-    assert found.redundant_to_.tolist() == [gone.get(f, -1) for f in range(len(columns))]
+    chosen, gone = naive.drop_redundant(values, order, threshold - 1e-9, len(keep))
+    assert selector.order_.tolist() == chosen
+    assert selector.redundant_to_.tolist() == [gone.get(f, -1) for f in range(len(columns))]
     for f, g in gone.items():
-        assert found.redundancy_[f] == pytest.approx(values[f][g], abs=1e-9)
+        assert selector.redundancy_[f] == pytest.approx(values[f][g], abs=1e-9)
 
 
 @pytest.mark.parametrize("measure", ["pearson", "spearman"])
@@ -80,12 +80,12 @@ def test_greedy_of_correlations(measure, monkeypatch):
     values = naive.square(columns, measure)
     for block in (60, 7):
         monkeypatch.setattr(search, "_plan", lambda columns, memory, block=block: (block, 2))
-        found = RedundancyFilter(measure=measure, threshold=0.6).fit(X, y)
-        order = sorted(range(60), key=lambda f: (-found.relevance_[f], f))
-        chosen, gone = naive.without_redundant(values, order, 0.6)
-        assert found.order_.tolist() == chosen
+        selector = RedundancyFilter(measure=measure, threshold=0.6).fit(X, y)
+        order = sorted(range(60), key=lambda f: (-selector.relevance_[f], f))
+        chosen, gone = naive.drop_redundant(values, order, 0.6)
+        assert selector.order_.tolist() == chosen
         assert 5 < len(chosen) < 55
-        assert found.redundant_to_.tolist() == [gone.get(f, -1) for f in range(60)]
+        assert selector.redundant_to_.tolist() == [gone.get(f, -1) for f in range(60)]
 
 
 def test_copies_go_and_the_first_stays():
@@ -93,14 +93,14 @@ def test_copies_go_and_the_first_stays():
     X = rng.normal(size=(40, 10))
     y = (X[:, 0] > 0).astype(int)
     X = np.hstack([X, 5 - 2 * X])
-    found = RedundancyFilter(threshold=1.0).fit(X, y)
-    assert sorted(found.order_.tolist()) == list(range(10))
-    assert found.redundant_to_.tolist() == [-1] * 10 + list(range(10))
-    assert (found.redundancy_[10:] == 1).all()
-    assert not found.interrupted_
-    kept = RedundancyFilter(threshold=1.0, schema={"keep": [13]}).fit(X, y)
-    assert kept.order_[0] == 13
-    assert kept.redundant_to_[3] == 13
+    selector = RedundancyFilter(threshold=1.0).fit(X, y)
+    assert sorted(selector.order_.tolist()) == list(range(10))
+    assert selector.redundant_to_.tolist() == [-1] * 10 + list(range(10))
+    assert (selector.redundancy_[10:] == 1).all()
+    assert not selector.interrupted_
+    with_keep = RedundancyFilter(threshold=1.0, schema={"keep": [13]}).fit(X, y)
+    assert with_keep.order_[0] == 13
+    assert with_keep.redundant_to_[3] == 13
 
 
 def test_relevance_is_what_was_asked_for():
@@ -121,12 +121,12 @@ def test_on_disk(tmp_path):
     X[:, 300:600] = X[:, :300]
     y = rng.integers(0, 2, 60)
     np.save(tmp_path / "X.npy", X)
-    there = np.load(tmp_path / "X.npy", mmap_mode="r")
+    memory_mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     for parameters in ({}, {"measure": "information"}, {"rule": "groups"}):
         expected = RedundancyFilter(**parameters).fit(X, y)
-        found = RedundancyFilter(memory_limit="1MB", **parameters).fit(there, y)
-        assert found.order_.tolist() == expected.order_.tolist()
-        assert found.redundant_to_.tolist() == expected.redundant_to_.tolist()
+        selector = RedundancyFilter(memory_limit="1MB", **parameters).fit(memory_mapped, y)
+        assert selector.order_.tolist() == expected.order_.tolist()
+        assert selector.redundant_to_.tolist() == expected.redundant_to_.tolist()
     assert len(RedundancyFilter().fit(X, y).order_) == 400
 
 
@@ -158,10 +158,10 @@ def test_a_scanned_table_is_read_in_the_order_of_relevance(order, tmp_path, monk
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(type(table), "_read", count)
                 reads.clear()
-                found = RedundancyFilter(memory_limit="1MB", **parameters).fit(table, y)
-            assert found.order_.tolist() == expected.order_.tolist()
-            assert found.redundant_to_.tolist() == expected.redundant_to_.tolist()
-            assert np.array_equal(found.redundancy_, expected.redundancy_)
+                selector = RedundancyFilter(memory_limit="1MB", **parameters).fit(table, y)
+            assert selector.order_.tolist() == expected.order_.tolist()
+            assert selector.redundant_to_.tolist() == expected.redundant_to_.tolist()
+            assert np.array_equal(selector.redundancy_, expected.redundancy_)
             # a pass for the relevance and one or two to write them down, however many blocks
             assert sum(reads) <= 7 * 1500
 
@@ -171,14 +171,14 @@ def test_who_covers_a_column_is_told_by_name():
     frame = pl.DataFrame({"dose": rng.normal(size=30), "age": rng.normal(size=30)})
     frame = frame.with_columns((2 * frame["dose"]).alias("twice"))
     for parameters in ({}, {"rule": "groups", "least_relevance": 0.0, "discretizer": "pkid"}):
-        found = RedundancyFilter(**parameters).fit(frame, np.arange(30) % 2)
-        table = found.table()
+        selector = RedundancyFilter(**parameters).fit(frame, np.arange(30) % 2)
+        table = selector.table()
         assert table.columns[-3:] == ["relevance", "redundancy", "covered_by"]
         assert table.schema["covered_by"] == pl.String
         covered = dict(zip(table["feature"], table["covered_by"], strict=True))
         assert covered["twice"] == "dose"
         assert covered["dose"] is None
-        assert found.covered_by_.tolist() == [covered[name] for name in frame.columns]
+        assert selector.covered_by_.tolist() == [covered[name] for name in frame.columns]
 
 
 def test_few_rows_and_columns_that_tell_nothing():
@@ -206,19 +206,19 @@ def test_leukemia_against_numpy_and_scipy(data_folder):
     labels = y.to_numpy()
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        both = np.nan_to_num(np.abs(np.corrcoef(X.T)))
+        correlations = np.nan_to_num(np.abs(np.corrcoef(X.T)))
         f = scipy.stats.f_oneway(*(X[labels == label] for label in np.unique(labels))).statistic
     order = np.argsort(-np.nan_to_num(f), kind="stable")
     chosen, gone = [], {}
     for column in order.tolist():
-        before = [other for other in chosen if both[other, column] >= 0.8]
+        before = [other for other in chosen if correlations[other, column] >= 0.8]
         if before:
             gone[column] = before[0]
         else:
             chosen.append(column)
-    found = RedundancyFilter(threshold=0.8).fit(X, y)
-    assert found.order_.tolist() == chosen
-    assert {f: g for f, g in enumerate(found.redundant_to_.tolist()) if g >= 0} == gone
+    selector = RedundancyFilter(threshold=0.8).fit(X, y)
+    assert selector.order_.tolist() == chosen
+    assert {f: g for f, g in enumerate(selector.redundant_to_.tolist()) if g >= 0} == gone
     assert len(gone) > 100
 
 
@@ -241,11 +241,11 @@ def test_ctrl_c_keeps_what_was_decided(monkeypatch):
     assert 0 < count < len(whole.order_)
     assert stopped.order_.tolist() == whole.order_[:count].tolist()
 
-    def at_once(done, total):
+    def stop_at_once(done, total):
         raise KeyboardInterrupt
 
-    nothing = RedundancyFilter(verbose=at_once)
-    monkeypatch.setattr(search, "without_redundant", lambda *a: (np.full(64, -1), np.zeros(64), 0))
+    nothing = RedundancyFilter(verbose=stop_at_once)
+    monkeypatch.setattr(search, "drop_redundant", lambda *a: (np.full(64, -1), np.zeros(64), 0))
     with pytest.raises(KeyboardInterrupt):
         nothing.fit(X, y)
     assert not hasattr(nothing, "order_")
@@ -255,7 +255,7 @@ def test_ctrl_c_keeps_what_was_decided(monkeypatch):
 @given(tables(), st.sampled_from([0.0, 0.1, 0.5]), st.booleans())
 def test_groups_are_fast(table, least, largest):
     X, y = table
-    found = RedundancyFilter(
+    selector = RedundancyFilter(
         rule="groups",
         least_relevance=least,
         discretizer=None,
@@ -265,24 +265,24 @@ def test_groups_are_fast(table, least, largest):
     grid = 2.0**36
     values = [[round(v * grid) / grid for v in row] for row in naive.square(columns, "information")]
     relevance = [round(uncertainty(column, labels) * grid) / grid for column in columns]
-    assert found.relevance_ == pytest.approx(relevance, abs=1e-9)
-    assert found.empty_ == (max(relevance) <= least)
-    assert found.order_.tolist() == naive.fast(values, relevance, least, largest=largest)
-    for f, other in enumerate(found.redundant_to_.tolist()):
+    assert selector.relevance_ == pytest.approx(relevance, abs=1e-9)
+    assert selector.empty_ == (max(relevance) <= least)
+    assert selector.order_.tolist() == naive.fast(values, relevance, least, largest=largest)
+    for f, other in enumerate(selector.redundant_to_.tolist()):
         if other >= 0:
-            assert f not in found.order_
-            assert other in found.order_
-            assert found.redundancy_[f] == pytest.approx(values[f][other], abs=1e-9)
+            assert f not in selector.order_
+            assert other in selector.order_
+            assert selector.redundancy_[f] == pytest.approx(values[f][other], abs=1e-9)
         else:
-            assert f in found.order_ or relevance[f] <= least
+            assert f in selector.order_ or relevance[f] <= least
 
 
 def test_the_papers_tree_keeps_copies_apart():
-    """Why the default tree is not that of the paper."""
+    """The paper's tree keeps two copies of a column; the default tree does not."""
     y = np.array([0, 0, 0, 0, 1, 1, 1, 1] * 8)
-    told = np.where(np.arange(64) % 8 == 0, 1 - y, y)
+    copy = np.where(np.arange(64) % 8 == 0, 1 - y, y)
     free = np.where(np.arange(64) % 2 == 0, y, np.arange(64) // 16 % 2)
-    X = np.column_stack([told, told, free])
+    X = np.column_stack([copy, copy, free])
     paper = RedundancyFilter(rule="groups", least_relevance=0.0, discretizer=None, tree="smallest")
     ours = RedundancyFilter(rule="groups", least_relevance=0.0, discretizer=None)
     assert sorted(ours.fit(X, y).order_.tolist()) == [0, 2]
@@ -294,14 +294,14 @@ def test_groups_without_a_least_relevance():
     y = rng.integers(0, 2, 200)
     X = np.where(rng.random((200, 100)) < rng.random(100) * 0.5, y[:, None], 0)
     X = X + rng.integers(0, 2, X.shape)
-    found = RedundancyFilter(rule="groups", discretizer=None).fit(X, y)
+    selector = RedundancyFilter(rule="groups", discretizer=None).fit(X, y)
     place = int(np.sqrt(100) * np.log2(100))
-    least = np.sort(found.relevance_)[::-1][place - 1]
+    least = np.sort(selector.relevance_)[::-1][place - 1]
     same = RedundancyFilter(rule="groups", discretizer=None, least_relevance=float(least))
-    assert found.order_.tolist() == same.fit(X, y).order_.tolist()
-    kept = RedundancyFilter(rule="groups", discretizer=None, schema={"keep": [7, 3]}).fit(X, y)
-    assert set(kept.order_[:2].tolist()) == {3, 7}
-    assert (kept.redundant_to_[[3, 7]] == -1).all()
+    assert selector.order_.tolist() == same.fit(X, y).order_.tolist()
+    with_keep = RedundancyFilter(rule="groups", discretizer=None, schema={"keep": [7, 3]}).fit(X, y)
+    assert set(with_keep.order_[:2].tolist()) == {3, 7}
+    assert (with_keep.redundant_to_[[3, 7]] == -1).all()
 
 
 def test_groups_that_do_not_fit_are_refused():
@@ -316,15 +316,15 @@ def test_groups_that_do_not_fit_are_refused():
 def test_leukemia_groups(data_folder):
     frame = pl.read_parquet(data_folder / "leukemia_golub.parquet")
     X, y = frame.drop("split", "class"), frame["class"]
-    found = RedundancyFilter(rule="groups").fit(X, y)
+    selector = RedundancyFilter(rule="groups").fit(X, y)
     first = FCBF().fit(X, y)
-    assert found.order_[0] == first.order_[0]  # both start from the most relevant column
-    assert 1 < len(found.order_) < 1000
+    assert selector.order_[0] == first.order_[0]  # both start from the most relevant column
+    assert 1 < len(selector.order_) < 1000
 
 
 # ---- parameters -----------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"rule": "best"}, "rule='best': give 'greedy' or 'groups'"),
         ({"rule": None}, "rule=None"),
@@ -345,8 +345,8 @@ def test_leukemia_groups(data_folder):
         ({"memory_limit": 3}, "memory_limit=3"),
     ],
 )
-def test_senseless_parameters_are_named(parameters, told):
-    with pytest.raises(ParameterError, match=re.escape(told)):
+def test_senseless_parameters_are_named(parameters, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
         RedundancyFilter(**parameters).fit(np.eye(4), [0, 1, 0, 1])
 
 
@@ -356,6 +356,6 @@ def test_kinds_follow_the_measure():
     for parameters in ({}, {"measure": "information", "relevance": "f"}):
         with pytest.raises(DataError, match="'ward' is categorical"):
             RedundancyFilter(**parameters).fit(frame, y)
-    found = RedundancyFilter(measure="information", threshold=1.0).fit(frame, y)
-    assert found.order_[0] == 0
+    selector = RedundancyFilter(measure="information", threshold=1.0).fit(frame, y)
+    assert selector.order_[0] == 0
     assert RedundancyFilter(rule="groups").fit(frame, y).order_.tolist() == [0]

@@ -14,7 +14,7 @@ from featly.filters.relieff import ReliefF
 GOLDEN = ["heart_cleveland", "hepatitis", "monk1", "monk2", "monk3", "leukemia_golub"]
 
 
-def golden(folder, name):
+def read_golden(folder, name):
     """A table, its classes, and Weka's weights (k = 10, all rows)."""
     file = folder.parent / "golden" / f"{name}.attr.csv"
     packed = file.with_name(f"{file.name}.gz")
@@ -28,18 +28,18 @@ def golden(folder, name):
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_weka(data_folder, name):
-    X, y, weights = golden(data_folder, name)
-    found = ReliefF(ties="weka", missing="weka").fit(X, y).scores_
-    assert found == pytest.approx(weights, abs=1e-12)
+    X, y, weights = read_golden(data_folder, name)
+    scores = ReliefF(ties="weka", missing="weka").fit(X, y).scores_
+    assert scores == pytest.approx(weights, abs=1e-12)
 
 
 def test_weka_where_nothing_ties(data_folder):
-    X, y, weights = golden(data_folder, "hepatitis")
+    X, y, weights = read_golden(data_folder, "hepatitis")
     assert ReliefF(missing="weka").fit(X, y).scores_ == pytest.approx(weights, abs=1e-12)
 
 
 def test_shared_ties_do_not_depend_on_the_order_of_rows(data_folder):
-    X, y, _ = golden(data_folder, "monk3")
+    X, y, _ = read_golden(data_folder, "monk3")
     rows = np.random.default_rng(0).permutation(len(y))
     shared = [ReliefF().fit(X[r], y[r]).scores_ for r in (np.arange(len(y)), rows)]
     assert shared[0] == pytest.approx(shared[1], abs=2e-12)
@@ -96,8 +96,8 @@ def test_one_nearest_miss_of_three_classes():
     misses = [4, 3, 3, 4, 4, 5]
     assert Relief().fit(X, y).scores_[0] == pytest.approx((sum(misses) / 6 - 1) / 10)
     each = [(4 + 9) / 2, (3 + 8) / 2, (3 + 5) / 2, (4 + 4) / 2, (4 + 8) / 2, (5 + 9) / 2]
-    found = ReliefF(n_neighbors=1).fit(X, y).scores_[0]
-    assert found == pytest.approx((sum(each) / 6 - 1) / 10)
+    score = ReliefF(n_neighbors=1).fit(X, y).scores_[0]
+    assert score == pytest.approx((sum(each) / 6 - 1) / 10)
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch):
@@ -119,7 +119,7 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"n_neighbors": 0}, "n_neighbors=0: give a whole number from 1"),
         ({"n_neighbors": 2.0}, "n_neighbors=2.0"),
@@ -130,6 +130,6 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch):
         ({"missing": "mean"}, "missing='mean': give 'conditional' or 'weka'"),
     ],
 )
-def test_senseless_parameters(parameters, told):
-    with pytest.raises(ParameterError, match=told):
+def test_senseless_parameters(parameters, message):
+    with pytest.raises(ParameterError, match=message):
         ReliefF(**parameters).fit([[0.0], [1.0]], [0, 1])

@@ -27,7 +27,7 @@ def groups_of(x, y):
     return [group for group in groups if len(group)]
 
 
-def scipys_t(first, second, equal_var=False):
+def scipy_t_test(first, second, equal_var=False):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a class is constant
         return stats.ttest_ind(first, second, equal_var=equal_var)
@@ -71,7 +71,7 @@ def test_two_classes_are_scipys_t(table, welch):
             assert test.p_value_[j] == pooled.p_value_[j]
             assert test.test_[j] == "student t"
             continue
-        expected = scipys_t(groups[1], groups[0], equal_var=not welch)
+        expected = scipy_t_test(groups[1], groups[0], equal_var=not welch)
         assert test.statistic_[j] == pytest.approx(expected.statistic, rel=1e-9, abs=1e-12)
         assert test.p_value_[j] == pytest.approx(expected.pvalue, rel=1e-9)
         assert test.test_[j] == ("welch t" if welch else "student t")
@@ -92,7 +92,7 @@ def test_many_classes_are_welchs_analysis_of_variance(table):
             continue
         assert test.test_[j] == "welch f"
         if any(constant):
-            t = scipys_t(*groups)
+            t = scipy_t_test(*groups)
             assert test.statistic_[j] == pytest.approx(t.statistic**2, rel=1e-9, abs=1e-12)
             assert test.p_value_[j] == pytest.approx(t.pvalue, rel=1e-9)
             continue
@@ -166,7 +166,7 @@ def test_perfect_columns_are_those_of_the_f_test():
 
 
 def test_a_few_equal_values_are_no_certainty():
-    """Of many classes, one of two equal values would have an infinite weight in Welch's F."""
+    """A class of two equal values would have an infinite weight in Welch's F of many classes."""
     rng = np.random.default_rng(3)
     y = np.array([0, 0, 1, 1] + [2] * 40)
     x = np.concatenate([[0.0, 0.0, 0.3, 0.3], rng.normal(size=40)])
@@ -197,19 +197,19 @@ def clinic(n_rows=80, seed=0):
     y = np.where(np.arange(n_rows) % 2, "ill", "well")
     sick = y == "ill"
 
-    def gaps(values):
+    def add_missing(values):
         return [
             None if gone else v for v, gone in zip(values, rng.random(n_rows) < 0.1, strict=True)
         ]
 
     frame = pl.DataFrame(
         {
-            "age": gaps((rng.normal(50, 9, n_rows) + 4 * sick).tolist()),
-            "sex": gaps(rng.choice(["f", "m"], n_rows).tolist()),
-            "grade": gaps((rng.integers(0, 3, n_rows) + sick).tolist()),
-            "smoker": gaps((rng.random(n_rows) < 0.3 + 0.3 * sick).tolist()),
-            "ward": gaps([f"w{k}" for k in rng.integers(0, 4, n_rows)]),
-            "town": gaps([f"t{k}" for k in rng.integers(0, 30, n_rows)]),
+            "age": add_missing((rng.normal(50, 9, n_rows) + 4 * sick).tolist()),
+            "sex": add_missing(rng.choice(["f", "m"], n_rows).tolist()),
+            "grade": add_missing((rng.integers(0, 3, n_rows) + sick).tolist()),
+            "smoker": add_missing((rng.random(n_rows) < 0.3 + 0.3 * sick).tolist()),
+            "ward": add_missing([f"w{k}" for k in rng.integers(0, 4, n_rows)]),
+            "town": add_missing([f"t{k}" for k in rng.integers(0, 30, n_rows)]),
             "nothing": pl.Series([None] * n_rows, dtype=pl.String),
             "same": ["x"] * n_rows,
         }
@@ -217,18 +217,18 @@ def clinic(n_rows=80, seed=0):
     return frame, y
 
 
-def crossed(frame, name, y):
-    """The table of a column, by name, missing values left out."""
-    kept = np.array([v is not None for v in frame[name]])
-    values = np.array([str(v) for v in frame[name]])[kept]
-    return stats.contingency.crosstab(values, y[kept]).count
+def cross_tabulate(frame, name, y):
+    """The table of counts of a column, by name, missing values left out."""
+    is_known = np.array([v is not None for v in frame[name]])
+    values = np.array([str(v) for v in frame[name]])[is_known]
+    return stats.contingency.crosstab(values, y[is_known]).count
 
 
 def test_every_kind_has_its_test():
     frame, y = clinic()
     test = UnivariateTest(schema={"ordinal": ["grade"]}).fit(frame, y)
-    found = {row["feature"]: row for row in test.table().iter_rows(named=True)}
-    names = {name: row["test"] for name, row in found.items()}
+    rows = {row["feature"]: row for row in test.table().iter_rows(named=True)}
+    names = {name: row["test"] for name, row in rows.items()}
     assert names == {
         "age": "welch t",
         "sex": "fisher exact",
@@ -240,14 +240,14 @@ def test_every_kind_has_its_test():
         "same": "fisher exact",
     }
     for name in ("sex", "smoker"):
-        expected = stats.fisher_exact(crossed(frame, name, y))[1]
-        assert found[name]["p_value"] == pytest.approx(expected, rel=1e-9)
+        expected = stats.fisher_exact(cross_tabulate(frame, name, y))[1]
+        assert rows[name]["p_value"] == pytest.approx(expected, rel=1e-9)
     age = frame["age"].to_numpy()
-    t = scipys_t(*groups_of(age, y)[::-1])
-    assert found["age"]["p_value"] == pytest.approx(t.pvalue)
-    assert found["age"]["statistic"] == pytest.approx(t.statistic)
+    t = scipy_t_test(*groups_of(age, y)[::-1])
+    assert rows["age"]["p_value"] == pytest.approx(t.pvalue)
+    assert rows["age"]["statistic"] == pytest.approx(t.statistic)
     for name in ("nothing", "same"):
-        row = found[name]
+        row = rows[name]
         assert (row["p_value"], row["score"], row["statistic"]) == (1, 0, 0)
     assert test.q_value_ == pytest.approx(stats.false_discovery_control(test.p_value_))
     assert test.scores_ == pytest.approx(-np.log10(test.p_value_), abs=1e-12)
@@ -260,7 +260,7 @@ def test_chi2_is_scipys():
     for row in test.table().iter_rows(named=True):
         if row["kind"] != "categorical" or row["feature"] in ("nothing", "same"):
             continue
-        known = stats.chi2_contingency(crossed(frame, row["feature"], y), correction=False)
+        known = stats.chi2_contingency(cross_tabulate(frame, row["feature"], y), correction=False)
         assert (row["statistic"], row["p_value"]) == pytest.approx((known.statistic, known.pvalue))
         assert row["test"] == "chi2"
 
@@ -268,7 +268,7 @@ def test_chi2_is_scipys():
 def test_the_statistic_of_fishers_test_is_the_evidence_of_the_table_itself():
     frame, y = clinic()
     test = UnivariateTest().fit(frame.select("smoker"), y)
-    (a, b), (c, d) = crossed(frame, "smoker", y)
+    (a, b), (c, d) = cross_tabulate(frame, "smoker", y)
     expected = stats.hypergeom(a + b + c + d, a + b, a + c).pmf(a)
     assert test.statistic_[0] == pytest.approx(-np.log10(expected))
 
@@ -279,8 +279,8 @@ def many_levels(n_columns=6, n_rows=400, seed=0):
     y = rng.integers(0, 3, n_rows)
     columns = {}
     for j in range(n_columns):
-        told = rng.random(n_rows) < 0.35 + 0.1 * j
-        level = np.where(told, 8 * y + rng.integers(0, 8, n_rows), rng.integers(0, 25, n_rows))
+        follows = rng.random(n_rows) < 0.35 + 0.1 * j
+        level = np.where(follows, 8 * y + rng.integers(0, 8, n_rows), rng.integers(0, 25, n_rows))
         columns[f"c{j}"] = [f"level {k}" for k in level]
     return pl.DataFrame(columns), y
 
@@ -327,20 +327,20 @@ def test_other_methods_can_use_the_tests():
     frame, y = clinic()
     test = UnivariateTest(schema={"keep": ["same"]})
     problem = test._read(frame, y)
-    found = column_tests(problem)
+    tests = column_tests(problem)
     test.fit(frame, y)
-    assert found.score.tobytes() == test.scores_.tobytes()
-    assert found.tie_break.tobytes() == test.tie_break_.tobytes()
+    assert tests.score.tobytes() == test.scores_.tobytes()
+    assert tests.tie_break.tobytes() == test.tie_break_.tobytes()
     free = [name for name in test.order_ if frame.columns[name] != "same"]
-    assert [name for name in found.order() if frame.columns[name] != "same"] == free
+    assert [name for name in tests.order() if frame.columns[name] != "same"] == free
     assert frame.columns[test.order_[0]] == "same"
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 1, 2]), st.sampled_from([0.0, 1, 2])), min_size=1))
 def test_order_is_by_score_then_by_tie_break(pairs):
     score, second = (np.array(values) for values in zip(*pairs, strict=True))
-    found = ColumnTests(*(np.zeros(len(score)) for _ in range(3)), score, second)
-    assert found.order().tolist() == order([3 * a + b for a, b in pairs])
+    tests = ColumnTests(*(np.zeros(len(score)) for _ in range(3)), score, second)
+    assert tests.order().tolist() == order([3 * a + b for a, b in pairs])
 
 
 @pytest.mark.parametrize(
@@ -366,10 +366,10 @@ def test_progress_and_interruption():
     y = rng.integers(0, 2, 40)
     frame = pl.DataFrame({f"c{j}": rng.choice(list("abcde"), 40) for j in range(50)})
     frame = frame.with_columns(number=pl.Series(rng.normal(size=40)))
-    told = []
-    whole = UnivariateTest(verbose=lambda k, n: told.append((k, n))).fit(frame, y)
-    assert told[-1] == (51, 51)
-    assert told == sorted(told)
+    calls = []
+    whole = UnivariateTest(verbose=lambda k, n: calls.append((k, n))).fit(frame, y)
+    assert calls[-1] == (51, 51)
+    assert calls == sorted(calls)
 
     def stop(k, n):
         raise KeyboardInterrupt
@@ -422,8 +422,10 @@ def test_real_table(data_folder):
         if row["kind"] == "continuous":
             x = frame[row["feature"]].to_numpy()
             assert row["p_value"] == pytest.approx(
-                scipys_t(x[y == high], x[y == low]).pvalue, rel=1e-8
+                scipy_t_test(x[y == high], x[y == low]).pvalue, rel=1e-8
             )
-    found = dict(zip(test.table()["feature"], test.table()["p_value"], strict=True))
-    assert found["chas"] == pytest.approx(stats.fisher_exact(crossed(frame, "chas", y))[1])
-    assert found["town"] == pytest.approx(1 / 10_001)
+    p_values = dict(zip(test.table()["feature"], test.table()["p_value"], strict=True))
+    assert p_values["chas"] == pytest.approx(
+        stats.fisher_exact(cross_tabulate(frame, "chas", y))[1]
+    )
+    assert p_values["town"] == pytest.approx(1 / 10_001)

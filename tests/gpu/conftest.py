@@ -2,12 +2,12 @@
 
 import pytest
 
-from featly.core.runtime.device_cuda import available
+from featly.core.runtime.device_cuda import is_available
 
 
 @pytest.fixture(autouse=True)
 def device():
-    if not available():
+    if not is_available():
         pytest.skip("no CUDA device")
     import cupy
 

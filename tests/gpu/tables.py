@@ -9,14 +9,14 @@ from featly.core.sources import DenseSource
 LAYOUTS = ("rows", "columns")
 
 
-def made(seed, n, p, levels=3, dtype=np.uint8, missing=0.0, n_classes=2):
-    """Columns of a few levels, some of them tied, duplicated or constant, and classes."""
+def make_table(seed, n, p, levels=3, dtype=np.uint8, missing=0.0, n_classes=2):
+    """Make columns of a few levels, some tied, duplicated or constant, and classes."""
     random = np.random.default_rng(seed)
     y = random.integers(0, n_classes, n)
     y[:n_classes] = np.arange(n_classes)
     X = random.integers(0, levels, (n, p))
-    told = random.random((n, p)) < random.random(p) * 0.6
-    X = np.where(told, (y[:, None] + np.arange(p)) % levels, X)
+    is_informative = random.random((n, p)) < random.random(p) * 0.6
+    X = np.where(is_informative, (y[:, None] + np.arange(p)) % levels, X)
     if p > 6:
         X[:, 3] = X[:, 0]  # a duplicate
         X[:, 4] = levels - 1 - X[:, 0]  # the same, by other names
@@ -32,12 +32,12 @@ def made(seed, n, p, levels=3, dtype=np.uint8, missing=0.0, n_classes=2):
     return X, y
 
 
-def laid(X, layout):
-    """The same table, row-major or feature-major."""
+def lay_out(X, layout):
+    """Return the same table, row-major or feature-major."""
     return np.asfortranarray(X) if layout == "columns" else np.ascontiguousarray(X)
 
 
-def on_host(X) -> Codes:
-    """The codes that the CPU counts."""
+def codes_on_host(X) -> Codes:
+    """Return the codes that the CPU counts."""
     values = X if X.dtype.kind in "iu" else X.astype(np.float64)
     return whole_codes(DenseSource(values))

@@ -1,4 +1,4 @@
-"""All pairs of columns on the device against the CPU: the same columns, the same bits."""
+"""All pairs of columns on the device: the same columns and bits as on the CPU."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def small_tiles(monkeypatch):
     monkeypatch.setattr(search_cuda, "TILE", 64)
 
 
-def table(seed, n, p, dtype=np.float32, gaps=0.05):
+def table(seed, n, p, dtype=np.float32, missing_share=0.05):
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, p))
     X[:, p // 2] = X[:, 0]
@@ -34,14 +34,16 @@ def table(seed, n, p, dtype=np.float32, gaps=0.05):
     X[:, p // 4] = 0.7
     if np.dtype(dtype).kind != "f":
         return np.clip(np.rint(X), 0 if np.dtype(dtype).kind == "u" else -3, 3).astype(dtype)
-    X[random.random((n, p)) < gaps] = np.nan
+    X[random.random((n, p)) < missing_share] = np.nan
     X[:, p - 2] = np.nan
     return X.astype(dtype)
 
 
-def same_pairs(one, other):
-    orders = [np.lexsort((found[1], found[0])) for found in (one, other)]
-    return all(np.array_equal(a[orders[0]], b[orders[1]]) for a, b in zip(one, other, strict=True))
+def same_pairs(ours, theirs):
+    orders = [np.lexsort((pairs[1], pairs[0])) for pairs in (ours, theirs)]
+    return all(
+        np.array_equal(a[orders[0]], b[orders[1]]) for a, b in zip(ours, theirs, strict=True)
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint16, bool])
@@ -49,16 +51,16 @@ def same_pairs(one, other):
 def test_neighbours(small_tiles, dtype, layout):
     for p in (1, 7, 64, 130, 321):  # one block, two, odd and even numbers of them
         X = table(p, 45, p, dtype)
-        there = cupy.asarray(X, order="F" if layout == "F" else "C")
+        device_array = cupy.asarray(X, order="F" if layout == "F" else "C")
         if layout == "strided":
             wide = cupy.zeros((2 * 45, 2 * p), X.dtype)
-            wide[::2, ::2] = there
-            there = wide[::2, ::2]
-        columns = search_cuda.UnitColumns(there)
-        here = correlation.UnitColumns(DenseSource(X.astype(np.float64)))
+            wide[::2, ::2] = device_array
+            device_array = wide[::2, ::2]
+        columns = search_cuda.UnitColumns(device_array)
+        cpu_columns = correlation.UnitColumns(DenseSource(X.astype(np.float64)))
         for count in (1, 10):
             index, value = search_cuda.neighbours(columns, count)
-            expected_index, expected = cpu.neighbours(here, count, ROOM)
+            expected_index, expected = cpu.neighbours(cpu_columns, count, ROOM)
             assert np.array_equal(index, expected_index)
             assert value.tobytes() == expected.tobytes()
 
@@ -66,23 +68,23 @@ def test_neighbours(small_tiles, dtype, layout):
 @pytest.mark.parametrize("ranks", [False, True])
 @pytest.mark.parametrize("threshold", [0.05, 0.4, 1.0])
 def test_pairs_above(small_tiles, ranks, threshold):
-    X = table(3, 50, 300, gaps=0.0 if threshold == 1 else 0.05)
+    X = table(3, 50, 300, missing_share=0.0 if threshold == 1 else 0.05)
     columns = search_cuda.UnitColumns(cupy.asarray(X), ranks=ranks)
-    here = correlation.UnitColumns(DenseSource(X), ranks=ranks)
-    found = search_cuda.pairs_above(columns, threshold, 100_000)
-    expected = cpu.pairs_above(here, threshold, 100_000, ROOM)
-    assert same_pairs(found, expected)
+    cpu_columns = correlation.UnitColumns(DenseSource(X), ranks=ranks)
+    pairs = search_cuda.pairs_above(columns, threshold, 100_000)
+    expected = cpu.pairs_above(cpu_columns, threshold, 100_000, ROOM)
+    assert same_pairs(pairs, expected)
     assert len(expected[0]) > (0 if threshold == 1 else 50)
 
 
 def test_spearman(small_tiles):
     X = np.round(table(4, 60, 150), 1)  # with ties among the values
     columns = search_cuda.UnitColumns(cupy.asarray(X), ranks=True)
-    here = correlation.UnitColumns(DenseSource(X), ranks=True)
-    for one, other in zip(
-        search_cuda.neighbours(columns, 7), cpu.neighbours(here, 7, ROOM), strict=True
+    cpu_columns = correlation.UnitColumns(DenseSource(X), ranks=True)
+    for ours, theirs in zip(
+        search_cuda.neighbours(columns, 7), cpu.neighbours(cpu_columns, 7, ROOM), strict=True
     ):
-        assert np.array_equal(one, other)
+        assert np.array_equal(ours, theirs)
 
 
 @settings(
@@ -90,49 +92,49 @@ def test_spearman(small_tiles):
 )
 @given(st.integers(2, 12), st.integers(2, 200), st.integers(1, 12), st.integers(0, 2**32))
 def test_ties(small_tiles, n, p, count, seed):
-    """Few rows of few values: most values are shared by many pairs."""
+    """Ties are broken as on the CPU where few rows of few values share most values."""
     X = np.random.default_rng(seed).integers(0, 3, (n, p)).astype(np.float32)
     index, value = search_cuda.neighbours(search_cuda.UnitColumns(cupy.asarray(X)), count)
-    here = correlation.UnitColumns(DenseSource(X))
-    expected_index, expected = cpu.neighbours(here, count, ROOM)
+    cpu_columns = correlation.UnitColumns(DenseSource(X))
+    expected_index, expected = cpu.neighbours(cpu_columns, count, ROOM)
     assert np.array_equal(index, expected_index)
     assert np.array_equal(value, expected)
 
 
 def test_a_list_that_ties_fill(small_tiles, monkeypatch):
-    kept = []
-    keep_best = search_cuda._Sweep._keep_best
+    lengths = []
+    original = search_cuda._Sweep._retain_best_pairs
 
-    def told(sweep):
-        kept.append(sweep._length())
-        keep_best(sweep)
+    def note_length(sweep):
+        lengths.append(sweep._length())
+        original(sweep)
 
-    monkeypatch.setattr(search_cuda._Sweep, "_keep_best", told)
+    monkeypatch.setattr(search_cuda._Sweep, "_retain_best_pairs", note_length)
     slack = (search_cuda.AHEAD + 1) * 2 * 64**2
     monkeypatch.setattr(search_cuda, "_sizes", lambda *sizes: (64, slack + 3000))
     X = np.random.default_rng(0).integers(0, 2, (5, 600)).astype(np.float32)
     index, value = search_cuda.neighbours(search_cuda.UnitColumns(cupy.asarray(X)), 4)
     expected_index, expected = cpu.neighbours(correlation.UnitColumns(DenseSource(X)), 4, ROOM)
-    assert kept
+    assert lengths
     assert np.array_equal(index, expected_index)
     assert np.array_equal(value, expected)
 
 
 def test_many_rows(small_tiles):
-    """More rows than are added up at a time."""
+    """More rows than are added up at a time give the neighbours of the CPU."""
     X = table(5, 9001, 130)
     columns = search_cuda.UnitColumns(cupy.asarray(X))
-    here = correlation.UnitColumns(DenseSource(X))
-    for one, other in zip(
-        search_cuda.neighbours(columns, 5), cpu.neighbours(here, 5, ROOM), strict=True
+    cpu_columns = correlation.UnitColumns(DenseSource(X))
+    for ours, theirs in zip(
+        search_cuda.neighbours(columns, 5), cpu.neighbours(cpu_columns, 5, ROOM), strict=True
     ):
-        assert np.array_equal(one, other)
+        assert np.array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("n", [8, 1000, 8000, 20_000])
 @pytest.mark.parametrize("kind", ["normal", "heavy", "skewed", "alike"])
 def test_margin(n, kind):
-    """The screen is as near to the value as it is said to be."""
+    """The screened value is within the stated margin of the exact one."""
     random = np.random.default_rng(n)
     X = random.normal(size=(n, 256))
     if kind == "heavy":
@@ -146,7 +148,7 @@ def test_margin(n, kind):
     columns.tile(tile, (0, 256), (0, 256))
     screened = cupy.abs(tile.view(np.float16).astype(np.float64)) / columns_cuda.UNIT**2
     f, g = (side.reshape(-1).astype(np.uint64) for side in cupy.indices((256, 256)))
-    value = columns.values_of(f << np.uint64(40) | g).reshape(256, 256)
+    value = columns.exact_values(f << np.uint64(40) | g).reshape(256, 256)
     off = float(cupy.maximum(cupy.abs(screened - value) - columns.relative * screened, 0).max())
     assert off <= columns.margin
     assert columns.margin < 0.01
@@ -163,13 +165,13 @@ def test_information(small_tiles, n, levels):
         matrix[p // 2] = matrix[0]
         matrix[p // 3] = 1
         codes = DenseCodes(matrix, np.full(p, levels))
-        columns, here = search_cuda.CodedColumns(codes), uncertainty.CodedColumns(codes)
+        columns, cpu_columns = search_cuda.CodedColumns(codes), uncertainty.CodedColumns(codes)
         index, value = search_cuda.neighbours(columns, 6)
-        expected_index, expected = cpu.neighbours(here, 6, ROOM)
+        expected_index, expected = cpu.neighbours(cpu_columns, 6, ROOM)
         assert np.array_equal(index, expected_index)
         assert value.tobytes() == expected.tobytes()
-        found = search_cuda.pairs_above(columns, 0.01, 100_000)
-        assert same_pairs(found, cpu.pairs_above(here, 0.01, 100_000, ROOM))
+        pairs = search_cuda.pairs_above(columns, 0.01, 100_000)
+        assert same_pairs(pairs, cpu.pairs_above(cpu_columns, 0.01, 100_000, ROOM))
 
 
 @pytest.mark.parametrize("threshold", [0.2, 0.5, 1.0])
@@ -177,11 +179,11 @@ def test_without_redundant(small_tiles, threshold):
     X = table(6, 30, 300)
     order = np.random.default_rng(1).permutation(300)
     columns = search_cuda.UnitColumns(cupy.asarray(X))
-    here = correlation.UnitColumns(DenseSource(X))
-    found = search_cuda.without_redundant(columns, order, threshold, 5)
-    expected = cpu.without_redundant(here, order, threshold, 5, ROOM)
-    for one, other in zip(found, expected, strict=True):
-        assert np.array_equal(one, other)
+    cpu_columns = correlation.UnitColumns(DenseSource(X))
+    result = search_cuda.drop_redundant(columns, order, threshold, 5)
+    expected = cpu.drop_redundant(cpu_columns, order, threshold, 5, ROOM)
+    for ours, theirs in zip(result, expected, strict=True):
+        assert np.array_equal(ours, theirs)
 
 
 # ---- as it is called ------------------------------------------------------------------------
@@ -191,14 +193,14 @@ def test_redundancy(measure, asked):
     torch = pytest.importorskip("torch")
     X = table(8, 40, 90)
     expected = redundancy(X, measure=measure, device="cpu", **asked)
-    for given_ in (X, np.asfortranarray(X), cupy.asarray(X), torch.asarray(X, device="cuda")):
-        found = redundancy(given_, measure=measure, device="cuda", **asked)
-        assert np.array_equal(found.pairs, expected.pairs)
+    for form in (X, np.asfortranarray(X), cupy.asarray(X), torch.asarray(X, device="cuda")):
+        result = redundancy(form, measure=measure, device="cuda", **asked)
+        assert np.array_equal(result.pairs, expected.pairs)
         if "neighbours" in asked:
-            assert np.array_equal(found.neighbours, expected.neighbours)
-            assert np.array_equal(found.values, expected.values)
+            assert np.array_equal(result.neighbours, expected.neighbours)
+            assert np.array_equal(result.values, expected.values)
         else:
-            assert np.array_equal(found.groups, expected.groups)
+            assert np.array_equal(result.groups, expected.groups)
 
 
 def test_bad_input():
@@ -207,11 +209,11 @@ def test_bad_input():
         redundancy(X, threshold=0.1, max_pairs=3)
     with pytest.raises(DeviceError, match="256 neighbours are found on the CPU"):
         redundancy(cupy.ones((3, 400)), neighbours=300)
-    here = redundancy(cupy.asnumpy(X), neighbours=3, device="cpu").neighbours
-    assert np.array_equal(redundancy(X, neighbours=3, device="cpu").neighbours, here)
-    some = redundancy(X, threshold=0.1, columns=[2])
+    neighbours = redundancy(cupy.asnumpy(X), neighbours=3, device="cpu").neighbours
+    assert np.array_equal(redundancy(X, neighbours=3, device="cpu").neighbours, neighbours)
+    partial = redundancy(X, threshold=0.1, columns=[2])
     assert (
-        some.pairs.tolist()
+        partial.pairs.tolist()
         == redundancy(cupy.asnumpy(X), threshold=0.1, columns=[2]).pairs.tolist()
     )
     with pytest.raises(DataError, match="2: reshape"):
@@ -235,8 +237,8 @@ def test_a_device_that_is_full(monkeypatch):
     with pytest.raises(DeviceError, match=r"GB on the device, .* give device='cpu'"):
         redundancy(X, neighbours=3, device="cuda")
     monkeypatch.setattr("featly.core.pairs.devices.WORTH_A_DEVICE", 0)
-    found = redundancy(X, neighbours=3)  # the CPU does it
-    assert np.array_equal(found.neighbours, redundancy(X, neighbours=3, device="cpu").neighbours)
+    result = redundancy(X, neighbours=3)  # the CPU does it
+    assert np.array_equal(result.neighbours, redundancy(X, neighbours=3, device="cpu").neighbours)
 
 
 def test_stopped_half_way():

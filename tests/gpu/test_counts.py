@@ -9,7 +9,7 @@ from featly.core.counts import entropy as information
 from featly.core.counts.codes import DenseCodes
 from featly.core.counts.whole_numbers import NotWholeError
 
-from .tables import LAYOUTS, laid, made, on_host
+from .tables import LAYOUTS, codes_on_host, lay_out, make_table
 
 cupy = pytest.importorskip("cupy")
 
@@ -22,19 +22,19 @@ KINDS = ("uint8", "int8", "int16", "int64", "float32", "float64")
 few = settings(max_examples=12, deadline=None)
 
 
-def same_counts(found, wanted):
-    """Equal tables; levels that no row has may be left out."""
-    assert len(found) == len(wanted)
-    for i in range(len(found)):
-        ours, theirs = found.table(i), wanted.table(i)
+def same_counts(device_tables, host_tables):
+    """Assert equal tables; levels that no row has may be left out."""
+    assert len(device_tables) == len(host_tables)
+    for i in range(len(device_tables)):
+        ours, theirs = device_tables.table(i), host_tables.table(i)
         np.testing.assert_array_equal(ours[0], theirs[0])
         ours, theirs = (table[1:][table[1:].any(axis=1)] for table in (ours, theirs))
         np.testing.assert_array_equal(ours, theirs)
 
 
-def same_answers(codes, wanted, y, n_classes):
-    """Counts, informations and statistics of the device are those of the CPU, to the bit."""
-    tables = wanted.tables(y, n_classes)
+def same_answers(codes, host_codes, y, n_classes):
+    """Assert that counts, information and statistics are those of the CPU, to the bit."""
+    tables = host_codes.tables(y, n_classes)
     same_counts(codes.tables(y, n_classes), tables)
     ours = class_information(codes, y, n_classes)
     theirs = information.class_information(tables, len(y))
@@ -61,50 +61,52 @@ def test_the_same_counts_as_on_the_cpu(seed, n, p, levels, dtype, layout, n_clas
     n_classes = min(n_classes, n)
     levels = min(levels, 126) if dtype == "int8" else levels
     missing = 0.1 if dtype.startswith("float") else 0.0
-    X, y = made(seed, n, p, levels, dtype, missing, n_classes)
-    codes = CudaCodes.of(as_device(laid(X, layout)))
-    same_answers(codes, on_host(X), y, n_classes)
+    X, y = make_table(seed, n, p, levels, dtype, missing, n_classes)
+    codes = CudaCodes.from_array(as_device(lay_out(X, layout)))
+    same_answers(codes, codes_on_host(X), y, n_classes)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_row_a_class_of_its_own(layout):
-    X, _ = made(1, 70, 140, 4)
+    X, _ = make_table(1, 70, 140, 4)
     y = np.random.default_rng(1).permutation(70)
-    same_answers(CudaCodes.of(as_device(laid(X, layout))), on_host(X), y, 70)
+    same_answers(CudaCodes.from_array(as_device(lay_out(X, layout))), codes_on_host(X), y, 70)
 
 
 @pytest.mark.parametrize("columns", [slice(0, 256), slice(1, 203), slice(0, 200, 3)])
 def test_views_of_a_table(columns):
-    X, y = made(2, 90, 256, 3)
-    same_answers(CudaCodes.of(as_device(X)[:, columns]), on_host(X[:, columns].copy()), y, 2)
+    X, y = make_table(2, 90, 256, 3)
+    same_answers(
+        CudaCodes.from_array(as_device(X)[:, columns]), codes_on_host(X[:, columns].copy()), y, 2
+    )
     turned = as_device(np.asfortranarray(X))[:, columns]
-    same_answers(CudaCodes.of(turned), on_host(X[:, columns].copy()), y, 2)
+    same_answers(CudaCodes.from_array(turned), codes_on_host(X[:, columns].copy()), y, 2)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_table_on_the_host_comes_in_blocks(layout):
-    X, y = made(3, 80, 700, 4)
-    codes = CudaCodes.of(laid(X, layout), block_bytes=80 * 128)
+    X, y = make_table(3, 80, 700, 4)
+    codes = CudaCodes.from_array(lay_out(X, layout), block_bytes=80 * 128)
     assert len([block.first for block in codes.blocks()]) == 6
-    same_answers(codes, on_host(X), y, 2)
+    same_answers(codes, codes_on_host(X), y, 2)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_codes_of_the_host(layout):
-    X, y = made(4, 80, 300, 5)
-    codes = on_host(laid(X, layout))
-    same_answers(CudaCodes.of_codes(codes, block_bytes=80 * 128), codes, y, 2)
+    X, y = make_table(4, 80, 300, 5)
+    codes = codes_on_host(lay_out(X, layout))
+    same_answers(CudaCodes.from_codes(codes, block_bytes=80 * 128), codes, y, 2)
     cut = np.random.default_rng(0).integers(0, 4, (300, 80)).astype(np.uint8)
     cut = DenseCodes(cut, np.full(300, 6))
-    same_answers(CudaCodes.of_codes(cut, block_bytes=80 * 128), cut, y, 2)
+    same_answers(CudaCodes.from_codes(cut, block_bytes=80 * 128), cut, y, 2)
     many = DenseCodes(np.ones((1, 80), np.uint16), np.array([300]))
     with pytest.raises(NotOnDevice, match="254 levels"):
-        list(CudaCodes.of_codes(many).blocks())
+        list(CudaCodes.from_codes(many).blocks())
 
 
 def test_truth_values_are_levels():
-    X, y = made(5, 60, 40, 2)
-    same_answers(CudaCodes.of(as_device(X.astype(bool))), on_host(X), y, 2)
+    X, y = make_table(5, 60, 40, 2)
+    same_answers(CudaCodes.from_array(as_device(X.astype(bool))), codes_on_host(X), y, 2)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -112,13 +114,13 @@ def test_truth_values_are_levels():
 def test_a_number_that_is_not_whole_is_named(layout, value):
     X = np.zeros((40, 300), np.float32)
     X[7, 250], X[3, 260], X[9, 250] = value, 0.25, value
-    with pytest.raises(NotWholeError) as wanted:
-        on_host(X)
-    with pytest.raises(NotWholeError) as found:
-        CudaCodes.of(as_device(laid(X, layout))).n_levels  # noqa: B018
+    with pytest.raises(NotWholeError) as expected:
+        codes_on_host(X)
+    with pytest.raises(NotWholeError) as caught:
+        CudaCodes.from_array(as_device(lay_out(X, layout))).n_levels  # noqa: B018
     for name in ("feature", "row", "value"):
-        assert getattr(found.value, name) == getattr(wanted.value, name)
-    assert (found.value.feature, found.value.row) == (250, 7)
+        assert getattr(caught.value, name) == getattr(expected.value, name)
+    assert (caught.value.feature, caught.value.row) == (250, 7)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint64", "float64"])
@@ -126,14 +128,14 @@ def test_a_column_that_spans_too_much_is_left_to_the_cpu(dtype):
     X = np.zeros((9, 3), dtype)
     X[4, 1] = 254
     with pytest.raises(NotOnDevice, match="column 1 spans"):
-        CudaCodes.of(as_device(X)).n_levels  # noqa: B018
+        CudaCodes.from_array(as_device(X)).n_levels  # noqa: B018
     X[4, 1] = 253
-    assert CudaCodes.of(as_device(X)).n_levels.tolist() == [1, 254, 1]
+    assert CudaCodes.from_array(as_device(X)).n_levels.tolist() == [1, 254, 1]
 
 
 def test_text_and_complex_numbers_stay_on_the_cpu():
     with pytest.raises(NotOnDevice, match="complex128"):
-        CudaCodes.of(np.zeros((2, 2), complex))
+        CudaCodes.from_array(np.zeros((2, 2), complex))
     with pytest.raises(DeviceError, match="numbers can"):
         as_device(np.array(["a"]))
 
@@ -143,10 +145,10 @@ def test_arrays_go_there_and_come_back(shape, monkeypatch):
     monkeypatch.setattr(device_cuda, "STAGE", 1 << 20)
     array = np.random.default_rng(0).random(shape, np.float32)
     for given_array in (array, array.T, array[::2] if array.ndim else array):
-        sent = as_device(given_array)
-        assert sent.dtype == given_array.dtype
-        np.testing.assert_array_equal(to_host(sent), given_array)
-        np.testing.assert_array_equal(to_host(sent.T), given_array.T)
+        on_device = as_device(given_array)
+        assert on_device.dtype == given_array.dtype
+        np.testing.assert_array_equal(to_host(on_device), given_array)
+        np.testing.assert_array_equal(to_host(on_device.T), given_array.T)
 
 
 def test_a_tensor_of_torch_is_not_copied():
@@ -177,7 +179,7 @@ def test_too_little_memory_says_how_much_there_is():
 
 def test_no_cupy_and_no_device_say_what_to_do(monkeypatch):
     for reason in ("device='cuda' needs CuPy: pip install 'featly[gpu]'", "no CUDA device"):
-        monkeypatch.setattr(device_cuda, "_why_not", lambda reason=reason: reason)
-        assert not device_cuda.available()
+        monkeypatch.setattr(device_cuda, "_unavailable_reason", lambda reason=reason: reason)
+        assert not device_cuda.is_available()
         with pytest.raises(DeviceError, match=reason.split(":")[0]):
             device_cuda.xp()

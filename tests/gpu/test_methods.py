@@ -1,4 +1,4 @@
-"""Every method that computes on a device: the ranking of the CPU, from wherever the table lies."""
+"""Every method that computes on a device: the ranking of the CPU, wherever the table lies."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from featly.core.runtime import device_cuda
 from featly.core.runtime.device_cuda import as_device, is_device_array, to_host
 from featly.registry import METHODS, method_class
 
-from .tables import LAYOUTS, laid, made
+from .tables import LAYOUTS, lay_out, make_table
 
 cupy = pytest.importorskip("cupy")
 
@@ -30,22 +30,22 @@ def method_of(name, **parameters):
 
 
 def table(name, seed=0, layout="rows", n=40, p=150, classes=2):
-    """Levels for what counts, numbers for the rest; duplicates and a constant among both."""
-    X, y = made(seed, n, p, 3, n_classes=classes)
+    """Make levels for counting methods, numbers for others; duplicates and a constant."""
+    X, y = make_table(seed, n, p, 3, n_classes=classes)
     if name not in COUNTING:
         noise = np.random.default_rng(seed).normal(size=X.shape)
         X = (X + 0.5 * noise).astype(np.float32)
         X[:, 3], X[:, 5] = X[:, 0], 1
-    return laid(X, layout), y
+    return lay_out(X, layout), y
 
 
-def same(found, wanted):
-    np.testing.assert_array_equal(found.order_, wanted.order_)
-    if hasattr(wanted, "ranking_"):
-        np.testing.assert_array_equal(found.ranking_, wanted.ranking_)
-        np.testing.assert_allclose(found.scores_, wanted.scores_, rtol=1e-8, atol=1e-9)
-    np.testing.assert_array_equal(found.get_support(), wanted.get_support())
-    assert found.classes_.tolist() == wanted.classes_.tolist()
+def assert_same(ours, expected):
+    np.testing.assert_array_equal(ours.order_, expected.order_)
+    if hasattr(expected, "ranking_"):
+        np.testing.assert_array_equal(ours.ranking_, expected.ranking_)
+        np.testing.assert_allclose(ours.scores_, expected.scores_, rtol=1e-8, atol=1e-9)
+    np.testing.assert_array_equal(ours.get_support(), expected.get_support())
+    assert ours.classes_.tolist() == expected.classes_.tolist()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -53,11 +53,11 @@ def same(found, wanted):
 def test_the_ranking_of_the_cpu(name, layout):
     X, y = table(name, layout=layout)
     wanted = method_of(name, device="cpu").fit(X, y)
-    same(method_of(name, device="cuda").fit(X, y), wanted)
-    there = method_of(name).fit(as_device(X), y)
-    same(there, wanted)
-    same(method_of(name, device="cuda").fit(as_device(X), as_device(y)), wanted)
-    chosen = there.transform(as_device(X))
+    assert_same(method_of(name, device="cuda").fit(X, y), wanted)
+    on_device = method_of(name).fit(as_device(X), y)
+    assert_same(on_device, wanted)
+    assert_same(method_of(name, device="cuda").fit(as_device(X), as_device(y)), wanted)
+    chosen = on_device.transform(as_device(X))
     assert is_device_array(chosen)
     np.testing.assert_array_equal(to_host(chosen), wanted.transform(X))
 
@@ -67,14 +67,14 @@ def test_many_classes(name):
     X, y = table(name, seed=1, classes=4)
     labels = np.array(list("dbca"))[y]
     wanted = method_of(name, device="cpu").fit(X, labels)
-    same(method_of(name, device="cuda").fit(X, labels), wanted)
+    assert_same(method_of(name, device="cuda").fit(X, labels), wanted)
 
 
 @pytest.mark.parametrize("name", ["svm-rfe", "arom", "mkl-rfe"])
 def test_methods_of_two_classes_by_pairs(name):
     X, y = table(name, seed=1, classes=3)
     wanted = method_of(name, device="cpu", multiclass="ovo").fit(X, y)
-    same(method_of(name, device="cuda", multiclass="ovo").fit(as_device(X), y), wanted)
+    assert_same(method_of(name, device="cuda", multiclass="ovo").fit(as_device(X), y), wanted)
 
 
 @pytest.mark.parametrize("name", [n for n in THERE if METHODS[n].missing])
@@ -84,16 +84,16 @@ def test_missing_values(name):
     X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
     X[:, 3] = X[:, 0]
     wanted = method_of(name, device="cpu").fit(X, y)
-    same(method_of(name, device="auto").fit(as_device(X), y), wanted)
+    assert_same(method_of(name, device="auto").fit(as_device(X), y), wanted)
 
 
 @pytest.mark.parametrize("name", THERE)
 def test_whole_numbers(name):
-    X, y = made(3, 30, 60, 5, dtype=np.int32)
+    X, y = make_table(3, 30, 60, 5, dtype=np.int32)
     wanted = method_of(name, device="cpu").fit(X, y)
-    same(method_of(name, device="auto").fit(as_device(X), y), wanted)
+    assert_same(method_of(name, device="auto").fit(as_device(X), y), wanted)
     if name in COUNTING:
-        same(method_of(name, device="cuda").fit(as_device(X), y), wanted)
+        assert_same(method_of(name, device="cuda").fit(as_device(X), y), wanted)
 
 
 @pytest.mark.parametrize("name", COUNTING)
@@ -101,7 +101,7 @@ def test_numbers_are_cut_on_the_cpu_and_counted_on_the_device(name):
     X, y = table("f-test", seed=4)
     wanted = method_of(name, device="cpu", discretizer="mdlp").fit(X, y)
     for given in (X, as_device(X)):
-        same(method_of(name, device="cuda", discretizer="mdlp").fit(given, y), wanted)
+        assert_same(method_of(name, device="cuda", discretizer="mdlp").fit(given, y), wanted)
 
 
 @pytest.mark.parametrize("name", THERE)
@@ -112,9 +112,9 @@ def test_torch_tensors(name):
     X, y = table(name, seed=5, p=40)
     wanted = method_of(name, device="cpu").fit(X, y)
     tensor, labels = torch.as_tensor(X, device="cuda"), torch.as_tensor(y, device="cuda")
-    found = method_of(name).fit(tensor, labels)
-    same(found, wanted)
-    chosen = found.transform(tensor)
+    fitted_method = method_of(name).fit(tensor, labels)
+    assert_same(fitted_method, wanted)
+    chosen = fitted_method.transform(tensor)
     assert isinstance(chosen, torch.Tensor)
     np.testing.assert_array_equal(chosen.cpu().numpy(), wanted.transform(X))
 
@@ -124,10 +124,10 @@ def test_a_table_larger_than_what_the_device_may_take(name, tmp_path):
     X, y = table(name, seed=6, n=60, p=40_000)
     extra = {"max_steps": 5} if "max_steps" in method_class(name)().get_params() else {}
     wanted = method_of(name, device="cpu", **extra).fit(X, y)
-    same(method_of(name, device="cuda", memory_limit=10**6, **extra).fit(X, y), wanted)
+    assert_same(method_of(name, device="cuda", memory_limit=10**6, **extra).fit(X, y), wanted)
     np.save(tmp_path / "X.npy", np.asfortranarray(X))
     stored = featly.scan(tmp_path / "X.npy")
-    same(method_of(name, device="cuda", memory_limit=10**6, **extra).fit(stored, y), wanted)
+    assert_same(method_of(name, device="cuda", memory_limit=10**6, **extra).fit(stored, y), wanted)
 
 
 @pytest.mark.parametrize("name", ["mrmr", "jmi", "information-gain", "relieff", "signal-to-noise"])
@@ -135,21 +135,21 @@ def test_priors_and_columns_to_keep(name):
     X, y = table(name, seed=7)
     schema = {"prior": {9: 3.0, 20: 8.0}, "keep": [30, 12]}
     wanted = method_of(name, device="cpu", schema=schema).fit(X, y)
-    same(method_of(name, device="cuda", schema=schema).fit(as_device(X), y), wanted)
+    assert_same(method_of(name, device="cuda", schema=schema).fit(as_device(X), y), wanted)
 
 
 def test_categories_of_an_array_on_the_device():
-    X, y = made(8, 40, 30, 3)
+    X, y = make_table(8, 40, 30, 3)
     schema = {"categorical": list(range(15))}
     for name in ("mrmr", "univariate-test", "relieff"):
         wanted = method_of(name, device="cpu", schema=schema).fit(X, y)
-        same(method_of(name, schema=schema).fit(as_device(X), y), wanted)
+        assert_same(method_of(name, schema=schema).fit(as_device(X), y), wanted)
     with pytest.raises(DeviceError, match=r"categorical columns .* CPU: give device='auto' or"):
         featly.ReliefF(device="cuda", schema=schema).fit(as_device(X), y)
 
 
 def test_a_method_of_the_cpu_takes_an_array_from_the_device():
-    X, y = made(9, 40, 30, 3)
+    X, y = make_table(9, 40, 30, 3)
     for method in (featly.CFS(), featly.FCBF(), featly.FTest(device="cpu")):
         wanted = method.fit(X, y).order_.tolist()
         assert method.fit(as_device(X), y).order_.tolist() == wanted
@@ -173,9 +173,9 @@ def test_what_the_device_does_not_do_is_done_by_the_cpu(method):
         X[4, 3] = np.nan
     wanted = method.set_params(device="cpu").fit(X, y)
     order, scores = wanted.order_.copy(), wanted.scores_.copy()
-    found = method.set_params(device="auto").fit(as_device(X), y)
-    np.testing.assert_array_equal(found.order_, order)
-    np.testing.assert_allclose(found.scores_, scores, rtol=1e-9)
+    refitted = method.set_params(device="auto").fit(as_device(X), y)
+    np.testing.assert_array_equal(refitted.order_, order)
+    np.testing.assert_allclose(refitted.scores_, scores, rtol=1e-9)
 
 
 def test_bad_columns_are_named():
@@ -203,8 +203,8 @@ def test_a_full_device_gives_way(monkeypatch):
     monkeypatch.setattr("featly.core.greedy.search_cuda.PairInformation", full)
     wanted = featly.MRMR(discretizer=None, device="cpu").fit(X, y).order_
     with pytest.warns(SlowWarning, match="too little memory"):
-        found = featly.MRMR(discretizer=None).fit(as_device(X), y).order_
-    np.testing.assert_array_equal(found, wanted)
+        order = featly.MRMR(discretizer=None).fit(as_device(X), y).order_
+    np.testing.assert_array_equal(order, wanted)
     with pytest.raises(DeviceError, match="too little memory"):
         featly.MRMR(discretizer=None, device="cuda").fit(as_device(X), y)
 
@@ -228,8 +228,8 @@ def test_redundancy_from_the_device():
     X, _ = table("f-test", seed=14)
     wanted = featly.redundancy(X, threshold=0.3, device="cpu").pairs
     for given in (X, as_device(X)):
-        found = featly.redundancy(given, threshold=0.3, device="cuda").pairs
-        np.testing.assert_array_equal(found, wanted)
+        pairs = featly.redundancy(given, threshold=0.3, device="cuda").pairs
+        np.testing.assert_array_equal(pairs, wanted)
 
 
 def test_device_memory_is_given_back():

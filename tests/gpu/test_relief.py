@@ -10,7 +10,7 @@ from featly.core.relief import relief as host
 from featly.core.relief.relief import GRID, Near, Nearest, NearestOfAll
 from featly.core.sources import DenseSource
 
-from .tables import LAYOUTS, laid
+from .tables import LAYOUTS, lay_out
 
 cupy = pytest.importorskip("cupy")
 
@@ -19,7 +19,7 @@ from featly.core.relief.relief_cuda import relief_weights  # noqa: E402
 from featly.core.runtime.device_cuda import NotOnDevice, as_device, to_host  # noqa: E402
 from featly.core.sources.source_cuda import cuda_source  # noqa: E402
 from featly.core.stats import pair_sums_cuda  # noqa: E402
-from featly.core.stats.pair_sums_cuda import PairSums, padded  # noqa: E402
+from featly.core.stats.pair_sums_cuda import PairSums, padded_width  # noqa: E402
 
 RULES = (
     Nearest(1),
@@ -33,7 +33,7 @@ few = settings(max_examples=15, deadline=None)
 
 
 def table(seed, n, p, dtype="float64", layout="rows", coarse=False, n_classes=2):
-    """Numbers with a duplicate and a constant; if coarse, most distances are ties."""
+    """Make numbers with a duplicate and a constant; if coarse, most distances are ties."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, p))
     if coarse:
@@ -43,19 +43,19 @@ def table(seed, n, p, dtype="float64", layout="rows", coarse=False, n_classes=2)
     X[:, 0] += y
     if p > 3:
         X[:, 2], X[:, 3] = X[:, 0], 2.5
-    return laid(X.astype(dtype), layout), y
+    return lay_out(X.astype(dtype), layout), y
 
 
-def same(X, y, rule, sample=None, source=None, **options):
-    """The weights of the device, which are those of the CPU to the grid and rank the same."""
+def assert_same(X, y, rule, sample=None, source=None, **options):
+    """Assert the weights of the CPU to the grid and the same ranking, and return the weights."""
     n_classes = int(y.max()) + 1
-    wanted = host.relief_weights(DenseSource(X), y, n_classes, rule, sample=sample)
+    expected = host.relief_weights(DenseSource(X), y, n_classes, rule, sample=sample)
     source = cuda_source(X) if source is None else source
-    found = relief_weights(source, y, n_classes, rule, sample=sample, **options)
-    assert np.abs(found.weights - wanted.weights).max() <= 1 / GRID
-    np.testing.assert_array_equal(best_first(found.weights), best_first(wanted.weights))
-    assert (found.n_rows, found.interrupted) == (wanted.n_rows, False)
-    return found.weights
+    result = relief_weights(source, y, n_classes, rule, sample=sample, **options)
+    assert np.abs(result.weights - expected.weights).max() <= 1 / GRID
+    np.testing.assert_array_equal(best_first(result.weights), best_first(expected.weights))
+    assert (result.n_rows, result.interrupted) == (expected.n_rows, False)
+    return result.weights
 
 
 @few
@@ -71,7 +71,7 @@ def same(X, y, rule, sample=None, source=None, **options):
 )
 def test_the_weights_of_the_cpu(seed, n, p, dtype, layout, coarse, n_classes, rule):
     X, y = table(seed, n, p, dtype, layout, coarse, n_classes)
-    weights = same(X, y, rule)
+    weights = assert_same(X, y, rule)
     if p > 3:
         assert weights[2] == weights[0]
         assert weights[3] == 0
@@ -82,10 +82,10 @@ def test_the_weights_of_the_cpu(seed, n, p, dtype, layout, coarse, n_classes, ru
 def test_samples_panels_and_streams(seed, rule, coarse):
     X, y = table(seed, 30, 9, "float32", coarse=coarse, n_classes=3)
     sample = np.random.default_rng(seed).permutation(30)[:11]
-    same(X, y, rule, sample=sample)
-    same(X, y, rule, panel_bytes=8 * 30 * 7)
-    same(X, y, rule, sample=sample, panel_bytes=1)
-    same(X, y, rule, source=cuda_source(X, capacity=30 * 4 * 6))
+    assert_same(X, y, rule, sample=sample)
+    assert_same(X, y, rule, panel_bytes=8 * 30 * 7)
+    assert_same(X, y, rule, sample=sample, panel_bytes=1)
+    assert_same(X, y, rule, source=cuda_source(X, capacity=30 * 4 * 6))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
@@ -94,24 +94,24 @@ def test_a_class_of_one_row_and_rows_that_are_the_same(rule):
     y[:] = 1
     y[4] = 0
     X[7:] = X[7]
-    same(X, y, rule)
+    assert_same(X, y, rule)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64"])
 def test_whole_numbers(dtype, layout):
     X, y = table(3, 25, 6, coarse=True)
-    same(laid((X + 5).astype(dtype), layout), y, Nearest(3))
+    assert_same(lay_out((X + 5).astype(dtype), layout), y, Nearest(3))
 
 
 def test_more_rows_than_a_block_and_several_tiles(monkeypatch):
     X, y = table(5, 300, 40, "float32", n_classes=3)
-    wanted = same(X, y, Nearest(7))
+    wanted = assert_same(X, y, Nearest(7))
     monkeypatch.setattr(relief_cuda, "TILE_COLUMNS", 16)
     monkeypatch.setattr(relief_cuda, "HELD_SHARE", 1 << 62)  # nothing is kept
     monkeypatch.setattr(relief_cuda, "PART_PAIRS", 100)
     monkeypatch.setattr(pair_sums_cuda, "LEAST_COLUMNS", 8)
-    np.testing.assert_allclose(same(X, y, Nearest(7)), wanted, atol=1 / GRID)
+    np.testing.assert_allclose(assert_same(X, y, Nearest(7)), wanted, atol=1 / GRID)
 
 
 def test_no_column_varies():
@@ -131,12 +131,12 @@ def test_progress_and_ctrl_c():
     X, y = table(0, 20, 5)
     half, seen = 8 * 20 * 10, []
 
-    def asked(progress, panel_bytes):
+    def weigh(progress, panel_bytes):
         return relief_weights(
             cuda_source(X), y, 2, Nearest(2), progress=progress, panel_bytes=panel_bytes
         )
 
-    assert not asked(lambda *at: seen.append(at), half).interrupted
+    assert not weigh(lambda *at: seen.append(at), half).interrupted
     assert seen[-1] == (20, 20)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
@@ -144,23 +144,23 @@ def test_progress_and_ctrl_c():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):  # nothing is done yet
-        asked(stop, half)
+        weigh(stop, half)
 
     def stop_later(done, total):
         if done > total // 2:
             raise KeyboardInterrupt
 
-    found = asked(stop_later, half)
-    assert found.interrupted
-    assert found.n_rows == 10
+    result = weigh(stop_later, half)
+    assert result.interrupted
+    assert result.n_rows == 10
     wanted = host.relief_weights(DenseSource(X), y, 2, Nearest(2), sample=np.arange(0, 20, 2))
-    np.testing.assert_allclose(found.weights, wanted.weights, atol=1 / GRID)
+    np.testing.assert_allclose(result.weights, wanted.weights, atol=1 / GRID)
 
 
 # ---- sums over all pairs of rows ------------------------------------------------------------
 def tiles(z):
-    """Rows by columns, filled up with zeros."""
-    out = np.zeros((len(z), padded(z.shape[1])))
+    """Return rows by columns on the device, filled up with zeros."""
+    out = np.zeros((len(z), padded_width(z.shape[1])))
     out[:, : z.shape[1]] = z
     return as_device(out)
 
@@ -172,19 +172,19 @@ def test_sums_of_all_pairs(m, n, p):
     these = z if m is None else random.random((m, p))
     reach = random.random(p)
     apart = np.abs(these[:, None] - z[None])
-    for reaches, wanted in (
+    for reaches, expected in (
         (None, apart.sum(axis=2)),
         (reach, np.maximum(0, reach - apart).sum(axis=2)),
     ):
         sums = PairSums(n, p, m)
-        filled = None if reaches is None else np.append(reaches, np.zeros(padded(p) - p))
+        filled = None if reaches is None else np.append(reaches, np.zeros(padded_width(p) - p))
         for _ in range(2):
             sums.add(
                 tiles(z),
                 None if m is None else tiles(these),
                 None if filled is None else as_device(filled),
             )
-        found = to_host(sums.total())
-        np.testing.assert_allclose(found, 2 * wanted, rtol=1e-13, atol=1e-13)
+        host_sums = to_host(sums.total())
+        np.testing.assert_allclose(host_sums, 2 * expected, rtol=1e-13, atol=1e-13)
         if m is None:
-            np.testing.assert_array_equal(found, found.T)
+            np.testing.assert_array_equal(host_sums, host_sums.T)

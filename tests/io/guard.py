@@ -37,8 +37,8 @@ LONGEST_MESSAGE = 500
 
 
 # ---- one mutant ----------------------------------------------------------------------------------
-def _touch(table: Any) -> str | None:
-    """What is wrong with a table that was read; None if it is sound."""
+def _check_table(table: Any) -> str | None:
+    """Return what is wrong with a table that was read; None if it is sound."""
     import numpy as np
     import polars as pl
     import scipy.sparse
@@ -73,7 +73,7 @@ def _touch(table: Any) -> str | None:
     return None
 
 
-def _is_wrong_message(problem: BaseException, path: Path) -> str | None:
+def _check_message(problem: BaseException, path: Path) -> str | None:
     message = str(problem)
     if len(message.splitlines()) != 1:
         return "more than one line"
@@ -84,32 +84,32 @@ def _is_wrong_message(problem: BaseException, path: Path) -> str | None:
     return None
 
 
-def read_one(made: Mutant, folder: Path) -> str | None:
-    """Read a mutant as a user would; what is wrong in words, or None."""
+def read_one(case: Mutant, folder: Path) -> str | None:
+    """Read a mutant as a user would; return what is wrong in words, or None."""
     from featly.basics.errors import DataError
     from featly.io import read_table
 
-    path = folder / made.name
-    path.write_bytes(made.data)
+    path = folder / case.name
+    path.write_bytes(case.data)
     allowed = (DataError, OSError)
     table = None
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                table = read_table(path, **made.options)
+                table = read_table(path, **case.options)
             except allowed as problem:
-                wrong = _is_wrong_message(problem, path)
+                wrong = _check_message(problem, path)
                 if wrong:
                     return f"message: {wrong}: {str(problem)[:700]!r}"
         if caught:
             return f"warning {caught[0].category.__name__}: {str(caught[0].message)[:200]}"
         if table is not None:
-            wrong = _touch(table)
+            wrong = _check_table(table)
             if wrong:
                 return wrong
-            if made.seed % 5 == 0:
-                saved = folder / ("saved.csv" if made.seed % 2 else "saved.parquet")
+            if case.seed % 5 == 0:
+                saved = folder / ("saved.csv" if case.seed % 2 else "saved.parquet")
                 try:
                     table.save_columns(list(table.names)[:3], saved)
                 except allowed as problem:
@@ -125,14 +125,14 @@ def read_one(made: Mutant, folder: Path) -> str | None:
     return None
 
 
-def rank_one(made: Mutant, folder: Path) -> str | None:
-    """Rank a mutant by the command line, in this process; what is wrong in words, or None."""
+def rank_one(case: Mutant, folder: Path) -> str | None:
+    """Rank a mutant by the command line, in this process; return what is wrong, or None."""
     from featly.cli.main import main
 
-    path = folder / made.name
-    path.write_bytes(made.data)
+    path = folder / case.name
+    path.write_bytes(case.data)
     words = ["featly", "rank", str(path), "--jobs", "1", "--fill"]
-    options = {"target": "-1", **made.options}
+    options = {"target": "-1", **case.options}
     for key in ("target", "format", "encoding", "separator"):
         if key in options:
             words += [f"--{key}", str(options[key])]
@@ -151,15 +151,15 @@ def rank_one(made: Mutant, folder: Path) -> str | None:
     finally:
         sys.argv = before
         path.unlink()
-    said = err.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    if code not in (0, 2) or "Traceback" in said:
-        return f"exit code {code}: {said[-600:]!r}"
+    error_text = err.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    if code not in (0, 2) or "Traceback" in error_text:
+        return f"exit code {code}: {error_text[-600:]!r}"
     return None
 
 
 # ---- a process that reads many -------------------------------------------------------------------
 def _status(key: str) -> float:
-    """A figure of this process in MB: VmHWM, VmSize."""
+    """Return a figure of this process in MB: VmHWM, VmSize."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key + ":"):
             return int(line.split()[1]) / 1024
@@ -167,7 +167,7 @@ def _status(key: str) -> float:
 
 
 def _peak() -> float:
-    """The most memory since the last call of _forget_peak, in MB."""
+    """Return the most memory since the last call of _forget_peak, in MB."""
     if os.path.exists("/proc/self/clear_refs"):
         return _status("VmHWM")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -180,21 +180,21 @@ def _forget_peak() -> None:
 
 def worker(kind: str, first: int, stop: int, step: int, folder: Path) -> None:
     """Read mutants and write what went wrong, one JSON line each, into the folder."""
-    found = sources(os.environ.get("FEATLY_DATA"))
+    files = sources(os.environ.get("FEATLY_DATA"))
     import featly.io.read  # noqa: F401 (what is imported is no memory of a reader's)
 
     check = rank_one if kind == "rank" else read_one
     for source in ("comma.csv", "mixed.parquet", "dense.mat", "sparse.arff"):
-        check(Mutant(0, source, source, [], found[source], {}), folder)  # imports and compiles
+        check(Mutant(0, source, source, [], files[source], {}), folder)  # imports and compiles
     if os.path.exists("/proc/self/status"):
         most = int(_status("VmSize") + ADDRESSES) << 20
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     words = os.environ.get("FEATLY_FUZZ_TRIAL", "").split(",")  # to try the guard itself
     trial = dict(word.split(":") for word in words if word)
-    now, told = folder / "now", (folder / "told").open("a")
+    now, log = folder / "now", (folder / "told").open("a")
     for seed in range(first, stop, step):
-        made = mutant(found, seed)
-        now.write_text(json.dumps([seed, made.label]))
+        case = mutant(files, seed)
+        now.write_text(json.dumps([seed, case.label]))
         _forget_peak()
         base = _status("VmRSS")
         began = time.perf_counter()
@@ -203,19 +203,19 @@ def worker(kind: str, first: int, stop: int, step: int, folder: Path) -> None:
             os.abort()
         if str(seed) == trial.get("hang"):
             time.sleep(100)
-        wrong = check(made, folder)
+        wrong = check(case, folder)
         faulthandler.cancel_dump_traceback_later()
         took, memory = time.perf_counter() - began, _peak() - base
         if wrong is None and memory > MEMORY:
             wrong = f"{memory:.0f} MB of memory"
-        row = {"seed": seed, "wrong": wrong, "label": made.label, "took": took, "memory": memory}
-        told.write(json.dumps(row) + "\n")
-        told.flush()
+        row = {"seed": seed, "wrong": wrong, "label": case.label, "took": took, "memory": memory}
+        log.write(json.dumps(row) + "\n")
+        log.flush()
 
 
 @dataclasses.dataclass
 class Report:
-    """What came of many mutants.
+    """Results of reading many mutants.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ class Report:
     memory_label: str = ""
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        """Take in what a process wrote."""
+        """Add what a process wrote."""
         for row in rows:
             self.count += 1
             if row["wrong"]:
@@ -255,22 +255,22 @@ def fuzz(
 
     def lane(k: int) -> None:
         first, crashes = base + k, 0
-        place = folder / f"lane{k}"
-        place.mkdir()
+        lane_folder = folder / f"lane{k}"
+        lane_folder.mkdir()
         while first < base + count and crashes < 50:
-            done, said = _run(kind, first, base + count, processes, place)
-            told = place / "told"
-            rows = [json.loads(line) for line in told.read_text().splitlines()]
-            told.unlink()
+            done, last_words = _run(kind, first, base + count, processes, lane_folder)
+            log = lane_folder / "told"
+            rows = [json.loads(line) for line in log.read_text().splitlines()]
+            log.unlink()
             with lock:
                 report.add(rows)
             if done == 0:
                 return
             crashes += 1
-            seed, label = json.loads((place / "now").read_text())
+            seed, label = json.loads((lane_folder / "now").read_text())
             with lock:
                 report.count += 1
-                report.failures.append(f"{label}: the process ended with {done}: {said}")
+                report.failures.append(f"{label}: the process ended with {done}: {last_words}")
             first = seed + processes
 
     lanes = [threading.Thread(target=lane, args=(k,)) for k in range(processes)]
@@ -282,21 +282,21 @@ def fuzz(
     return report
 
 
-def _run(kind: str, first: int, stop: int, step: int, place: Path) -> tuple[int, str]:
-    """A worker to its end: its exit code, and its last words should it not be 0."""
-    (place / "now").write_text(json.dumps([first, f"seed {first}: before the first mutant"]))
-    (place / "told").touch()
+def _run(kind: str, first: int, stop: int, step: int, folder: Path) -> tuple[int, str]:
+    """Run a worker to its end; return its exit code, and its last words should it not be 0."""
+    (folder / "now").write_text(json.dumps([first, f"seed {first}: before the first mutant"]))
+    (folder / "told").touch()
     words = [sys.executable, "-X", "faulthandler", "-m", "tests.io.guard"]
-    words += ["worker", kind, str(first), str(stop), str(step), str(place)]
+    words += ["worker", kind, str(first), str(stop), str(step), str(folder)]
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
     env = {**os.environ, **threads, "POLARS_MAX_THREADS": "1"}
-    with (place / "stderr").open("w+", errors="replace") as err:
+    with (folder / "stderr").open("w+", errors="replace") as err:
         process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=err, stderr=err)
         # the watch inside cannot help where the process does not run at all
         seen, since = "", time.monotonic()
         while process.poll() is None:
             time.sleep(0.05)
-            current = (place / "now").read_text()
+            current = (folder / "now").read_text()
             if current != seen:
                 seen, since = current, time.monotonic()
             if time.monotonic() - since > 4 * SLOWEST:
@@ -308,20 +308,20 @@ def _run(kind: str, first: int, stop: int, step: int, place: Path) -> tuple[int,
 
 
 def main() -> None:
-    """For developers: see the top of this file."""
+    """Run a command of those at the top of this file, for developers."""
     import tempfile
 
     match sys.argv[1:]:
         case ["worker", kind, first, stop, step, place]:
             worker(kind, int(first), int(stop), int(step), Path(place))
         case ["read" | "rank" as kind, seed]:
-            made = mutant(sources(os.environ.get("FEATLY_DATA")), int(seed))
-            print(made.label, len(made.data), "bytes", made.data[:200])
+            case = mutant(sources(os.environ.get("FEATLY_DATA")), int(seed))
+            print(case.label, len(case.data), "bytes", case.data[:200])
             folder = Path(tempfile.mkdtemp())
-            (folder / f"kept-{made.name}").write_bytes(made.data)
+            (folder / f"kept-{case.name}").write_bytes(case.data)
             began = time.perf_counter()
             check = rank_one if kind == "rank" else read_one
-            print(check(made, folder) or "sound", "in", folder)
+            print(check(case, folder) or "sound", "in", folder)
             print(f"{time.perf_counter() - began:.2f} s, {_peak():.0f} MB in all")
         case ["fuzz" | "rankfuzz" as kind, count, *base]:
             folder = Path(tempfile.mkdtemp())

@@ -61,8 +61,8 @@ def _matlab(packed: bool, sparse: bool) -> bytes:
     return b"MATLAB 5.0 MAT-file, made for tests".ljust(116) + data[116:]
 
 
-def _generated() -> dict[str, bytes]:
-    """Small files of the kinds that the folder has not."""
+def _generate_files() -> dict[str, bytes]:
+    """Make small files of the kinds that the folder has not."""
     import polars as pl
 
     frame = _frame()
@@ -76,7 +76,7 @@ def _generated() -> dict[str, bytes]:
     odd = "*,^a.*$,abc,a b,class\n" + "".join(
         f"{k},{k % 3},x{k % 2},1,{k % 2}\n" for k in range(30)
     )
-    both = "@relation s\n{}\n@attribute class {{well,'very ill'}}\n@data\n{}\n"
+    template = "@relation s\n{}\n@attribute class {{well,'very ill'}}\n@data\n{}\n"
     return {
         "mixed.parquet": _parquet(frame),
         "plain.parquet": _parquet(flat, compression="uncompressed", row_group_size=16),
@@ -84,7 +84,7 @@ def _generated() -> dict[str, bytes]:
         "packed.csv.gz": gzip.compress(csv, mtime=0),
         "packed.csv.bz2": bz2.compress(csv),
         "packed.csv.xz": lzma.compress(csv),
-        "sparse.arff": both.format("\n".join(sparse), "\n".join(rows)).encode(),
+        "sparse.arff": template.format("\n".join(sparse), "\n".join(rows)).encode(),
         "quoted.csv": "\n".join(quoted).encode(),
         "names.csv": odd.encode(),
         "names.parquet": _parquet(pl.read_csv(odd.encode())),
@@ -97,20 +97,20 @@ def _generated() -> dict[str, bytes]:
 
 
 def sources(folder: str | None) -> dict[str, bytes]:
-    """The files to mutate by name: those of ``raw`` in a folder of data, and generated ones."""
-    found = _generated()
+    """Return the files to mutate by name: those of ``raw`` in a data folder, and made ones."""
+    files = _generate_files()
     if folder and (Path(folder) / "raw").is_dir():
         for path in sorted((Path(folder) / "raw").iterdir()):
             if path.is_file():
-                found[path.name] = path.read_bytes()
-    return found
+                files[path.name] = path.read_bytes()
+    return files
 
 
 # ---- shortening ----------------------------------------------------------------------------------
-def _shortened(rng: random.Random, name: str, data: bytes) -> bytes:
-    """A small file of the same kind, so that thousands can be read."""
+def _shorten(rng: random.Random, name: str, data: bytes) -> bytes:
+    """Shorten a file to a small one of the same kind, so that thousands can be read."""
     if name.endswith(".mat"):
-        return _unpacked(data) if rng.random() < 0.7 else data
+        return _unpack_matlab(data) if rng.random() < 0.7 else data
     if len(data) <= SHORT or name.endswith((".parquet", ".gz", ".bz2", ".xz")):
         return data
     lines = data.splitlines(keepends=True)
@@ -129,8 +129,8 @@ def _shortened(rng: random.Random, name: str, data: bytes) -> bytes:
     return b"".join([*head, lines[mark], *body])
 
 
-def _unpacked(data: bytes) -> bytes:
-    """A MATLAB file whose variables are not compressed, so that changes reach their numbers."""
+def _unpack_matlab(data: bytes) -> bytes:
+    """Decompress the variables of a MATLAB file, so that changes reach their numbers."""
     out, at = [data[:128]], 128
     while at + 8 <= len(data):
         kind, size = struct.unpack_from("<II", data, at)
@@ -149,52 +149,58 @@ def _unpacked(data: bytes) -> bytes:
 Way = Callable[[random.Random, bytes], bytes]
 
 
-def _at(rng: random.Random, data: bytes) -> int:
-    """A place: anywhere, or near an end, where headers and footers are."""
-    where = rng.random()
-    if where < 0.25:
+def _draw_position(rng: random.Random, data: bytes) -> int:
+    """Draw a position: anywhere, or near an end, where headers and footers are."""
+    chance = rng.random()
+    if chance < 0.25:
         return rng.randrange(min(len(data), 300) + 1)
-    if where < 0.5:
+    if chance < 0.5:
         return len(data) - rng.randrange(min(len(data), 600) + 1)
     return rng.randrange(len(data) + 1)
 
 
 def cut(rng: random.Random, data: bytes) -> bytes:
-    return data[: _at(rng, data)] if rng.random() < 0.8 else data[_at(rng, data) :]
+    return (
+        data[: _draw_position(rng, data)]
+        if rng.random() < 0.8
+        else data[_draw_position(rng, data) :]
+    )
 
 
 def flip_bits(rng: random.Random, data: bytes) -> bytes:
     out = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 5, 40]) if out else 0):
-        out[min(_at(rng, data), len(out) - 1)] ^= 1 << rng.randrange(8)
+        out[min(_draw_position(rng, data), len(out) - 1)] ^= 1 << rng.randrange(8)
     return bytes(out)
 
 
 def change_bytes(rng: random.Random, data: bytes) -> bytes:
     out = bytearray(data)
     for _ in range(rng.choice([1, 3, 20]) if out else 0):
-        out[min(_at(rng, data), len(out) - 1)] = rng.choice(b"\0\xff\x7f\x80\n\r\"',;:{}@%#?-.09eE")
+        out[min(_draw_position(rng, data), len(out) - 1)] = rng.choice(
+            b"\0\xff\x7f\x80\n\r\"',;:{}@%#?-.09eE"
+        )
     return bytes(out)
 
 
 def insert_bytes(rng: random.Random, data: bytes) -> bytes:
-    at = _at(rng, data)
+    at = _draw_position(rng, data)
     return data[:at] + rng.randbytes(rng.choice([1, 2, 7, 300])) + data[at:]
 
 
 def delete_bytes(rng: random.Random, data: bytes) -> bytes:
-    at = _at(rng, data)
+    at = _draw_position(rng, data)
     return data[:at] + data[at + rng.choice([1, 2, 5, 100, 3000]) :]
 
 
 def repeat_chunk(rng: random.Random, data: bytes) -> bytes:
-    at = _at(rng, data)
+    at = _draw_position(rng, data)
     chunk = data[at : at + rng.choice([1, 10, 200, 5000])]
     return data[:at] + chunk * rng.choice([2, 2, 3, 50]) + data[at + len(chunk) :]
 
 
 def move_chunk(rng: random.Random, data: bytes) -> bytes:
-    a, b, c = sorted(_at(rng, data) for _ in range(3))
+    a, b, c = sorted(_draw_position(rng, data) for _ in range(3))
     return data[:a] + data[b:c] + data[a:b] + data[c:]
 
 
@@ -215,12 +221,12 @@ def delete_line(rng: random.Random, data: bytes) -> bytes:
 
 
 def swap_lines(rng: random.Random, data: bytes) -> bytes:
-    """The header below, or the body above, or two lines exchanged."""
+    """Move the header below or the body above, or exchange two lines."""
     lines = data.split(b"\n")
-    how = rng.randrange(3)
-    if how == 0:
+    kind = rng.randrange(3)
+    if kind == 0:
         lines = lines[1:] + lines[:1]
-    elif how == 1:
+    elif kind == 1:
         lines.reverse()
     else:
         a, b = rng.randrange(len(lines)), rng.randrange(len(lines))
@@ -242,7 +248,7 @@ def other_encoding(rng: random.Random, data: bytes) -> bytes:
 
 
 def invalid_text(rng: random.Random, data: bytes) -> bytes:
-    at = _at(rng, data)
+    at = _draw_position(rng, data)
     wrong = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80", b"\xfe\xff", b"\x81",
              b"\xe2\x80\xa8", b"\xc2\x85", b"\xef\xbb\xbf", b"\xd9\xa3",
              b"\xcc\x81" * 50]  # fmt: skip
@@ -250,12 +256,12 @@ def invalid_text(rng: random.Random, data: bytes) -> bytes:
 
 
 def zeros(rng: random.Random, data: bytes) -> bytes:
-    at = _at(rng, data)
+    at = _draw_position(rng, data)
     return data[:at] + b"\0" * rng.choice([1, 1, 8, 5000]) + data[at + rng.choice([0, 1, 8]) :]
 
 
 def huge_field(rng: random.Random, data: bytes) -> bytes:
-    at = _at(rng, data)
+    at = _draw_position(rng, data)
     kinds = [b"x", b"9", b"1 ", b"\xc3\xa9", b"-", b"\\", b"{", b" ", b"\t", b"'\\", b"%"]
     kind = rng.choice(kinds)
     size = rng.choice([200_000, 200_000, 3_000_000])
@@ -266,7 +272,7 @@ def huge_field(rng: random.Random, data: bytes) -> bytes:
 
 
 def many_columns(rng: random.Random, data: bytes) -> bytes:
-    """A line of very many cells, somewhere or as the header."""
+    """Put in a line of very many cells, somewhere or as the header."""
     lines = data.split(b"\n")
     at = rng.choice([0, len(lines) // 2, len(lines) - 1])
     # a table of one row and a million columns is in order, and takes its time
@@ -278,8 +284,8 @@ def many_columns(rng: random.Random, data: bytes) -> bytes:
 
 
 def open_quote(rng: random.Random, data: bytes) -> bytes:
-    places = [0, *(found.end() for found in re.finditer(rb"[,;\s{]", data[:200_000]))]
-    at = rng.choice(places)
+    positions = [0, *(match.end() for match in re.finditer(rb"[,;\s{]", data[:200_000]))]
+    at = rng.choice(positions)
     return data[:at] + rng.choice([b'"', b"'", b'""', b'"a"b', b"{", b"'\\"]) + data[at:]
 
 
@@ -291,30 +297,30 @@ def line_ends(rng: random.Random, data: bytes) -> bytes:
 
 
 def huge_number(rng: random.Random, data: bytes) -> bytes:
-    found = [match.span() for match in re.finditer(rb"\d+", data[:300_000])]
-    if not found:
+    spans = [match.span() for match in re.finditer(rb"\d+", data[:300_000])]
+    if not spans:
         return flip_bits(rng, data)
     huge = [b"1000000000000", b"2147483647", b"2147483646", b"49999999", b"18446744073709551616",
             b"1e400", b"-1", b"0", b"1e308", b"9" * 400, b"9" * 5000, b"1_0", b"0x10", b"inf",
             b"nan", b"1e", "١٢".encode()]  # fmt: skip
-    for start, stop in sorted(rng.sample(found, min(len(found), rng.choice([1, 1, 3]))))[::-1]:
+    for start, stop in sorted(rng.sample(spans, min(len(spans), rng.choice([1, 1, 3]))))[::-1]:
         data = data[:start] + rng.choice(huge) + data[stop:]
     return data
 
 
 def huge_word(rng: random.Random, data: bytes) -> bytes:
-    """A number of 4 or 8 bytes, such as a length or a dimension, changed to a huge one."""
+    """Change a number of 4 or 8 bytes, such as a length or a dimension, to a huge one."""
     size = rng.choice([4, 4, 8])
     if len(data) < size:
         return data
-    at = min(_at(rng, data), len(data) - size)
+    at = min(_draw_position(rng, data), len(data) - size)
     at -= at % rng.choice([1, 4, 8])
     word = rng.choice([2**31 - 1, 2**31, 2**32 - 1, 10**9, 2**24, 0, 1, 65535, 2**20])
     return data[:at] + word.to_bytes(size, "little") + data[at + size :]
 
 
 def footer(rng: random.Random, data: bytes) -> bytes:
-    """Changes in the last part of the file, where parquet describes itself."""
+    """Change the last part of the file, where parquet describes itself."""
     if len(data) < 12:
         return data
     size = min(int.from_bytes(data[-8:-4], "little") + 8, len(data))
@@ -326,7 +332,7 @@ def footer(rng: random.Random, data: bytes) -> bytes:
 
 
 def long_number_in_footer(rng: random.Random, data: bytes) -> bytes:
-    """Thrift writes numbers in groups of 7 bits: some are made huge without moving the rest."""
+    """Make numbers of Thrift, written in groups of 7 bits, huge without moving the rest."""
     size = min(int.from_bytes(data[-8:-4], "little") + 8, len(data))
     out = bytearray(data)
     for _ in range(rng.choice([1, 2])):
@@ -336,17 +342,17 @@ def long_number_in_footer(rng: random.Random, data: bytes) -> bytes:
 
 
 def separators(rng: random.Random, data: bytes) -> bytes:
-    found = [match.start() for match in re.finditer(rb"[,;:\t ]", data[:300_000])]
-    if not found:
+    positions = [match.start() for match in re.finditer(rb"[,;:\t ]", data[:300_000])]
+    if not positions:
         return insert_bytes(rng, data)
-    for at in sorted(rng.sample(found, min(len(found), rng.choice([1, 5]))))[::-1]:
+    for at in sorted(rng.sample(positions, min(len(positions), rng.choice([1, 5]))))[::-1]:
         new = rng.choice([data[at : at + 1] * 2, data[at : at + 1] * 1000, b"", b";", b"\t", b":"])
         data = data[:at] + new + data[at + 1 :]
     return data
 
 
 def levels(rng: random.Random, data: bytes) -> bytes:
-    """The type of an ARFF attribute changed; elsewhere a line of its syntax is put in front."""
+    """Change the type of an ARFF attribute; elsewhere put a line of its syntax in front."""
     types = [b"{" + b",".join(b"l%d" % k for k in range(20_000)) + b"}", b"{}", b"{,}", b"{a,a}",
              b"{'", b"{a", b"date", b"date 'yyyy'", b"relational", b"string", b"numeric [", b"",
              b"real[0,1]", b"integer", b"{?}", b"{'?',a}", b"{a b}", b"NUMERIC", b"{" * 400,
@@ -358,11 +364,11 @@ def levels(rng: random.Random, data: bytes) -> bytes:
     return data[: chosen.end(1)] + b" " + rng.choice(types) + data[chosen.end(2) :]
 
 
-def joined(rng: random.Random, data: bytes) -> bytes:
+def double(rng: random.Random, data: bytes) -> bytes:
     return data + rng.choice([b"", b"\n"]) + data
 
 
-def emptied(rng: random.Random, data: bytes) -> bytes:
+def empty(rng: random.Random, data: bytes) -> bytes:
     return rng.choice([b"", b"\n", b" ", b"\xef\xbb\xbf", b"\xff\xfe", b"\0", b"PAR1", b"PAR1PAR1",
                        b"\x1f\x8b", b"@data", b"@attribute", b"BZh", data[:1], data[:130], b"a",
                        b"a\n1", b"1", b"a,b", b",", b'"', b"1 1:1", b"@relation",
@@ -370,10 +376,10 @@ def emptied(rng: random.Random, data: bytes) -> bytes:
 
 
 ANY: tuple[Way, ...] = (cut, flip_bits, change_bytes, insert_bytes, delete_bytes, repeat_chunk,
-                        move_chunk, zeros, huge_word, joined)  # fmt: skip
+                        move_chunk, zeros, huge_word, double)  # fmt: skip
 TEXT: tuple[Way, ...] = (insert_line, delete_line, swap_lines, shuffle_lines, other_encoding,
                          invalid_text, huge_field, open_quote, line_ends, huge_number, separators,
-                         levels, emptied)  # fmt: skip
+                         levels, empty)  # fmt: skip
 BINARY: tuple[Way, ...] = (huge_word, footer, footer, footer, long_number_in_footer, zeros)
 RARE: tuple[Way, ...] = (many_columns,)
 
@@ -410,7 +416,7 @@ class Mutant:
 
     @property
     def label(self) -> str:
-        """What reproduces it, in words."""
+        """Text that reproduces the mutant: seed, source, ways and options."""
         shown = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
         return f"seed {self.seed} ({self.source}: {', '.join(self.ways)}; {shown or 'no options'})"
 
@@ -420,19 +426,19 @@ _UNPACK = {".gz": (gzip.decompress, lambda data: gzip.compress(data, 1, mtime=0)
            ".xz": (lzma.decompress, lambda data: lzma.compress(data, preset=0))}  # fmt: skip
 
 
-def mutant(found: dict[str, bytes], seed: int) -> Mutant:
-    """The mutant of a seed."""
+def mutant(files: dict[str, bytes], seed: int) -> Mutant:
+    """Make the mutant of a seed."""
     rng = random.Random(seed)
-    names = sorted(found)
+    names = sorted(files)
     # in turn, so that few seeds reach every file
     source = names[seed % len(names)]
-    data = found[source]
+    data = files[source]
     ways: list[str] = []
     whole = rng.random() < (0.3 if len(data) < 300_000 else 0.12)
     if whole:
         ways.append("whole")
     else:
-        data = _shortened(rng, source, data)
+        data = _shorten(rng, source, data)
     binary = source.endswith((".parquet", ".mat"))
     ending = Path(source).suffix
     inside = ending in _UNPACK and rng.random() < 0.5

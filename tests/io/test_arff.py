@@ -63,7 +63,7 @@ WORDS = st.text("ab %,'\\\"{é", min_size=1, max_size=4).map(str.strip).filter(b
 VALUES = st.floats(allow_nan=False, allow_infinity=False) | st.none()
 
 
-def quoted(word):
+def quote_word(word):
     return "'" + word.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -76,12 +76,12 @@ def quoted(word):
 @settings(max_examples=80)
 def test_what_is_written_is_read(tmp_path_factory, rows, name, size, between):
     levels = list(dict.fromkeys(word for _, word, _ in rows if word is not None)) or ["a"]
-    lines = [f"@relation r\n@attribute {quoted(name + '1')} numeric"]
+    lines = [f"@relation r\n@attribute {quote_word(name + '1')} numeric"]
     lines.append(
-        "@attribute level {" + ", ".join(map(quoted, levels)) + "}\n@attribute c {0,1}\n@data"
+        "@attribute level {" + ", ".join(map(quote_word, levels)) + "}\n@attribute c {0,1}\n@data"
     )
     for value, word, label in rows:
-        cells = ["?" if value is None else repr(value), "?" if word is None else quoted(word)]
+        cells = ["?" if value is None else repr(value), "?" if word is None else quote_word(word)]
         lines.append(between.join([*cells, str(int(label))]))
     path = tmp_path_factory.getbasetemp() / "written.arff"
     path.write_text("\n".join(lines), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Files that cannot be read: one line, which names the file, the place in it, and what to do."""
+"""Files that cannot be read: one line names the file, the place in it, and what to do."""
 
 import bz2
 import gzip
@@ -15,8 +15,8 @@ from featly.io import byte_source
 from featly.io.read import column_names
 
 
-def message(path, error=DataError, **options):
-    """What is said about a file, with its name shortened; one line, and no file left open."""
+def error_message(path, error=DataError, **options):
+    """Return the message about a file, its name shortened; one line, and no file left open."""
     with pytest.raises(error) as caught:
         read_table(path, **options)
     assert "\n" not in str(caught.value)
@@ -24,10 +24,10 @@ def message(path, error=DataError, **options):
     return str(caught.value).replace(str(path.parent), "")
 
 
-def said(tmp_path, content, name="a.csv", **options):
+def error_of_content(tmp_path, content, name="a.csv", **options):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return message(path, **options)
+    return error_message(path, **options)
 
 
 CASES = {
@@ -193,16 +193,16 @@ def test_every_message(tmp_path, case):
         with read_table(tmp_path / "a.csv", **options) as table:
             assert table.shape == (1, 2)
         return
-    assert said(tmp_path, content, **options) == expected
+    assert error_of_content(tmp_path, content, **options) == expected
 
 
 def test_damaged_gzip(tmp_path):
     packed = bytearray(gzip.compress(b"".join(b"%d,2\n" % k for k in range(9999))))
     packed[-6] ^= 255
-    found = said(tmp_path, bytes(packed), "a.csv.gz")
+    text = error_of_content(tmp_path, bytes(packed), "a.csv.gz")
     assert re.fullmatch(
         r"'/a.csv.gz' cannot be read to its end \(.*\): it is damaged\. Copy or download it again",
-        found,
+        text,
     )
 
 
@@ -210,7 +210,8 @@ def test_zip_and_excel(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as archive:
         archive.writestr("sheet.xml", "<xml/>")
     assert (
-        message(tmp_path / "a.xlsx") == "'/a.xlsx' is an Excel or zip file: save the sheet as CSV"
+        error_message(tmp_path / "a.xlsx")
+        == "'/a.xlsx' is an Excel or zip file: save the sheet as CSV"
     )
 
 
@@ -224,25 +225,25 @@ def test_texts_that_begin_like_other_files_are_read(tmp_path):
 
 def test_missing_files(tmp_path):
     (tmp_path / "study.csv").write_text("a,b\n1,2\n")
-    found = message(tmp_path / "studi.csv", FileNotFoundError)
-    assert found == "there is no file '/studi.csv'; did you mean '/study.csv'?"
-    assert message(tmp_path / "zzz", FileNotFoundError) == "there is no file '/zzz'"
+    text = error_message(tmp_path / "studi.csv", FileNotFoundError)
+    assert text == "there is no file '/studi.csv'; did you mean '/study.csv'?"
+    assert error_message(tmp_path / "zzz", FileNotFoundError) == "there is no file '/zzz'"
     inner = tmp_path / "none" / "study.csv"
-    found = message(inner, FileNotFoundError)
-    assert found == "there is no file '/study.csv': there is no folder ''"
-    under = message(tmp_path / "study.csv" / "a.csv", (DataError, OSError))
+    text = error_message(inner, FileNotFoundError)
+    assert text == "there is no file '/study.csv': there is no folder ''"
+    under = error_message(tmp_path / "study.csv" / "a.csv", (DataError, OSError))
     assert under.startswith("'/a.csv' cannot be opened: ")
-    assert message(tmp_path / ("n" * 300)).endswith("cannot be opened: File name too long")
-    assert "cannot be opened" in message(tmp_path / "a\0b")
+    assert error_message(tmp_path / ("n" * 300)).endswith("cannot be opened: File name too long")
+    assert "cannot be opened" in error_message(tmp_path / "a\0b")
 
 
 def test_directories(tmp_path):
     folder = tmp_path / "data.csv"
     folder.mkdir()
-    assert message(folder, IsADirectoryError) == "'/data.csv' is a directory: name a file"
+    assert error_message(folder, IsADirectoryError) == "'/data.csv' is a directory: name a file"
     (folder / "b.csv").write_text("a\n1\n")
-    found = message(folder, IsADirectoryError)
-    assert found == "'/data.csv' is a directory: name a file, such as '/data.csv/b.csv'"
+    text = error_message(folder, IsADirectoryError)
+    assert text == "'/data.csv' is a directory: name a file, such as '/data.csv/b.csv'"
 
 
 def test_files_that_may_not_be_read(tmp_path, monkeypatch):
@@ -256,15 +257,15 @@ def test_files_that_may_not_be_read(tmp_path, monkeypatch):
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr(byte_source.Path, "open", refuse)
-    found = message(path, PermissionError)
-    assert found == "'/a.csv' may not be read (permission denied): ask its owner, or read a copy"
+    text = error_message(path, PermissionError)
+    assert text == "'/a.csv' may not be read (permission denied): ask its owner, or read a copy"
 
 
 def test_a_quote_that_is_never_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(byte_source, "CHUNK_BYTES", 10_000)
     monkeypatch.setattr(byte_source, "LONGEST_ROW", 1 << 20)
-    found = said(tmp_path, 'a,b\n1,2\n3,"4\n' + "5,6\n" * 300_000)
-    assert found == (
+    text = error_of_content(tmp_path, 'a,b\n1,2\n3,"4\n' + "5,6\n" * 300_000)
+    assert text == (
         "'/a.csv' has no end of line within 1 MB from line 3 on: it is no table, or a quote is "
         "opened and not closed"
     )
@@ -275,7 +276,7 @@ def test_lines_are_counted_through_pieces(tmp_path, monkeypatch, size):
     monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     for end in ("\n", "\r\n", "\r"):
         text = 'a,b\n"x\ny",1\n\n2,3\n4,5,6\n7,8\n'.replace("\n", end)
-        assert said(tmp_path, text).startswith("line 6 of '/a.csv' has 3 cells")
+        assert error_of_content(tmp_path, text).startswith("line 6 of '/a.csv' has 3 cells")
 
 
 def test_names_of_columns_of_bad_files(tmp_path):
@@ -301,10 +302,12 @@ RECORDS = "ok\n1 2\n3 4\n\nbad\n5 6\n7 8\n"
     ],
 )
 def test_records(tmp_path, text, expected):
-    assert said(tmp_path, text, "a.data") == expected
+    assert error_of_content(tmp_path, text, "a.data") == expected
     (tmp_path / "a.data").write_text(RECORDS)
     with read_table(tmp_path / "a.data") as table:
         assert table.format == "records"
         assert table.X.rows() == [(1, 2, 3, 4), (5, 6, 7, 8)]
         assert table.y.tolist() == ["ok", "bad"]
-    assert said(tmp_path, RECORDS, "a.data", target="x").endswith("a label each: leave out target")
+    assert error_of_content(tmp_path, RECORDS, "a.data", target="x").endswith(
+        "a label each: leave out target"
+    )

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from featly import DataError, read_table
 from featly.io import byte_source
-from featly.io.byte_source import Opened, row_chunks
-from featly.io.csv_dialect import blanks_to_tabs, without_blank_lines
+from featly.io.byte_source import ByteSource, row_chunks
+from featly.io.csv_dialect import blanks_to_tabs, remove_blank_lines
 from tests.reference.tables import read_plain
 
 
 def load(tmp_path, content, name="a.csv", **options):
-    """A table from text or bytes."""
+    """Read a table from text or bytes."""
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with read_table(path, **options) as table:
@@ -25,15 +25,15 @@ def load(tmp_path, content, name="a.csv", **options):
 
 
 def cells_of(frame):
-    """Columns as lists: floats with NaN, texts with None."""
+    """Return columns as lists: floats with NaN, texts with None."""
     return [column.to_list() for column in frame.get_columns()]
 
 
-def alike(found, expected):
-    """Whether two columns are equal, NaN and None included, and numbers to the bit."""
-    if len(found) != len(expected):
+def is_equal(actual, expected):
+    """Return whether two columns are equal, NaN and None included, and numbers to the bit."""
+    if len(actual) != len(expected):
         return False
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         if isinstance(a, float) and isinstance(b, float):
             if math.isnan(a) != math.isnan(b) or (not math.isnan(a) and a.hex() != b.hex()):
                 return False
@@ -49,20 +49,28 @@ NUMBERS = st.one_of(
     st.floats(-1e6, 1e6).map(lambda x: f"{x:.3f}"),
     st.sampled_from(["1e3", ".5", "5.", "+3", "-0", "1E-300", "007", "+.5e+2", "1.e5", "-0.0"]),
 )
-GAPS = st.sampled_from(["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"])
+MISSING_CELLS = st.sampled_from(["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"])
 LETTERS = 'abcé日🙂 ,;\t|"\n\r.15-?'
 TEXTS = st.text(LETTERS, min_size=1, max_size=6)
 SPACED = st.tuples(st.sampled_from(["", " ", "  "]), NUMBERS, st.sampled_from(["", " "])).map(
     "".join
 )
 COLUMNS = st.sampled_from(
-    [NUMBERS, NUMBERS | GAPS, SPACED, TEXTS, TEXTS | GAPS, NUMBERS | TEXTS, GAPS]
+    [
+        NUMBERS,
+        NUMBERS | MISSING_CELLS,
+        SPACED,
+        TEXTS,
+        TEXTS | MISSING_CELLS,
+        NUMBERS | TEXTS,
+        MISSING_CELLS,
+    ]
 )
 
 
 @st.composite
 def tables(draw, separators=",;\t|"):
-    """A table as text, its separator, and whether its numbers have a decimal comma."""
+    """Draw a table as text, and its separator."""
     kinds = draw(st.lists(COLUMNS, min_size=1, max_size=5))
     n_rows = draw(st.integers(1, 8))
     separator = draw(st.sampled_from(separators))
@@ -87,7 +95,7 @@ def tables(draw, separators=",;\t|"):
 @example(('a\n""\n1\n', ","), 60, "utf-8")
 @example(('a,b\n1,"x"\n2,"5"" pipe"\n', ","), 1, "utf-8")
 @settings(max_examples=150)
-def test_tables_are_read_as_the_naive_twin_reads_them(tmp_path_factory, table, size, encoding):
+def test_tables_are_read_as_the_reference_reads_them(tmp_path_factory, table, size, encoding):
     text, separator = table
     names, expected = read_plain(text, separator)
     path = tmp_path_factory.getbasetemp() / "twin.csv"
@@ -96,23 +104,23 @@ def test_tables_are_read_as_the_naive_twin_reads_them(tmp_path_factory, table, s
         return
     with (
         mock.patch.object(byte_source, "CHUNK_BYTES", size),
-        read_table(path, separator=separator, header=True, encoding=encoding) as found,
+        read_table(path, separator=separator, header=True, encoding=encoding) as result,
     ):
-        assert list(found.names) == names
-        for name, a, b in zip(names, cells_of(found.X), expected, strict=True):
-            assert alike(a, b), (name, a, b)
+        assert list(result.names) == names
+        for name, a, b in zip(names, cells_of(result.X), expected, strict=True):
+            assert is_equal(a, b), (name, a, b)
 
 
-def test_the_twin_finds_numbers_texts_and_gaps():
+def test_the_reference_finds_numbers_texts_and_missing_values():
     names, columns = read_plain('a,b\n1e3,"x,\r\ny"\n\n?, z \n')
     assert names == ["a", "b"]
-    assert alike(columns[0], [1000.0, math.nan])
+    assert is_equal(columns[0], [1000.0, math.nan])
     assert columns[1] == ["x,\ny", "z"]
 
 
 @given(st.text("ab1 \t\n", max_size=30))
 def test_blanks_to_tabs_with_and_without_quotes(text):
-    """The quick way, and the way for chunks with quotes, against a split of every line."""
+    """Both ways, quick and for chunks with quotes, agree with a split of every line."""
     expected = "\n".join("\t".join(line.split()) for line in text.split("\n"))
     assert blanks_to_tabs(text.encode()).decode() == expected
     quoted = f'"a  b" \n{text}\n  "c\t" d '
@@ -128,8 +136,8 @@ def test_every_separator_is_read_and_but_for_colons_guessed(tmp_path, separator,
     for given_ in [separator] if separator == ":" else [separator, None]:
         table = load(tmp_path, text, "a.txt", separator=given_)
         assert table.names == rows[0]
-        assert alike(table.X["age"].to_list(), [61.0, 47.0, 52.0])
-        assert alike(table.X["dose"].to_list(), [1.5, math.nan, 2.0])
+        assert is_equal(table.X["age"].to_list(), [61.0, 47.0, 52.0])
+        assert is_equal(table.X["dose"].to_list(), [1.5, math.nan, 2.0])
         assert table.X["ward"].to_list() == ["north", "süd", None]
         assert table.format == ("tsv" if separator == "\t" else "csv")
 
@@ -205,29 +213,29 @@ def test_pieces_make_up_the_file_and_number_its_lines(tmp_path_factory, text, si
     path = tmp_path_factory.getbasetemp() / "pieces.csv"
     path.write_bytes(text.encode() or b"a")
     whole = (text or "a").replace("\r\n", "\n").replace("\r", "\n").encode()
-    with mock.patch.object(byte_source, "CHUNK_BYTES", size), Opened(path) as opened:
-        found = b""
+    with mock.patch.object(byte_source, "CHUNK_BYTES", size), ByteSource(path) as opened:
+        content = b""
         for line, piece in row_chunks(opened, "utf-8"):
-            assert line == found.count(b"\n") + 1
-            assert not found or found.endswith(b"\n")
-            found += piece
-            if not found.count(b'"') % 2:
-                assert found == whole or piece.endswith(b"\n")
-        assert found == whole
+            assert line == content.count(b"\n") + 1
+            assert not content or content.endswith(b"\n")
+            content += piece
+            if not content.count(b'"') % 2:
+                assert content == whole or piece.endswith(b"\n")
+        assert content == whole
 
 
 def test_blank_lines_are_no_rows_but_belong_to_quoted_cells(tmp_path):
-    assert without_blank_lines(b'\n1\n\n  \n"a\n\nb",2\n\n') == b'1\n"a\n\nb",2\n'
+    assert remove_blank_lines(b'\n1\n\n  \n"a\n\nb",2\n\n') == b'1\n"a\n\nb",2\n'
     table = load(tmp_path, '\n\na,b\n\n1,"p\n\nq"\n   \n2,r\n\n\n')
     assert table.X.rows() == [(1.0, "p\n\nq"), (2.0, "r")]
     assert load(tmp_path, "a\n1\n\n2\n\n\n").X.rows() == [(1.0,), (2.0,)], "as in pandas and R"
-    one = load(tmp_path, 'a\n1\n""\n2\n').X["a"].to_list()
-    assert alike(one, [1.0, math.nan, 2.0])
+    column = load(tmp_path, 'a\n1\n""\n2\n').X["a"].to_list()
+    assert is_equal(column, [1.0, math.nan, 2.0])
 
 
 def test_blanks_around_cells_are_no_part_of_them(tmp_path):
     table = load(tmp_path, "39, State-gov, 77516, ?\n50 ,?, ?,<=50K\n 1,x , 2, <=50K\n")
-    assert alike(table.X["x2"].to_list(), [77516.0, math.nan, 2.0])
+    assert is_equal(table.X["x2"].to_list(), [77516.0, math.nan, 2.0])
     assert table.X["x1"].to_list() == ["State-gov", None, "x"]
     assert table.X["x3"].to_list() == [None, "<=50K", "<=50K"]
 
@@ -324,8 +332,8 @@ def test_encodings_are_guessed(tmp_path, encoding):
     table = load(tmp_path, "größe,ort\n1,Köln\n2,Nîmes\n".encode(encoding))
     assert table.names == ["größe", "ort"]
     assert table.X["ort"].to_list() == ["Köln", "Nîmes"]
-    said = any(note.startswith("encoding") for note in table.notes)
-    assert said != encoding.startswith("utf-8")
+    is_noted = any(note.startswith("encoding") for note in table.notes)
+    assert is_noted != encoding.startswith("utf-8")
 
 
 def test_utf_32_with_the_other_mark(tmp_path):
@@ -369,7 +377,7 @@ def test_the_line_of_a_wrong_byte_is_named(tmp_path, monkeypatch, size):
 # ---- missing values, memory ----------------------------------------------------------------------
 def test_further_marks_of_missing_values(tmp_path):
     table = load(tmp_path, "a,b\n-9,x\n2, none \n3,y\n", missing=["-9", "none"])
-    assert alike(table.X["a"].to_list(), [math.nan, 2.0, 3.0])
+    assert is_equal(table.X["a"].to_list(), [math.nan, 2.0, 3.0])
     assert table.X["b"].to_list() == ["x", None, "y"]
 
 
@@ -404,5 +412,5 @@ def test_targets_by_position_and_of_every_kind(tmp_path):
     assert load(tmp_path, text, target=0).y.tolist() == [1, 2, 3]
     assert load(tmp_path, text, target="1").y.tolist() == ["x", "y", None]
     assert load(tmp_path, text, target=-2).y.tolist() == [1.5, 2.5, 3.0]
-    assert alike(load(tmp_path, text, target="d").y.tolist(), [math.nan, 1.0, 2.0])
+    assert is_equal(load(tmp_path, text, target="d").y.tolist(), [math.nan, 1.0, 2.0])
     assert load(tmp_path, text, target="d").names == ["a", "b", "c"]

@@ -22,17 +22,17 @@ from tests.io.mutants import mutant, sources
 BASE = int(os.environ.get("FEATLY_FUZZ_BASE", "0"))
 
 
-def sound(report, count):
+def assert_sound(report, count):
     assert not report.failures, "\n\n".join(report.failures[:20])
     assert report.count == count
 
 
 def test_mutants(tmp_path):
-    sound(fuzz(tmp_path, 300, base=BASE), 300)
+    assert_sound(fuzz(tmp_path, 300, base=BASE), 300)
 
 
 def test_mutants_on_the_command_line(tmp_path):
-    sound(fuzz(tmp_path, 50, base=BASE, kind="rank"), 50)
+    assert_sound(fuzz(tmp_path, 50, base=BASE, kind="rank"), 50)
 
 
 @pytest.mark.slow
@@ -42,19 +42,19 @@ def test_ten_thousand_mutants(tmp_path):
         f"{report.seconds:.0f} s; slowest {report.slowest:.1f} s: {report.slowest_label}; most "
         f"memory {report.memory:.0f} MB: {report.memory_label}"
     )
-    sound(report, 10_000)
+    assert_sound(report, 10_000)
 
 
 def test_a_seed_is_a_mutant():
-    found = sources(None)
+    files = sources(None)
     for seed in range(40):
-        first, again = mutant(found, seed), mutant(found, seed)
+        first, again = mutant(files, seed), mutant(files, seed)
         assert first == again
         assert str(seed) in first.label
 
 
 def test_a_crash_and_a_hang_are_told_with_their_seed(tmp_path, monkeypatch):
-    """The guard itself: what ends the process, or never ends, is a failure like others."""
+    """A crash or a hang of the guarded process is a failure like others."""
     monkeypatch.setenv("FEATLY_FUZZ_TRIAL", "crash:3,hang:5")
     report = fuzz(tmp_path, 8)
     assert report.count == 8
@@ -66,7 +66,7 @@ def test_a_crash_and_a_hang_are_told_with_their_seed(tmp_path, monkeypatch):
 
 
 # ---- what mutants have found ---------------------------------------------------------------------
-def refused(path, **options):
+def refusal_message(path, **options):
     with pytest.raises(DataError) as caught:
         read_table(path, **options)
     message = str(caught.value)
@@ -76,11 +76,11 @@ def refused(path, **options):
     return message
 
 
-def table_or_refusal(path):
+def read_or_refuse(path):
     try:
         table = read_table(path)
     except DataError:
-        refused(path)
+        refusal_message(path)
     else:
         assert table.shape[1] == len(table.names)
 
@@ -104,12 +104,12 @@ ARFF = "@relation r\n@attribute a {x,y}\n@attribute b numeric\n@data\n"
 @pytest.mark.parametrize("row", ["x,{}", "{},1", "{{0 {}}}", "x,1,{}}}"])
 def test_an_arff_cell_of_marks_takes_no_time(file, cell, row):
     path = file("a.arff", ARFF + "x,1\n" * (row[0] != "{") + row.format(cell) + "\n")
-    refused(path)
+    refusal_message(path)
 
 
 def test_names_that_polars_takes_for_patterns_in_a_message(file):
     text = "@attribute ^a$ {x,y}\n@attribute ^b.*$ numeric\n@data\n"
-    assert "row 1" in refused(file("a.arff", text + "x,1\nz,2\n"))
+    assert "row 1" in refusal_message(file("a.arff", text + "x,1\nz,2\n"))
     table = read_table(file("b.arff", text + "{1 2}\n{0 y}\n"), target=1)
     assert table.X["^a$"].to_list() == ["x", "y"]
     table.save_columns(["^a$"], file("saved.csv", ""))
@@ -124,19 +124,19 @@ def test_a_target_without_any_value_is_saved(file, tmp_path, saved):
 
 
 def test_a_huge_number_of_tabs_in_a_header(file):
-    refused(file("a.csv", "a,b" + "\t" * 200_000 + ",c\n1,2,3\n"), target="d")
+    refusal_message(file("a.csv", "a,b" + "\t" * 200_000 + ",c\n1,2,3\n"), target="d")
 
 
 @pytest.mark.parametrize("target", [None, "a", "b"])
 def test_a_sparse_arff_attribute_without_levels(file, target):
     text = "@attribute a {}\n@attribute b numeric\n@data\n{1 2}\n{1 3}\n"
-    assert "'a'" in refused(file("a.arff", text), target=target)
+    assert "'a'" in refusal_message(file("a.arff", text), target=target)
 
 
 def test_many_columns_above_many_lines_take_no_memory(file):
     # as many cells as lines times columns would be 160 GB
     text = ",".join(f"c{k}" for k in range(200_000)) + "\n" + "1\n" * 100_000
-    refused(file("a.csv", text), separator=",")
+    refusal_message(file("a.csv", text), separator=",")
 
 
 def test_an_arff_level_with_a_brace(file):
@@ -159,21 +159,21 @@ def test_an_arff_level_with_a_brace(file):
     ],
 )
 def test_a_huge_cell_does_not_make_a_huge_message(file, name, text, options):
-    refused(file(name, text), **options)
+    refusal_message(file(name, text), **options)
 
 
 @pytest.mark.parametrize("text", ["1 1:1 " + "9" * 5000 + ":1\n", "1 " + "9" * 5000 + ":1 2:1\n"])
 def test_a_libsvm_index_of_thousands_of_digits(file, text):
-    refused(file("a.svmlight", text))
+    refusal_message(file("a.svmlight", text))
 
 
 def test_a_sparse_arff_index_of_thousands_of_digits(file):
-    refused(file("a.arff", ARFF + "{" + "9" * 5000 + " 1}\n"))
+    refusal_message(file("a.arff", ARFF + "{" + "9" * 5000 + " 1}\n"))
 
 
 @pytest.mark.parametrize("text", ['"', '"\n', 'a,"\n1,2', 'a\n"'])
 def test_a_lone_quote(file, text):
-    table_or_refusal(file("a.csv", text))
+    read_or_refuse(file("a.csv", text))
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.arff", "a.parquet"])
@@ -190,7 +190,7 @@ def test_names_that_polars_takes_for_patterns(file, tmp_path, name, target, save
     elif name == "a.parquet":
         pl.read_csv(path.read_bytes()).write_parquet(path)
     with read_table(path, target=target) as table:
-        left = [one for one in names if one != target]
+        left = [column for column in names if column != target]
         assert list(table.names) == table.X.columns == left
         table.save_columns(left[:2], tmp_path / saved)
     read = pl.read_csv if saved == "s.csv" else pl.read_parquet
@@ -223,7 +223,7 @@ def test_blanks_around_the_numbers_of_many_columns(file):
 
 
 # ---- MATLAB --------------------------------------------------------------------------------------
-def saved(packed=False, **content):
+def matlab_bytes(packed=False, **content):
     out = io.BytesIO()
     scipy.io.savemat(out, content, do_compression=packed)
     return out.getvalue()
@@ -231,23 +231,25 @@ def saved(packed=False, **content):
 
 def test_every_byte_of_a_matlab_file(file):
     """Types and lengths are in the file as they are; SciPy follows them out of bounds."""
-    data = saved(X=np.arange(6.0).reshape(3, 2), Y=np.arange(3), names=np.array(["a", "b"], object))
+    data = matlab_bytes(
+        X=np.arange(6.0).reshape(3, 2), Y=np.arange(3), names=np.array(["a", "b"], object)
+    )
     for at in range(128, len(data)):
         for value in (0, 14, 127, 255):
             changed = data[:at] + bytes([value]) + data[at + 1 :]
-            table_or_refusal(file("a.mat", changed))
+            read_or_refuse(file("a.mat", changed))
 
 
 def test_matlab_sparse_with_an_index_out_of_bounds(file):
     X = scipy.sparse.csc_array(np.diag(np.arange(1.0, 8.0)))
-    data = saved(X=X)
+    data = matlab_bytes(X=X)
     at = data.index(np.arange(7, dtype="<i4").tobytes())
-    assert "damaged" in refused(file("a.mat", data[:at] + b"\x09" + data[at + 1 :]))
+    assert "damaged" in refusal_message(file("a.mat", data[:at] + b"\x09" + data[at + 1 :]))
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_sound_matlab_files_pass(packed):
-    data = saved(
+    data = matlab_bytes(
         packed,
         dense=np.ones((3, 4)),
         complex=np.ones((2, 2)) * 1j,
@@ -269,7 +271,7 @@ def test_sound_matlab_files_pass(packed):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_matlab_files_that_are_cut(packed):
-    data = saved(packed, X=np.ones((3, 4)), c=np.array(["a", "bcd"], dtype=object))
+    data = matlab_bytes(packed, X=np.ones((3, 4)), c=np.array(["a", "bcd"], dtype=object))
     whole = []
     for size in range(129, len(data)):
         try:

@@ -25,7 +25,7 @@ def load(tmp_path, text, name="a.svmlight", **options):
     st.integers(1, 40),
 )
 @settings(max_examples=60)
-def test_rows_are_read_as_the_naive_twin_reads_them(tmp_path_factory, rows, size):
+def test_rows_are_read_as_the_reference_reads_them(tmp_path_factory, rows, size):
     rows = [*rows, (1, {12: 1.0})]
     lines = []
     for label, cells in rows:

@@ -1,4 +1,4 @@
-"""What stands above a table, options that do not apply, files that are no tables."""
+"""Comments above a table, options that do not apply, and files that are no tables."""
 
 import gzip
 
@@ -89,7 +89,7 @@ def test_missing_markers_work_in_arff(tmp_path, row):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("<!DOCTYPE html>\n<html><body>403</body></html>\n", "a web page or XML"),
         ("<?xml version='1.0'?>\n<table/>\n", "a web page or XML"),
@@ -98,8 +98,8 @@ def test_missing_markers_work_in_arff(tmp_path, row):
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_pages_and_json_are_named(tmp_path, text, told, pack):
-    with pytest.raises(DataError, match=told):
+def test_pages_and_json_are_named(tmp_path, text, reason, pack):
+    with pytest.raises(DataError, match=reason):
         read(tmp_path, pack(text.encode()))
 
 

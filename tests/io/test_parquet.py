@@ -80,8 +80,8 @@ def test_targets(tmp_path, target, y):
     table = load(tmp_path, MIXED, target=target)
     assert table.shape == (3, MIXED.width - 1)
     assert table.target not in table.names
-    for found, expected in zip(table.y.tolist(), y, strict=True):
-        assert found == expected or (found != found and expected != expected)
+    for actual, expected in zip(table.y.tolist(), y, strict=True):
+        assert actual == expected or (actual != actual and expected != expected)
     assert load(tmp_path, pl.DataFrame({"a": [1], "b": [2.0]}), target="b").y.dtype == np.int64
 
 
@@ -95,11 +95,11 @@ def test_numbers_lie_in_one_block(tmp_path, monkeypatch, block, apart):
     table = load(tmp_path, frame, target="n2", apart=apart)
     aside = {"n4" if name == -1 else name for name in apart}
     numeric = [name for name in table.names if name != "t" and name not in aside]
-    found = table.X.select(numeric).to_numpy()
-    assert found.flags.f_contiguous
+    matrix = table.X.select(numeric).to_numpy()
+    assert matrix.flags.f_contiguous
     for j, name in enumerate(numeric):
-        assert np.shares_memory(found, table.X[name].to_numpy())
-        assert found[:, j].tolist() == frame[name].to_list()
+        assert np.shares_memory(matrix, table.X[name].to_numpy())
+        assert matrix[:, j].tolist() == frame[name].to_list()
     assert table.y.tolist() == [5, 6]
 
 

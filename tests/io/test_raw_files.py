@@ -1,4 +1,4 @@
-"""Every raw file of the data folder, against the copy of it that others made."""
+"""Every raw file of the data folder, against the parquet copy of it."""
 
 import gzip
 import re
@@ -70,28 +70,31 @@ def load(path, name):
 
 
 def parts_of(X):
-    """Numbers as a matrix with NaN, their positions, and the other columns as texts by position."""
+    """Return numbers as a matrix with NaN, their positions, and the texts by position."""
     if scipy.sparse.issparse(X):
         X = X.toarray()
     if not isinstance(X, pl.DataFrame):
         return np.asarray(X, dtype=float), list(range(X.shape[1])), {}
     floats = [j for j, dtype in enumerate(X.dtypes) if dtype.is_float()]
     texts = [j for j, dtype in enumerate(X.dtypes) if not dtype.is_float()]
-    others = {j: X[:, j].cast(pl.String) for j in texts}
-    return X[:, floats].cast(pl.Float64).to_numpy(), floats, others
+    texts_by_position = {j: X[:, j].cast(pl.String) for j in texts}
+    return X[:, floats].cast(pl.Float64).to_numpy(), floats, texts_by_position
 
 
-def same(a, b):
-    """Whether two tables agree in every cell, missing ones too."""
+def is_same_table(a, b):
+    """Return whether two tables agree in every cell, missing ones too."""
     if a.shape != b.shape or not np.array_equal(a.y, b.y):
         return False
     if scipy.sparse.issparse(a.X):
         return (a.X != b.X).nnz == 0
-    (values, places, texts), (others, theirs, words) = parts_of(a.X), parts_of(b.X)
+    (values, positions, texts), (other_values, other_positions, other_texts) = (
+        parts_of(a.X),
+        parts_of(b.X),
+    )
     return (
-        places == theirs
-        and np.array_equal(values, others, equal_nan=True)
-        and all(texts[j].equals(words[j], null_equal=True) for j in texts)
+        positions == other_positions
+        and np.array_equal(values, other_values, equal_nan=True)
+        and all(texts[j].equals(other_texts[j], null_equal=True) for j in texts)
     )
 
 
@@ -105,8 +108,8 @@ def test_shape_and_classes(raw, name):
     _, n_rows, n_features, classes = FILES[name]
     assert table.shape == (n_rows, n_features)
     assert len(table.names) == n_features
-    found = Counter(table.y.tolist())
-    assert (len(found) if isinstance(classes, int) else dict(found)) == classes
+    counts = Counter(table.y.tolist())
+    assert (len(counts) if isinstance(classes, int) else dict(counts)) == classes
 
 
 def test_missing_cells_are_counted(raw):
@@ -126,13 +129,13 @@ def test_every_cell_is_that_of_the_parquet_copy(raw, name):
         frame = frame.filter(pl.col("split").cast(pl.String) == part)
     wanted = frame.drop("class", "split", strict=False)
     assert table.shape == wanted.shape
-    values, places, texts = parts_of(table.X)
+    values, positions, texts = parts_of(table.X)
     # what the file writes as numbers may be categories in the copy
-    numbers = wanted[:, places].cast({pl.Categorical: pl.String}).cast(pl.Float64).to_numpy()
+    numbers = wanted[:, positions].cast({pl.Categorical: pl.String}).cast(pl.Float64).to_numpy()
     np.testing.assert_allclose(values, numbers, rtol=1e-6)
-    for j, found in texts.items():
-        found = found.str.to_lowercase() if copy == "bands" else found
-        assert found.equals(wanted[:, j].cast(pl.String), null_equal=True), table.names[j]
+    for j, column in texts.items():
+        column = column.str.to_lowercase() if copy == "bands" else column
+        assert column.equals(wanted[:, j].cast(pl.String), null_equal=True), table.names[j]
     # the copies have classes of their own; each is one or several of the file's
     labels = {}
     for ours, theirs in zip(table.y.tolist(), frame["class"].cast(pl.String), strict=True):
@@ -146,10 +149,10 @@ def test_a_parquet_copy_reads_as_polars_reads_it(data_folder):
         assert table.X.shape == (540, 39)
         assert table.y.tolist() == frame["class"].cast(pl.String).to_list()
         for name in table.names:
-            found, wanted = table.X[name], frame[name]
+            column, wanted = table.X[name], frame[name]
             if wanted.dtype.is_float():
                 wanted = wanted.cast(pl.Float64).fill_null(float("nan"))
-            assert found.cast(wanted.dtype).equals(wanted, null_equal=True), name
+            assert column.cast(wanted.dtype).equals(wanted, null_equal=True), name
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -166,10 +169,10 @@ def test_other_line_ends_encodings_and_gzip_make_no_difference(raw, name, tmp_pa
         "utf-8 with a mark": (name, text.decode().encode("utf-8-sig")),
         "no line end at the end": (name, text.rstrip(b"\n")),
     }
-    for way, (called, content) in ways.items():
-        path = tmp_path / called
+    for way, (file_name, content) in ways.items():
+        path = tmp_path / file_name
         path.write_bytes(content)
-        found = load(path, name)
-        assert same(expected, found), way
-        assert list(found.names) == list(expected.names), way
-        assert found.format == expected.format, way
+        table = load(path, name)
+        assert is_same_table(expected, table), way
+        assert list(table.names) == list(expected.names), way
+        assert table.format == expected.format, way

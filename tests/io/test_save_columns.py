@@ -102,9 +102,9 @@ def test_parquet_keeps_its_types(tmp_path):
     with read_table(tmp_path / "a.parquet", target="ill") as table:
         table.save_columns(["day", "int", "small"], tmp_path / "b.parquet")
         table.save_columns(["int", "category"], tmp_path / "b.csv")
-    found = pl.read_parquet(tmp_path / "b.parquet")
-    assert found.equals(frame.select("day", "int", "small", "ill"))
-    assert found.schema == frame.select("day", "int", "small", "ill").schema
+    saved = pl.read_parquet(tmp_path / "b.parquet")
+    assert saved.equals(frame.select("day", "int", "small", "ill"))
+    assert saved.schema == frame.select("day", "int", "small", "ill").schema
     assert (tmp_path / "b.csv").read_text() == f"int,category,ill\n1,x,true\n{2**60 + 1},,false\n"
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from featly import DataError
-from featly.basics.atomic_file import check_place
+from featly.basics.atomic_file import check_writable
 from featly.io import whole_file, write_frame
 from featly.io import write as writing
 from featly.io.schema_files import read_ranking
@@ -20,8 +20,8 @@ from featly.io.write import check_ending, separator_for
 FRAME = pl.DataFrame({"feature": ["age", 'a "b", c'], "score": [1.5, None], "rank": [1, 2]})
 
 
-def only_old(path, content=b"old"):
-    """Whether the old file is there as it was, and nothing else in its folder."""
+def is_only_old(path, content=b"old"):
+    """Return whether the old file is there as it was, and nothing else in its folder."""
     return path.read_bytes() == content and [p.name for p in path.parent.iterdir()] == [path.name]
 
 
@@ -43,15 +43,15 @@ def test_nothing_happens_where_something_goes_wrong(old, problem, ending):
     path = old.with_suffix(ending)
     old.rename(path)
 
-    def interrupted():
+    def write_and_fail():
         with whole_file(path) as out:
             out.write(b"new" * 100_000)
             out.flush()
             raise problem
 
     with pytest.raises(type(problem)):
-        interrupted()
-    assert only_old(path)
+        write_and_fail()
+    assert is_only_old(path)
 
 
 def test_the_old_file_stays_until_all_is_written(old):
@@ -59,7 +59,7 @@ def test_the_old_file_stays_until_all_is_written(old):
         out.write(b"new")
         out.flush()
         assert old.read_bytes() == b"old"
-    assert only_old(old, b"new")
+    assert is_only_old(old, b"new")
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
@@ -74,7 +74,7 @@ def test_a_full_disk(old, monkeypatch, code, where):
     assert "\n" not in str(caught.value)
     if code == errno.ENOSPC:
         assert str(caught.value).endswith("the disk is full. Make room, or write elsewhere")
-    assert only_old(old)
+    assert is_only_old(old)
 
 
 def test_a_file_larger_than_allowed(tmp_path):
@@ -158,7 +158,7 @@ def test_drafts_of_others_are_no_hindrance(tmp_path):
         first.write(b"first")
         with whole_file(tmp_path / "a.csv") as second:
             second.write(b"second")
-    assert only_old(tmp_path / "a.csv", b"first")
+    assert is_only_old(tmp_path / "a.csv", b"first")
 
 
 def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
@@ -170,7 +170,7 @@ def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
         write_frame(FRAME, longer)
 
 
-@pytest.mark.parametrize("write", [lambda path: write_frame(FRAME, path), check_place])
+@pytest.mark.parametrize("write", [lambda path: write_frame(FRAME, path), check_writable])
 def test_places_that_cannot_be_written_to(tmp_path, write, monkeypatch):
     folder = tmp_path / "a.csv"
     folder.mkdir()
@@ -201,16 +201,16 @@ def test_a_folder_of_others(tmp_path):
         with pytest.raises(PermissionError, match="permission denied"):
             write_frame(FRAME, tmp_path / "a.csv")
         with pytest.raises(PermissionError, match="permission denied"):
-            check_place(tmp_path / "a.csv")
+            check_writable(tmp_path / "a.csv")
     finally:
         tmp_path.chmod(0o700)
 
 
 def test_good_places_pass(tmp_path):
-    check_place("-")
-    check_place(tmp_path / "new.csv")
+    check_writable("-")
+    check_writable(tmp_path / "new.csv")
     (tmp_path / "old.csv").write_bytes(b"")
-    check_place(tmp_path / "old.csv")
+    check_writable(tmp_path / "old.csv")
 
 
 # ---- formats -------------------------------------------------------------------------------------

@@ -33,25 +33,25 @@ def cells(frame):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 12), st.sampled_from([0.0, 0.3, 1.0]))
-def test_gram_is_the_definition(seed, n, gaps):
-    frame = table(n, seed, gaps)
-    found = ClinicalKernel().fit(frame).gram()
-    assert found == pytest.approx(kernel(cells(frame), KINDS), abs=1e-12)
-    assert (np.diag(found) == 1).all()
-    assert (found == found.T).all()
-    assert np.linalg.eigvalsh(found).min() > -1e-10
+def test_gram_is_the_definition(seed, n, missing_share):
+    frame = table(n, seed, missing_share)
+    gram = ClinicalKernel().fit(frame).gram()
+    assert gram == pytest.approx(kernel(cells(frame), KINDS), abs=1e-12)
+    assert (np.diag(gram) == 1).all()
+    assert (gram == gram.T).all()
+    assert np.linalg.eigvalsh(gram).min() > -1e-10
 
 
 @given(st.integers(0, 10_000))
 def test_other_rows_by_the_ranges_of_the_training_rows(seed):
     frame = table(14, seed)
     train, new = frame[:8], frame[8:].with_columns(pl.col("age") * 3)
-    found = ClinicalKernel().fit(train)(new)
+    similarities = ClinicalKernel().fit(train)(new)
     expected = sum(
         column_kernel(b, kind, a, trained_on=a)
         for a, b, kind in zip(cells(train), cells(new), KINDS, strict=True)
     )
-    assert found == pytest.approx(expected / 4, abs=1e-12)
+    assert similarities == pytest.approx(expected / 4, abs=1e-12)
 
 
 def test_equal_to_scikit_survival_where_nothing_is_missing():
@@ -68,15 +68,15 @@ def test_equal_to_scikit_survival_where_nothing_is_missing():
     for k in range(8):
         low, high = frame[f"x{k}"][:40].min(), frame[f"x{k}"][:40].max()
         inside[f"x{k}"] = inside[f"x{k}"].clip(low, high)
-    found = ClinicalKernel().fit(frame[:40])(inside)
-    assert found == pytest.approx(transformer.transform(inside), abs=1e-12)
+    similarities = ClinicalKernel().fit(frame[:40])(inside)
+    assert similarities == pytest.approx(transformer.transform(inside), abs=1e-12)
 
 
 def test_ordinal_columns_are_ranks():
     frame = pl.DataFrame({"grade": ["low", "high", "middle", "low"]})
     schema = {"ordinal": {"grade": ["low", "middle", "high"]}}
-    found = ClinicalKernel(schema=schema).fit(frame).gram()
-    assert found[0].tolist() == [1.0, 0.0, 0.5, 1.0]
+    gram = ClinicalKernel(schema=schema).fit(frame).gram()
+    assert gram[0].tolist() == [1.0, 0.0, 0.5, 1.0]
     new = ClinicalKernel(schema=schema).fit(frame[:3])(frame[3:])
     assert new.tolist() == [[1.0, 0.0, 0.5]]
     with pytest.raises(SchemaError, match="'worst'"):
@@ -95,8 +95,8 @@ def test_categories_never_seen():
     assert kernel_.gram(new).tolist() == among
     # and in another table
     assert kernel_(new[:2], pl.DataFrame({"c": ["y", "x", None]})).tolist() == [[0, 1, 0]] * 2
-    gaps = pl.DataFrame({"c": [None, None]}, schema={"c": pl.String})
-    assert kernel_(gaps, gaps).tolist() == [[0, 0], [0, 0]]
+    missing = pl.DataFrame({"c": [None, None]}, schema={"c": pl.String})
+    assert kernel_(missing, missing).tolist() == [[0, 0], [0, 0]]
 
 
 def test_constant_and_empty_columns():
@@ -104,25 +104,25 @@ def test_constant_and_empty_columns():
         {"one": [5.0, 5.0, None], "none": [None] * 3},
         schema={"one": pl.Float64, "none": pl.Float64},
     )
-    found = ClinicalKernel().fit(frame)
-    assert found.column_gram("one").tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
-    assert found.column_gram(1).tolist() == np.eye(3).tolist()
+    clinical = ClinicalKernel().fit(frame)
+    assert clinical.column_gram("one").tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    assert clinical.column_gram(1).tolist() == np.eye(3).tolist()
     # a value where there was none is like nothing
     new = pl.DataFrame({"one": [7.0], "none": ["text"]})
-    assert found(new).tolist() == [[0.5, 0.5, 0.0]]
+    assert clinical(new).tolist() == [[0.5, 0.5, 0.0]]
 
 
 def test_weights():
     frame = table(20)
     parts = [ClinicalKernel().fit(frame).column_gram(name) for name in frame.columns]
     weights = [1.0, 0.0, 2.0, 5.0]
-    found = ClinicalKernel(weights=weights).fit(frame)
+    clinical = ClinicalKernel(weights=weights).fit(frame)
     expected = sum(w * part for w, part in zip(weights, parts, strict=True)) / 8
     np.fill_diagonal(expected, 1.0)
-    assert found.gram() == pytest.approx(expected, abs=1e-12)
-    assert found.weights_.sum() == pytest.approx(1.0)
+    assert clinical.gram() == pytest.approx(expected, abs=1e-12)
+    assert clinical.weights_.sum() == pytest.approx(1.0)
     by_name = ClinicalKernel(weights={"level": 0, "sex": 2, 3: 5}).fit(frame)
-    assert by_name.gram() == pytest.approx(found.gram(), abs=0)
+    assert by_name.gram() == pytest.approx(clinical.gram(), abs=0)
 
 
 @pytest.mark.parametrize(
@@ -169,15 +169,15 @@ def test_any_table(library):
     }[library]
     if library == "pyarrow":
         pytest.importorskip("pyarrow")
-    found = ClinicalKernel().fit(convert(frame[:10]))(convert(frame[10:]))
-    assert found == pytest.approx(expected, abs=0)
+    similarities = ClinicalKernel().fit(convert(frame[:10]))(convert(frame[10:]))
+    assert similarities == pytest.approx(expected, abs=0)
 
 
 def test_threads_and_pickles_change_nothing():
     frame = table(80)
-    one = ClinicalKernel(n_jobs=1).fit(frame)
-    two = ClinicalKernel(n_jobs=2).fit(frame)
-    assert one.gram().tobytes() == two.gram().tobytes()
-    again = pickle.loads(pickle.dumps(one))
-    assert again(frame[:5]).tobytes() == one(frame[:5]).tobytes()
-    assert one.feature_names_in_.tolist() == frame.columns
+    one_thread = ClinicalKernel(n_jobs=1).fit(frame)
+    two_threads = ClinicalKernel(n_jobs=2).fit(frame)
+    assert one_thread.gram().tobytes() == two_threads.gram().tobytes()
+    again = pickle.loads(pickle.dumps(one_thread))
+    assert again(frame[:5]).tobytes() == one_thread(frame[:5]).tobytes()
+    assert one_thread.feature_names_in_.tolist() == frame.columns

@@ -61,9 +61,9 @@ def frame(columns, kinds):
     )
 
 
-def assert_same(found, node, at=0):
-    """The tree of a fitted learner is that of the twin, from a node on."""
-    tree, words = found._tree, found._words()
+def assert_same(learner, node, at=0):
+    """Assert that a fitted learner's tree is that of the reference, from a node on."""
+    tree, words = learner._tree, learner._words()
     assert tree.classes[at] == pytest.approx(node["classes"], abs=1e-9)
     assert (tree.feature[at] >= 0) == ("children" in node)
     if "children" not in node:
@@ -80,7 +80,7 @@ def assert_same(found, node, at=0):
     assert len(children) == len(node["children"])
     assert tree.share[children] == pytest.approx(node["share"], abs=1e-9)
     for child, expected in zip(children, node["children"], strict=True):
-        assert_same(found, expected, child)
+        assert_same(learner, expected, child)
 
 
 RULES = st.fixed_dictionaries(
@@ -99,21 +99,21 @@ RULES = st.fixed_dictionaries(
 
 @given(problems(), RULES, st.booleans(), st.sampled_from([1, 2]))
 @settings(max_examples=60)
-def test_twin(problem, rules, laplace, n_jobs):
+def test_agrees_with_the_reference(problem, rules, laplace, n_jobs):
     columns, kinds, y, weight = problem
     X = frame(columns, kinds)
     expected = naive.tree(columns, kinds, y, weight, **rules)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core, "LARGE_NODE", 8)  # threads even here
-        found = C45(**rules, laplace=laplace, n_jobs=n_jobs).fit(X, y, sample_weight=weight)
-    assert_same(found, expected)
+        learner = C45(**rules, laplace=laplace, n_jobs=n_jobs).fit(X, y, sample_weight=weight)
+    assert_same(learner, expected)
     levels = [
         sorted({v for v in c if v is not None}) if t == "levels" else None
         for c, t in zip(columns, kinds, strict=True)
     ]
     rows = [list(row) for row in zip(*columns, strict=True)]
     strange = [["zebra" if t == "levels" else None for t in kinds]]
-    probabilities = found.predict_proba(pl.concat([X, frame(zip(*strange, strict=True), kinds)]))
+    probabilities = learner.predict_proba(pl.concat([X, frame(zip(*strange, strict=True), kinds)]))
     for row, p in zip(rows + strange, probabilities, strict=True):
         assert p == pytest.approx(naive.probabilities(expected, row, levels, laplace=laplace))
     assert probabilities.sum(axis=1) == pytest.approx(1.0)
@@ -127,7 +127,7 @@ PARTS_ONLY = [135, 145, 157]
 PAID = [9, 13, 15, 17]
 
 
-def test_pruning_twin():
+def test_pruning_agrees_with_the_reference():
     """Noisy tables whose trees are large before they are pruned: leaves, raised branches."""
     changed = 0
     for seed in [*range(24), *EQUALLY_HEAVY, *PARTS_ONLY]:
@@ -148,10 +148,10 @@ def test_pruning_twin():
             "mdl_correction": seed in PAID,
             "confidence": [0.5, 0.25][seed // 2 % 2],
         }
-        found = C45(**rules).fit(frame(columns, kinds), y)
-        assert_same(found, naive.tree(columns, kinds, y, [1.0] * n, **rules))
-        kept = C45(**rules, subtree_raising=False).fit(frame(columns, kinds), y)
-        changed += kept.export_text() != found.export_text()
+        learner = C45(**rules).fit(frame(columns, kinds), y)
+        assert_same(learner, naive.tree(columns, kinds, y, [1.0] * n, **rules))
+        unraised = C45(**rules, subtree_raising=False).fit(frame(columns, kinds), y)
+        changed += unraised.export_text() != learner.export_text()
     assert changed >= 4, "branches were raised"
 
 
@@ -173,9 +173,9 @@ def test_columns_with_a_level_for_every_third_row(n_levels, split_by):
     names = [f"l{i % n_levels:02d}" for i in range(n)]  # knows the class, and has a low ratio
     good = [LETTERS[v] for v in np.where(np.arange(n) % 10 == 0, 1 - y, y)]
     columns, kinds = [names, good], ["levels", "levels"]
-    found = C45(pruned=False).fit(frame(columns, kinds), y)
-    assert found._tree.feature[0] == ["names", "good"].index(split_by)
-    assert_same(found, naive.tree(columns, kinds, y.tolist(), [1.0] * n, pruned=False))
+    learner = C45(pruned=False).fit(frame(columns, kinds), y)
+    assert learner._tree.feature[0] == ["names", "good"].index(split_by)
+    assert_same(learner, naive.tree(columns, kinds, y.tolist(), [1.0] * n, pruned=False))
 
 
 @pytest.mark.parametrize(("n", "cut"), [(400, 19), (600, 24), (5000, 24)])
@@ -210,8 +210,8 @@ def test_levels_that_nobody_of_a_node_has():
     levels = [None, sorted(set(soil)), ["a", "b"]]
     rows = [[0.0, "s07", "a"], [None, "s07", "a"], [0.0, None, "b"], [0.0, "s00", "a"]]
     for laplace in (True, False):
-        found = tree.set_params(laplace=laplace).predict_proba(frame(zip(*rows), kinds))  # noqa: B905
-        for row, p in zip(rows, found, strict=True):
+        probabilities = tree.set_params(laplace=laplace).predict_proba(frame(zip(*rows), kinds))  # noqa: B905
+        for row, p in zip(rows, probabilities, strict=True):
             assert p == pytest.approx(naive.probabilities(expected, row, levels, laplace=laplace))
 
 
@@ -229,8 +229,8 @@ def test_units_rows_and_names_do_not_matter(problem, random):
     ]
     order = random.sample(range(len(y)), len(y))
     shuffled = [[column[i] for i in order] for column in other]
-    found = C45().fit(frame(shuffled, kinds), [y[i] for i in order], [weight[i] for i in order])
-    assert found.predict_proba(frame(other, kinds)) == pytest.approx(expected)
+    learner = C45().fit(frame(shuffled, kinds), [y[i] for i in order], [weight[i] for i in order])
+    assert learner.predict_proba(frame(other, kinds)) == pytest.approx(expected)
 
 
 def test_order_of_columns_decides_ties_only():
@@ -239,8 +239,8 @@ def test_order_of_columns_decides_ties_only():
     X = rng.normal(size=(200, 6)) + y[:, None] * rng.uniform(0, 1, 6)
     backwards = C45().fit(X[:, ::-1], y)
     assert (backwards.predict_proba(X[:, ::-1]) == C45().fit(X, y).predict_proba(X)).all()
-    twins = np.column_stack([X[:, 0], X[:, 0]])
-    assert C45().fit(twins, y).feature_importances_.tolist() == [1.0, 0.0]
+    copies = np.column_stack([X[:, 0], X[:, 0]])
+    assert C45().fit(copies, y).feature_importances_.tolist() == [1.0, 0.0]
 
 
 @given(problems(), st.integers(0, 2**32 - 1))
@@ -315,16 +315,16 @@ def test_ways_of_coding_agree(n_rows, n_columns):
     numbers[rng.random(numbers.shape) < 0.1] = np.nan
     numbers[:, 1] = np.nan
     columns = np.arange(n_columns)[::-1] * 2
-    found = []
+    codings = []
     for cells in (0, numbers.size):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(c45_codes, "SMALL_TABLE", cells)
             codes = np.full((2 * n_columns, n_rows), -1, np.int32)
             values, counts = c45_codes.code_numbers(numbers, codes, columns, 1)
-            found.append((codes, values, counts))
-    for one, other in zip(*found, strict=True):
-        assert one.dtype == other.dtype
-        assert (one == other).all()
+            codings.append((codes, values, counts))
+    for first, second in zip(*codings, strict=True):
+        assert first.dtype == second.dtype
+        assert (first == second).all()
     ends = np.cumsum(counts)
     for k, column in enumerate(numbers.T):
         mine = np.append(np.nan, values[ends[k] - counts[k] : ends[k]])
@@ -334,7 +334,7 @@ def test_ways_of_coding_agree(n_rows, n_columns):
 
 
 # ---- text and rules --------------------------------------------------------------------------
-def holds(condition, row):
+def is_met(condition, row):
     value = row[condition.column]
     if isinstance(condition, Levels):
         return value in condition.levels
@@ -349,10 +349,10 @@ def test_rules_are_the_tree(problem, rules, laplace):
     columns, kinds, y, weight = problem
     X = frame(columns, kinds)
     tree = C45(**rules, laplace=laplace).fit(X, y, weight)
-    found = tree.rules()
-    assert len(found) == tree.n_leaves_
-    assert sum(rule.rows for rule in found) == pytest.approx(sum(weight))
-    for rule in found:
+    tree_rules = tree.rules()
+    assert len(tree_rules) == tree.n_leaves_
+    assert sum(rule.rows for rule in tree_rules) == pytest.approx(sum(weight))
+    for rule in tree_rules:
         names = [condition.column for condition in rule.conditions]
         assert len(names) == len(set(names))
         assert str(rule).startswith(" and ".join(map(str, rule.conditions)) or "always")
@@ -361,10 +361,10 @@ def test_rules_are_the_tree(problem, rules, laplace):
         return
     labels, probabilities = tree.predict(complete), tree.predict_proba(complete)
     for row, label, p in zip(complete.to_dicts(), labels, probabilities, strict=True):
-        met = [r for r in found if all(holds(c, row) for c in r.conditions)]
-        assert len(met) == 1
-        assert met[0].label == label
-        assert met[0].probability == pytest.approx(p.max())
+        matching = [r for r in tree_rules if all(is_met(c, row) for c in r.conditions)]
+        assert len(matching) == 1
+        assert matching[0].label == label
+        assert matching[0].probability == pytest.approx(p.max())
 
 
 def test_words():

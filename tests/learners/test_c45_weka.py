@@ -12,8 +12,8 @@ SETS = ["heart_cleveland", "hepatitis", "monk1", "monk2", "monk3", "leukemia_gol
 LINE = re.compile(r"((?:\|   )*)(.*?)(?:: (\S+) \(([\d.]+)(?:/([\d.]+))?\))?")
 
 
-def golden(data_folder, name):
-    """Table, classes and what J48 printed."""
+def read_golden(data_folder, name):
+    """Return the table, its classes and the text that J48 printed."""
     file = data_folder.parent / "golden" / f"{name}.cfs_j48.txt"
     if not file.exists():
         pytest.skip("no golden outputs of Weka")
@@ -21,8 +21,8 @@ def golden(data_folder, name):
     return frame.drop("class"), frame["class"].cast(pl.String).to_numpy(), file.read_text()
 
 
-def parsed(lines):
-    """Depth, test, threshold, class, weight and errors of every line."""
+def parse_lines(lines):
+    """Parse depth, test, threshold, class, weight and errors of every line."""
     result = []
     for line in lines:
         indent, test, label, rows, errors = LINE.fullmatch(line).groups()
@@ -36,13 +36,13 @@ def parsed(lines):
 
 @pytest.mark.parametrize("name", SETS)
 def test_tree(data_folder, name):
-    X, y, text = golden(data_folder, name)
+    X, y, text = read_golden(data_folder, name)
     tree = C45().fit(X, y)
     body = text.split("------------------\n")[1].split("Number of Leaves")[0]
-    expected = parsed(line for line in body.splitlines() if line)
-    found = parsed(tree.export_text().splitlines())
-    assert [line[:2] + line[3:4] for line in found] == [line[:2] + line[3:4] for line in expected]
-    for ours, theirs in zip(found, expected, strict=True):
+    expected = parse_lines(line for line in body.splitlines() if line)
+    actual = parse_lines(tree.export_text().splitlines())
+    assert [line[:2] + line[3:4] for line in actual] == [line[:2] + line[3:4] for line in expected]
+    for ours, theirs in zip(actual, expected, strict=True):
         assert ours[2] == pytest.approx(theirs[2], rel=1e-6)
         assert ours[4:] == pytest.approx(theirs[4:], abs=0.0100001)  # as each rounds a half
     right, size, leaves = re.search(
@@ -72,7 +72,7 @@ class JavaRandom:
 
 
 def weka_folds(y, n_folds, seed):
-    """The test rows of Weka's stratified folds."""
+    """Return the test rows of Weka's stratified folds."""
     n, random = len(y), JavaRandom(seed)
     rows = list(range(n))
     for j in range(n - 1, 0, -1):
@@ -100,7 +100,7 @@ def test_java_random():
 
 @pytest.mark.parametrize("name", SETS)
 def test_ten_folds(data_folder, name):
-    X, y, text = golden(data_folder, name)
+    X, y, text = read_golden(data_folder, name)
     right = 0
     for test in weka_folds(y.tolist(), 10, 1):
         train = np.setdiff1d(np.arange(len(y)), test)

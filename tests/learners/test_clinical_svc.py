@@ -11,7 +11,7 @@ from featly.kernels import ClinicalKernel
 from featly.learners import ClinicalSVC, clinical_svc
 
 
-def mixed(n, seed=0, n_classes=2, gaps=True):
+def make_mixed_table(n, seed=0, n_classes=2, missing=True):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
     frame = pl.DataFrame(
@@ -23,10 +23,10 @@ def mixed(n, seed=0, n_classes=2, gaps=True):
             "noise": rng.normal(size=n),
         }
     )
-    if gaps:
-        holes = rng.random((n, 5)) < 0.1
+    if missing:
+        is_missing = rng.random((n, 5)) < 0.1
         frame = frame.with_columns(
-            pl.when(pl.Series(~holes[:, k])).then(pl.col(name)).otherwise(None).alias(name)
+            pl.when(pl.Series(~is_missing[:, k])).then(pl.col(name)).otherwise(None).alias(name)
             for k, name in enumerate(frame.columns)
         )
     return frame, y
@@ -40,7 +40,7 @@ def test_scikit_learn(estimator, check):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_margins_are_those_of_libsvm_on_the_same_kernel(C, n_classes):
-    X, y = mixed(90, n_classes=n_classes)
+    X, y = make_mixed_table(90, n_classes=n_classes)
     ours = ClinicalSVC(C=C).fit(X[:60], y[:60])
     kernel = ClinicalKernel().fit(X[:60])
     peer = SVC(kernel="precomputed", C=C, tol=1e-9, decision_function_shape="ovo")
@@ -56,18 +56,18 @@ def test_margins_are_those_of_libsvm_on_the_same_kernel(C, n_classes):
 @settings(max_examples=25)
 @given(st.integers(0, 10_000), st.integers(2, 3), st.sampled_from([0.1, 1.0, 10.0]))
 def test_path_is_a_fit_at_every_size(seed, n_classes, C):
-    X, y = mixed(40, seed, n_classes)
+    X, y = make_mixed_table(40, seed, n_classes)
     order = np.random.default_rng(seed).permutation(5)
     X = X[:, order.tolist()]
     sizes = [1, 2, 3, 5]
-    found = ClinicalSVC(C=C).predict_path(X[:28], y[:28], X[28:], sizes)
-    for labels, size in zip(found, sizes, strict=True):
-        one = ClinicalSVC(C=C).fit(X[:28, :size], y[:28])
-        assert labels.tolist() == one.predict(X[28:, :size]).tolist()
+    path = ClinicalSVC(C=C).predict_path(X[:28], y[:28], X[28:], sizes)
+    for labels, size in zip(path, sizes, strict=True):
+        single = ClinicalSVC(C=C).fit(X[:28, :size], y[:28])
+        assert labels.tolist() == single.predict(X[28:, :size]).tolist()
 
 
 def test_many_rows_need_no_square_matrix(monkeypatch):
-    X, y = mixed(300, n_classes=3)
+    X, y = make_mixed_table(300, n_classes=3)
     dense = ClinicalSVC(C=0.5).fit(X[:200], y[:200])
     path = ClinicalSVC(C=0.5).predict_path(X[:200], y[:200], X[200:], [2, 5])
     monkeypatch.setattr(clinical_svc, "MOST_DENSE_ROWS", 10)
@@ -78,25 +78,27 @@ def test_many_rows_need_no_square_matrix(monkeypatch):
 
 
 def test_weights_of_columns():
-    X, y = mixed(60)
-    only = ClinicalSVC(weights={"sex": 0, "stage": 0, "dose": 0, "noise": 0}).fit(X, y)
+    X, y = make_mixed_table(60)
+    age_only = ClinicalSVC(weights={"sex": 0, "stage": 0, "dose": 0, "noise": 0}).fit(X, y)
     alone = ClinicalSVC().fit(X[:, :1], y)
-    assert only.decision_function(X) == pytest.approx(alone.decision_function(X[:, :1]), abs=1e-7)
+    assert age_only.decision_function(X) == pytest.approx(
+        alone.decision_function(X[:, :1]), abs=1e-7
+    )
     for path_weights in ([1, 2, 3, 4, 5], {"age": 0}):
         weighted = ClinicalSVC(weights=path_weights)
-        found = weighted.predict_path(X, y, X, [1, 5])
-        assert found[1].tolist() == weighted.fit(X, y).predict(X).tolist()
+        path = weighted.predict_path(X, y, X, [1, 5])
+        assert path[1].tolist() == weighted.fit(X, y).predict(X).tolist()
 
 
 @pytest.mark.parametrize("C", [0, -1.0, np.inf, "much", True])
 def test_price_must_be_positive(C):
-    X, y = mixed(20)
+    X, y = make_mixed_table(20)
     with pytest.raises(ParameterError, match="C="):
         ClinicalSVC(C=C).fit(X, y)
 
 
 def test_rows_unlike_any_training_row():
-    """A level never seen and a gap: no similarity at all, so the bias decides."""
+    """A new level and a missing value have no similarity at all, so the bias decides."""
     X = pl.DataFrame({"a": ["x", "x", "y"], "b": [1.0, 2.0, 3.0]})
     svc = ClinicalSVC().fit(X, [0, 0, 1])
     strange = pl.DataFrame({"a": ["z"], "b": [None]}, schema={"a": pl.String, "b": pl.Float64})

@@ -1,4 +1,4 @@
-"""Mixed columns become the numbers that a plain loop over the values makes of them."""
+"""Encoded mixed columns are those of a plain loop over the values."""
 
 import numpy as np
 import pandas as pd
@@ -13,15 +13,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from featly import DataError
 from featly.basics.errors import SchemaError
 from featly.learners import Encoder
-from tests.reference.learners import encoded
+from tests.reference.learners import encode_columns
 
 NUMBERS = [None, -4.0, 0.0, 0.1, 1.0, 1.0, 1.5, 1e6]
 LEVELS = [None, "a", "b", "b", "é", "1"]
 
 
 @st.composite
-def mixed(draw):
-    """Training and other rows: ties, gaps, constant and empty columns, levels never seen."""
+def mixed_tables(draw):
+    """Training and other rows: ties, missing values, constant and empty columns, new levels."""
     n_train, n_rows = draw(st.integers(1, 12)), draw(st.integers(1, 6))
     train, rows = {}, {}
     for j in range(draw(st.integers(1, 5))):
@@ -69,18 +69,18 @@ def is_text(values):
 LIBRARIES = [as_polars, as_pandas, as_arrow, as_objects, as_lists]
 
 
-@given(mixed(), st.booleans(), st.sampled_from(LIBRARIES))
+@given(mixed_tables(), st.booleans(), st.sampled_from(LIBRARIES))
 def test_it_is_the_plain_loop(tables, standardize, library):
     train, rows = tables
     encoder = Encoder(standardize=standardize).fit(library(train))
-    expected = encoded(train, rows, standardize)
-    found = encoder.transform(library(rows))
-    assert found.shape == expected.shape == (len(expected), encoder.starts_[-1])
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    expected = encode_columns(train, rows, standardize)
+    encoded_rows = encoder.transform(library(rows))
+    assert encoded_rows.shape == expected.shape == (len(expected), encoder.starts_[-1])
+    assert encoded_rows == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert len(encoder.get_feature_names_out()) == expected.shape[1]
 
 
-@given(mixed())
+@given(mixed_tables())
 def test_training_rows_have_mean_0_and_total_variance_1(tables):
     train, _ = tables
     complete = {
@@ -91,11 +91,11 @@ def test_training_rows_have_mean_0_and_total_variance_1(tables):
     Z = encoder.fit_transform(as_polars(complete))
     assert Z.mean(axis=0) == pytest.approx(0, abs=1e-9)
     variance = np.add.reduceat(Z.var(axis=0), encoder.starts_[:-1])
-    for name, found in zip(complete, variance, strict=True):
-        assert found == pytest.approx(float(len(set(complete[name])) > 1))
+    for name, total in zip(complete, variance, strict=True):
+        assert total == pytest.approx(float(len(set(complete[name])) > 1))
 
 
-@given(mixed(), st.randoms(use_true_random=False))
+@given(mixed_tables(), st.randoms(use_true_random=False))
 @settings(max_examples=25)
 def test_order_of_rows_does_not_matter_and_each_is_by_itself(tables, random):
     train, rows = tables
@@ -105,8 +105,8 @@ def test_order_of_rows_does_not_matter_and_each_is_by_itself(tables, random):
     assert Encoder().fit(as_polars(other)).transform(as_polars(rows)) == pytest.approx(Z, abs=1e-9)
     encoder = Encoder().fit(as_polars(train))
     for i in range(len(Z)):
-        one = as_polars(rows)[i : i + 1]
-        assert (encoder.transform(one) == Z[i]).all()
+        row = as_polars(rows)[i : i + 1]
+        assert (encoder.transform(row) == Z[i]).all()
 
 
 def test_arrays_of_every_kind_agree():
@@ -133,15 +133,15 @@ def test_arrays_of_every_kind_agree():
 @pytest.mark.parametrize("value", [0.1, 1e9 + 0.3, -7e-9, 123456.789])
 @pytest.mark.parametrize("gaps", [False, True])
 def test_a_constant_column_is_0_however_many_rows_it_has(value, gaps):
-    """A sum of many equal numbers is not their number times one of them."""
+    """A sum of many equal numbers is not their number times one of them, but columns stay 0."""
     X = np.full((30_011, 2), value)
     X[0, 1] = 0.0
     if gaps:
         X[::7] = np.nan
     encoder = Encoder().fit(X)
     assert encoder.scale_[0] == 0
-    found = encoder.transform([[value + 1, 0.0]])
-    assert found[0, 0] == 0
+    row = encoder.transform([[value + 1, 0.0]])
+    assert row[0, 0] == 0
 
 
 def test_a_large_offset_costs_no_digits():
@@ -153,7 +153,7 @@ def test_a_large_offset_costs_no_digits():
 
 # ---- levels --------------------------------------------------------------------------------------
 def test_numbers_declared_categorical_are_the_same_whole_or_real():
-    """A gap turns a column of whole numbers into one of real ones in most libraries."""
+    """A missing value turns whole numbers into real ones in most libraries."""
     expected = Encoder().fit_transform(pl.DataFrame({"stage": ["1", "2", "2", "3"]}))
     codes = [1, 2, 2, 3]
     for whole, real in (
@@ -223,8 +223,8 @@ def test_other_rows_that_are_all_missing_have_another_dtype():
 
 def test_training_rows_that_are_all_missing_say_nothing():
     encoder = Encoder().fit(pl.DataFrame({"sex": [None, None], "age": [1, 2]}))
-    found = encoder.transform(pl.DataFrame({"sex": ["f", None], "age": [1, 2]}))
-    assert found.tolist() == [[0.0, -1.0], [0.0, 1.0]]
+    rows = encoder.transform(pl.DataFrame({"sex": ["f", None], "age": [1, 2]}))
+    assert rows.tolist() == [[0.0, -1.0], [0.0, 1.0]]
     assert encoder.get_feature_names_out().tolist() == ["sex", "age"]
     texts = pl.DataFrame({"sex": pl.Series([None, None], dtype=pl.String)})
     assert Encoder().fit(texts).transform(pl.DataFrame({"sex": ["f"]})).tolist() == [[0.0]]

@@ -22,13 +22,13 @@ from tests.reference.heom import squared_distances, votes
 
 @st.composite
 def mixed_problems(draw, most_classes=3, kinds=("whole", "real", "text")):
-    """Training rows, labels, other rows as lists of columns: ties, gaps, outliers, new levels."""
+    """Training rows, labels, other rows, as columns: ties, missing values, outliers, new levels."""
     rng = np.random.default_rng(draw(st.integers(0, 100_000)))
     n, m = draw(st.integers(2, 14)), 5
     n_classes = min(n, draw(st.integers(2, most_classes)))
     y = rng.integers(0, n_classes, n)
     y[:n_classes] = np.arange(n_classes)
-    gaps = draw(st.sampled_from([0.0, 0.2]))
+    missing_rate = draw(st.sampled_from([0.0, 0.2]))
     columns = []
     for _ in range(draw(st.integers(1, 5))):
         kind = rng.choice(kinds)
@@ -42,7 +42,7 @@ def mixed_problems(draw, most_classes=3, kinds=("whole", "real", "text")):
             values = rng.normal(size=n + m).tolist()
         if rng.random() < 0.15:
             values[:n] = [values[0]] * n
-        values = [None if rng.random() < gaps else v for v in values]
+        values = [None if rng.random() < missing_rate else v for v in values]
         if rng.random() < 0.05:
             values[:n] = [None] * n
         columns.append(values)
@@ -63,14 +63,14 @@ def frame(columns, types=None):
 
 def frames(train, rows):
     """Both parts as frames, of the same types even where one has no value."""
-    both = frame([a + b for a, b in zip(train, rows, strict=True)])
-    return both[: len(train[0])], both[len(train[0]) :]
+    joined = frame([a + b for a, b in zip(train, rows, strict=True)])
+    return joined[: len(train[0])], joined[len(train[0]) :]
 
 
 # ---- the definition ------------------------------------------------------------------------------
 @given(mixed_problems(most_classes=4), st.integers(1, 6))
 @settings(max_examples=80)
-def test_twin(problem, k):
+def test_agrees_with_reference(problem, k):
     train, y, rows = problem
     X, other = frames(train, rows)
     nearest = HEOMNeighbors(n_neighbors=k).fit(X, y)
@@ -83,8 +83,10 @@ def test_twin(problem, k):
     distances, indices = nearest.kneighbors(other)
     assert distances.shape == indices.shape == (len(squared), min(k, len(y)))
     for i, row in enumerate(squared):
-        found, first = votes(row, y.tolist(), k)
-        assert shares[i] == pytest.approx([float(v) / min(k, len(y)) for v in found.values()])
+        expected_shares, first = votes(row, y.tolist(), k)
+        assert shares[i] == pytest.approx(
+            [float(v) / min(k, len(y)) for v in expected_shares.values()]
+        )
         assert np.flatnonzero(wins[i]).tolist() == first
         assert labels[i] == first[0]
         expected = sorted(range(len(row)), key=lambda j: (row[j], j))
@@ -99,10 +101,10 @@ def test_order_of_rows_and_columns_does_not_matter(problem, k, random):
     expected = HEOMNeighbors(n_neighbors=k).fit(X, y)
     shuffled = random.sample(range(len(y)), len(y))
     names = random.sample(X.columns, X.width)
-    found = HEOMNeighbors(n_neighbors=k).fit(X[shuffled].select(names), y[shuffled])
+    permuted = HEOMNeighbors(n_neighbors=k).fit(X[shuffled].select(names), y[shuffled])
     other_names = other.select(names)
-    assert (found.winners(other_names) == expected.winners(other)).all()
-    assert found.predict_proba(other_names) == pytest.approx(expected.predict_proba(other))
+    assert (permuted.winners(other_names) == expected.winners(other)).all()
+    assert permuted.predict_proba(other_names) == pytest.approx(expected.predict_proba(other))
     assert [expected.predict(row)[0] for row in other.iter_slices(1)] == expected.predict(
         other
     ).tolist()
@@ -161,7 +163,7 @@ def test_categories_are_scikit_learns_hamming():
 
 
 def test_one_minus_the_clinical_kernel():
-    """Equation 11 of Paul, D'Ambrosio and Dupont (2015): d_f = 1 - k_f, gaps included."""
+    """Equation 11 of Paul, D'Ambrosio and Dupont (2015): d_f = 1 - k_f, also where missing."""
     X = pl.DataFrame({"age": [40, None, 60, 55], "sex": ["f", "m", "m", None]})
     other = pl.DataFrame({"age": [45, 90, None], "sex": ["m", "x", "f"]})
     for name in X.columns:
@@ -185,8 +187,8 @@ def test_missing_constant_and_empty_columns():
     other = pl.DataFrame({"constant": [8.0], "nothing": [1.0], "no text": ["b"], "one level": "a"})
     nearest = HEOMNeighbors(n_neighbors=3).fit(X, [0, 1, 1])
     for name, expected in (("constant", 0), ("nothing", 1), ("no text", 1), ("one level", 0)):
-        one = HEOMNeighbors(n_neighbors=3).fit(X.select(name), [0, 1, 1])
-        assert one.kneighbors(other.select(name))[0][0] == pytest.approx([expected, expected, 1])
+        single = HEOMNeighbors(n_neighbors=3).fit(X.select(name), [0, 1, 1])
+        assert single.kneighbors(other.select(name))[0][0] == pytest.approx([expected, expected, 1])
     assert nearest.kneighbors(other)[0][0] == pytest.approx(np.sqrt([2, 2, 4]))
     empty = np.full((3, 2), np.nan)
     assert HEOMNeighbors().fit(empty, [0, 1, 1]).predict(empty).tolist() == [1, 1, 1]
@@ -246,8 +248,8 @@ def test_frames_of_all_libraries_agree():
         (table[:40], table[40:].with_columns(pl.col("site").cast(pl.Float64))),
         (table[:40].with_columns(pl.col("stage").cast(pl.Categorical)), table[40:]),
     ):
-        found = HEOMNeighbors(schema=schema).fit(train, y[:40]).predict_proba(rows)
-        assert (found == expected).all()
+        probabilities = HEOMNeighbors(schema=schema).fit(train, y[:40]).predict_proba(rows)
+        assert (probabilities == expected).all()
 
 
 @pytest.mark.parametrize(
@@ -285,8 +287,8 @@ def assert_path_is_fits(learner, X, y, rows, sizes):
     assert not [name for name in vars(learner) if name.endswith("_")], "the path leaves traces"
     assert path.shape == (len(sizes), len(rows))
     for size, labels in zip(sizes, path, strict=True):
-        one = type(learner)(**learner.get_params()).fit(X[:, :size], y)
-        assert labels.tolist() == one.predict(rows[:, :size]).tolist(), f"size {size}"
+        single = type(learner)(**learner.get_params()).fit(X[:, :size], y)
+        assert labels.tolist() == single.predict(rows[:, :size]).tolist(), f"size {size}"
 
 
 @given(mixed_problems(most_classes=4), st.integers(1, 6))

@@ -22,19 +22,19 @@ from tests.reference.learners import best_bias, machine, objective, winner
 
 @st.composite
 def problems(draw, most_classes=3):
-    """Training rows, labels, other rows: ties, gaps, constant columns, classes of one row."""
+    """Training rows, labels, other rows: ties, missing values, constant columns, single rows."""
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     n, p, m = draw(st.integers(2, 25)), draw(st.integers(1, 7)), 8
     n_classes = min(n, draw(st.integers(2, most_classes)))
     coarse = draw(st.booleans())
-    both = rng.integers(-1, 2, (n + m, p)) * 1.0 if coarse else rng.normal(size=(n + m, p))
+    table = rng.integers(-1, 2, (n + m, p)) * 1.0 if coarse else rng.normal(size=(n + m, p))
     if draw(st.booleans()):
-        both[rng.random(both.shape) < 0.1] = np.nan
+        table[rng.random(table.shape) < 0.1] = np.nan
     if draw(st.integers(0, 3)) == 0:
-        both[:n, 0] = 0.1
+        table[:n, 0] = 0.1
     y = rng.integers(0, n_classes, n)
     y[:n_classes] = np.arange(n_classes)
-    return both[:n], y, both[n:]
+    return table[:n], y, table[n:]
 
 
 PARAMETERS = st.fixed_dictionaries(
@@ -54,9 +54,9 @@ def test_two_classes_are_libsvms(problem, C):
     assert svm.duality_gap_.max() < 1e-8
     encoder = Encoder().fit(X)
     Z, sign = encoder.transform(X), np.where(y == 1, 1.0, -1.0)
-    found = machine(Z, sign, C)
-    assume(found is not None)
-    w, b = found
+    solution = machine(Z, sign, C)
+    assume(solution is not None)
+    w, b = solution
     ours = objective(Z, sign, svm.coef_[0], svm.intercept_[0], C)
     assert ours <= objective(Z, sign, w, b, C) * (1 + 1e-9) + 1e-12
     assert svm.coef_[0] == pytest.approx(w, abs=1e-4)
@@ -236,9 +236,9 @@ def assert_path_is_fits(X, y, rows, sizes, take, **parameters):
     path = svm.predict_path(X, y, rows, sizes)
     assert not [name for name in vars(svm) if name.endswith("_")], "the path leaves traces"
     for size, labels in zip(sizes, path, strict=True):
-        one = LinearSVM(**parameters).fit(take(X, size), y)
-        assert one.duality_gap_.max() < 1e-8
-        assert labels.tolist() == one.predict(take(rows, size)).tolist(), f"size {size}"
+        single = LinearSVM(**parameters).fit(take(X, size), y)
+        assert single.duality_gap_.max() < 1e-8
+        assert labels.tolist() == single.predict(take(rows, size)).tolist(), f"size {size}"
 
 
 def first_columns(X, size):
@@ -295,13 +295,13 @@ def test_path_of_sparse_tables():
 )
 def test_path_of_tall_wide_and_many_class_tables(n_rows, n_columns, n_classes, coarse):
     rng = np.random.default_rng(n_rows)
-    both = rng.normal(size=(n_rows + 60, n_columns))
+    table = rng.normal(size=(n_rows + 60, n_columns))
     y = np.arange(n_rows + 60) % n_classes
-    both[:, :4] += 0.4 * y[:, None]
+    table[:, :4] += 0.4 * y[:, None]
     if coarse:
-        both = np.round(both)
+        table = np.round(table)
     sizes = [size for size in (1, 2, 5, 64, n_columns) if size <= n_columns]
-    X, rows = both[:n_rows], both[n_rows:]
+    X, rows = table[:n_rows], table[n_rows:]
     assert_path_is_fits(X, y[:n_rows], rows, sorted(set(sizes)), first_columns)
 
 

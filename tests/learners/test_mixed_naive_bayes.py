@@ -17,7 +17,7 @@ from featly import DataError
 from featly.basics.errors import ParameterError
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
 from tests.learners.test_heom import assert_path_is_fits, frames, mixed_problems, patients
-from tests.reference.mixed_naive_bayes import joint, normalised
+from tests.reference.mixed_naive_bayes import joint, normalise
 
 PARAMETERS = st.fixed_dictionaries(
     {
@@ -30,18 +30,18 @@ PARAMETERS = st.fixed_dictionaries(
 # ---- the definition ------------------------------------------------------------------------------
 @given(mixed_problems(most_classes=4), PARAMETERS, st.booleans())
 @settings(max_examples=80)
-def test_twin(problem, parameters, uniform):
+def test_agrees_with_reference(problem, parameters, uniform):
     train, y, rows = problem
     X, other = frames(train, rows)
     n_classes = len(set(y.tolist()))
     priors = [1 / n_classes] * n_classes if uniform else None
     bayes = MixedNaiveBayes(**parameters, priors=priors).fit(X, y)
     expected = joint(train, y.tolist(), rows, **parameters, priors=priors)
-    found, wins = bayes.predict_proba(other), bayes.winners(other)
+    probabilities, wins = bayes.predict_proba(other), bayes.winners(other)
     logarithms = bayes.predict_log_proba(other)
-    assert np.exp(logarithms) == pytest.approx(found)
+    assert np.exp(logarithms) == pytest.approx(probabilities)
     for i, logs in enumerate(expected):
-        assert found[i] == pytest.approx(normalised(logs), abs=1e-9)
+        assert probabilities[i] == pytest.approx(normalise(logs), abs=1e-9)
         assert logarithms[i] - logarithms[i, 0] == pytest.approx(
             np.array(logs) - logs[0], rel=1e-6, abs=1e-9
         )
@@ -57,8 +57,8 @@ def test_order_of_rows_and_columns_does_not_matter(problem, random):
     expected = MixedNaiveBayes().fit(X, y)
     shuffled = random.sample(range(len(y)), len(y))
     names = random.sample(X.columns, X.width)
-    found = MixedNaiveBayes().fit(X[shuffled].select(names), y[shuffled])
-    assert (found.winners(other.select(names)) == expected.winners(other)).all()
+    permuted = MixedNaiveBayes().fit(X[shuffled].select(names), y[shuffled])
+    assert (permuted.winners(other.select(names)) == expected.winners(other)).all()
     assert [expected.predict(row)[0] for row in other.iter_slices(1)] == expected.predict(
         other
     ).tolist()
@@ -96,9 +96,9 @@ def test_numbers_are_scikit_learns(n_classes, var_smoothing):
         assert ours.predict_proba(rows) == pytest.approx(peer.predict_proba(rows), rel=1e-9)
         assert (ours.predict(rows) == peer.predict(rows)).all()
         assert ours.class_prior_ == pytest.approx(peer.class_prior_)
-    one = X[:, :1] * 1e6 + 1e8
-    peer, ours = GaussianNB().fit(one, y), MixedNaiveBayes().fit(one, y)
-    assert ours.predict_proba(one) == pytest.approx(peer.predict_proba(one), rel=1e-6)
+    single = X[:, :1] * 1e6 + 1e8
+    peer, ours = GaussianNB().fit(single, y), MixedNaiveBayes().fit(single, y)
+    assert ours.predict_proba(single) == pytest.approx(peer.predict_proba(single), rel=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.01, 10.0])
@@ -153,13 +153,15 @@ def test_what_says_nothing_is_left_out():
             "nothing": [1.0, 2.0, None, 4.0],
         }
     )
-    found = MixedNaiveBayes().fit(train, y).predict_proba(rows)
-    both = MixedNaiveBayes().fit(train.select("a", "b"), y).predict_proba(rows.select("a", "b"))
-    assert found == pytest.approx(both)
+    probabilities = MixedNaiveBayes().fit(train, y).predict_proba(rows)
+    informative = (
+        MixedNaiveBayes().fit(train.select("a", "b"), y).predict_proba(rows.select("a", "b"))
+    )
+    assert probabilities == pytest.approx(informative)
     only_b = MixedNaiveBayes().fit(train.select("b"), y).predict_proba(rows[1].select("b"))
     only_a = MixedNaiveBayes().fit(train.select("a"), y).predict_proba(rows[2].select("a"))
-    assert found[1:3] == pytest.approx(np.vstack([only_b, only_a]))
-    assert found[3] == pytest.approx([0.25, 0.75])
+    assert probabilities[1:3] == pytest.approx(np.vstack([only_b, only_a]))
+    assert probabilities[3] == pytest.approx([0.25, 0.75])
 
 
 def test_classes_with_one_value_or_none():
@@ -169,26 +171,28 @@ def test_classes_with_one_value_or_none():
     known = X[:4, 0]
     own = [(2.0, known[:3].var()), (9.0, known.var()), (known.mean(), known.var())]
     priors = [0.6, 0.2, 0.2]
-    for x, found in zip(rows[:, 0], MixedNaiveBayes().fit(X, y).predict_proba(rows), strict=True):
+    for x, probabilities in zip(
+        rows[:, 0], MixedNaiveBayes().fit(X, y).predict_proba(rows), strict=True
+    ):
         logs = [
             math.log(prior) - (x - mean) ** 2 / (2 * var) - math.log(var) / 2
             for prior, (mean, var) in zip(priors, own, strict=True)
         ]
-        assert found == pytest.approx(normalised(logs), rel=1e-6, abs=1e-9)
+        assert probabilities == pytest.approx(normalise(logs), rel=1e-6, abs=1e-9)
     lonely = MixedNaiveBayes().fit([[1.0, 5.0], [2.0, 5.0]], ["a", "b"])
     assert lonely.predict([[1.1, 5.0], [1.9, 5.0], [1.5, 0.0]]).tolist() == ["a", "b", "a"]
     text = MixedNaiveBayes().fit([["u"], ["u"], ["v"], [None]], [0, 0, 1, 2])
     assert text.predict_proba([["u"]])[0] == pytest.approx(
-        normalised(np.log([0.5 * 3 / 4, 0.25 / 3, 0.25 / 2]).tolist())
+        normalise(np.log([0.5 * 3 / 4, 0.25 / 3, 0.25 / 2]).tolist())
     )
 
 
 def test_far_values_have_probabilities_all_the_same():
     X = np.array([[0.0], [1e-100], [0.5], [1.0]])
     bayes = MixedNaiveBayes().fit(X, [0, 0, 1, 1])
-    found = bayes.predict_proba([[1e150], [-1e150], [1e12]])
-    assert np.isfinite(found).all()
-    assert found.sum(axis=1) == pytest.approx(1.0)
+    probabilities = bayes.predict_proba([[1e150], [-1e150], [1e12]])
+    assert np.isfinite(probabilities).all()
+    assert probabilities.sum(axis=1) == pytest.approx(1.0)
     small = MixedNaiveBayes().fit(X * 1e-140, [0, 0, 1, 1])
     assert small.predict(X * 1e-140).tolist() == [0, 0, 1, 1]
     assert np.isfinite(small.predict_log_proba([[1e150]])).all()
@@ -212,8 +216,8 @@ def test_frames_of_all_libraries_agree():
         (table[:40], table[40:].with_columns(pl.col("site").cast(pl.Float64))),
         (table[:40].with_columns(pl.col("stage").cast(pl.Categorical)), table[40:]),
     ):
-        found = MixedNaiveBayes(schema=schema).fit(train, y[:40]).predict_proba(rows)
-        assert (found == expected).all()
+        probabilities = MixedNaiveBayes(schema=schema).fit(train, y[:40]).predict_proba(rows)
+        assert (probabilities == expected).all()
 
 
 def test_ordinal_levels_are_ranks():
@@ -221,8 +225,8 @@ def test_ordinal_levels_are_ranks():
     y = [0, 0, 1, 1, 0, 1]
     schema = {"ordinal": {"grade": ["low", "mid", "high"]}}
     ranks = np.array([[0.0], [1], [2], [1], [0], [2]])
-    found = MixedNaiveBayes(schema=schema).fit(frame, y).predict_proba(frame)
-    assert found == pytest.approx(MixedNaiveBayes().fit(ranks, y).predict_proba(ranks))
+    probabilities = MixedNaiveBayes(schema=schema).fit(frame, y).predict_proba(frame)
+    assert probabilities == pytest.approx(MixedNaiveBayes().fit(ranks, y).predict_proba(ranks))
 
 
 def test_lists_sparse_tables_and_pickles():

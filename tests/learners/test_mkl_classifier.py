@@ -19,7 +19,7 @@ from featly import ConvergenceWarning, DataError
 from featly.basics.errors import ParameterError
 from featly.learners import mkl_classifier
 from featly.learners.mkl_classifier import MKLClassifier
-from featly.learners.platt import coupled, platt
+from featly.learners.platt import couple_pairs, platt
 from tests.reference.mkl import clinical_gram
 
 
@@ -28,7 +28,7 @@ def test_scikit_learn_agrees(estimator, check):
     check(estimator)
 
 
-def mixed(n=60, n_classes=2, seed=0):
+def make_mixed_table(n=60, n_classes=2, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
     levels = np.array(["low", "middle", "high", "none"])
@@ -40,8 +40,8 @@ def mixed(n=60, n_classes=2, seed=0):
             "site": rng.choice(list("abcd"), n),
         }
     )
-    gap = pl.Series(rng.random(n) < 0.1)
-    return frame.with_columns(pl.when(~gap).then(pl.col("dose")).alias("dose")), y
+    is_missing = pl.Series(rng.random(n) < 0.1)
+    return frame.with_columns(pl.when(~is_missing).then(pl.col("dose")).alias("dose")), y
 
 
 KINDS = ["continuous", "continuous", "categorical", "categorical"]
@@ -62,7 +62,7 @@ def grams_of(frame, rows):
 # ---- machines ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_columns_are_their_gram_matrices(n_classes):
-    frame, y = mixed(n=90, n_classes=n_classes)
+    frame, y = make_mixed_table(n=90, n_classes=n_classes)
     train, test = np.arange(60), np.arange(60, 90)
     columns = MKLClassifier().fit(frame[train], y[train])
     grams = grams_of(frame, train)
@@ -84,7 +84,7 @@ def test_columns_are_their_gram_matrices(n_classes):
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_one_kernel_is_libsvms_machine(C):
-    frame, y = mixed()
+    frame, y = make_mixed_table()
     K = clinical_gram(frame["noise"].to_list(), "continuous")
     ours = MKLClassifier(kernels="precomputed", C=C, tolerance=1e-10).fit([K], y)
     peer = SVC(kernel="precomputed", C=C, tol=1e-8).fit(K, y)
@@ -97,7 +97,7 @@ def test_one_kernel_is_libsvms_machine(C):
 
 
 def test_the_machine_of_a_pair_has_learnt_from_that_pair_alone():
-    frame, y = mixed(n=90, n_classes=3)
+    frame, y = make_mixed_table(n=90, n_classes=3)
     whole = MKLClassifier().fit(frame, y)
     grams = grams_of(frame, np.arange(90))
     rows = np.flatnonzero(y != 1)
@@ -106,7 +106,7 @@ def test_the_machine_of_a_pair_has_learnt_from_that_pair_alone():
 
 
 def test_the_informative_kernels_weigh_most_and_the_norm_decides_how_much():
-    frame, y = mixed(n=100)
+    frame, y = make_mixed_table(n=100)
     share = []
     for norm in (1.1, 2.0, 50.0):
         weights = MKLClassifier(norm=norm, C=0.1).fit(frame, y).weights_[0]
@@ -116,14 +116,14 @@ def test_the_informative_kernels_weigh_most_and_the_norm_decides_how_much():
 
 
 def test_mixed_columns_are_learnt():
-    frame, y = mixed(n=150)
+    frame, y = make_mixed_table(n=150)
     assert cross_val_score(MKLClassifier(C=1.0), frame, y, cv=5).mean() > 0.75
 
 
 @given(st.integers(0, 1000), st.integers(2, 3), st.sampled_from([0.1, 10.0]))
 @settings(max_examples=15)
 def test_order_of_rows_and_columns_does_not_matter(seed, n_classes, C):
-    frame, y = mixed(n=40, n_classes=n_classes, seed=seed)
+    frame, y = make_mixed_table(n=40, n_classes=n_classes, seed=seed)
     rng = np.random.default_rng(seed)
     rows, names = rng.permutation(30), rng.permutation(frame.columns).tolist()
     new = frame[30:]
@@ -135,7 +135,7 @@ def test_order_of_rows_and_columns_does_not_matter(seed, n_classes, C):
 
 
 def test_threads_and_chunks_change_no_bit(monkeypatch):
-    frame, y = mixed(n=100, n_classes=3)
+    frame, y = make_mixed_table(n=100, n_classes=3)
     expected = MKLClassifier(n_jobs=1).fit(frame, y).decision_function(frame)
     assert MKLClassifier(n_jobs=2).fit(frame, y).decision_function(frame).tobytes() == (
         expected.tobytes()
@@ -148,7 +148,7 @@ def test_threads_and_chunks_change_no_bit(monkeypatch):
 
 
 def test_new_levels_gaps_and_values_out_of_range():
-    frame, y = mixed()
+    frame, y = make_mixed_table()
     machine = MKLClassifier().fit(frame, y)
     odd = pl.DataFrame(
         {
@@ -165,7 +165,7 @@ def test_new_levels_gaps_and_values_out_of_range():
 
 
 def test_a_column_without_any_value_has_no_say():
-    frame, y = mixed()
+    frame, y = make_mixed_table()
     empty = frame.with_columns(pl.lit(None, pl.Float64).alias("empty"))
     plain, wider = MKLClassifier().fit(frame, y), MKLClassifier().fit(empty, y)
     assert wider.weights_[0] == pytest.approx([*plain.weights_[0], 0.0], abs=1e-3)
@@ -187,7 +187,7 @@ def test_constant_columns_and_two_rows():
 
 
 def test_class_weights():
-    frame, _ = mixed(n=60)
+    frame, _ = make_mixed_table(n=60)
     rare = np.where(np.arange(60) < 12, "rare", "common")
     balanced = MKLClassifier(class_weight="balanced").fit(frame, rare)
     by_hand = MKLClassifier(class_weight={"rare": 2.5, "common": 0.625}).fit(frame, rare)
@@ -224,15 +224,15 @@ def test_coupling_gives_back_probabilities_that_agree(seed, k):
     p /= p.sum(axis=1, keepdims=True)
     pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
     second = np.column_stack([p[:, b] / (p[:, a] + p[:, b]) for a, b in pairs])
-    assert coupled(second, k) == pytest.approx(p, abs=1e-6)
-    odd = coupled(rng.random((5, len(pairs))).round(), k)  # nothing agrees
+    assert couple_pairs(second, k) == pytest.approx(p, abs=1e-6)
+    odd = couple_pairs(rng.random((5, len(pairs))).round(), k)  # nothing agrees
     assert odd.sum(axis=1) == pytest.approx(np.ones(5))
     assert odd.min() >= 0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_probabilities_follow_the_margins(n_classes):
-    frame, y = mixed(n=240, n_classes=n_classes)
+    frame, y = make_mixed_table(n=240, n_classes=n_classes)
     machine = MKLClassifier(C=1.0, probability=True).fit(frame[:120], y[:120])
     p = machine.predict_proba(frame[120:])
     assert p.sum(axis=1) == pytest.approx(np.ones(120))
@@ -256,7 +256,7 @@ def test_probabilities_come_from_rows_held_out():
 
 
 def test_probability_must_be_asked_for():
-    frame, y = mixed()
+    frame, y = make_mixed_table()
     machine = MKLClassifier().fit(frame, y)
     assert not hasattr(machine, "predict_proba")
     machine.set_params(probability=True)
@@ -266,7 +266,7 @@ def test_probability_must_be_asked_for():
 
 # ---- as an estimator -----------------------------------------------------------------------------
 def test_a_pickle_predicts_the_same_and_holds_no_gram_matrix():
-    frame, y = mixed()
+    frame, y = make_mixed_table()
     grams = grams_of(frame, np.arange(60))
     machine = MKLClassifier(kernels="precomputed").fit(grams, y)
     blob = pickle.dumps(machine)
@@ -293,13 +293,13 @@ def test_a_pickle_predicts_the_same_and_holds_no_gram_matrix():
     ],
 )
 def test_wrong_parameters_are_named(parameters, word):
-    frame, y = mixed(n=20)
+    frame, y = make_mixed_table(n=20)
     with pytest.raises(ParameterError, match=word):
         MKLClassifier(**parameters).fit(frame, y)
 
 
 def test_wrong_data_is_named(monkeypatch):
-    frame, y = mixed(n=20)
+    frame, y = make_mixed_table(n=20)
     grams = grams_of(frame, np.arange(20))
     precomputed = MKLClassifier(kernels="precomputed")
     with pytest.raises(DataError, match="one class"):
@@ -331,7 +331,7 @@ def test_wrong_data_is_named(monkeypatch):
 
 
 def test_an_early_end_warns():
-    frame, y = mixed()
+    frame, y = make_mixed_table()
     with pytest.warns(ConvergenceWarning, match="max_iter") as caught:
         MKLClassifier(max_iter=1).fit(frame, y)
     assert caught[0].filename == __file__

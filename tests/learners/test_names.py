@@ -1,4 +1,4 @@
-"""Every learner that has a name takes mixed columns, gaps and many classes."""
+"""Every learner that has a name takes mixed columns, missing values and many classes."""
 
 import numpy as np
 import polars as pl
@@ -9,7 +9,7 @@ from featly.basics.errors import ParameterError
 from featly.learners import LEARNERS, LinearSVM, make_learner
 
 
-def mixed(n=90, seed=0):
+def make_mixed_table(n=90, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     dose = pl.Series(rng.normal(size=n) + 2.5 * y)
@@ -28,7 +28,7 @@ def mixed(n=90, seed=0):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_mixed_columns_gaps_and_three_classes(name):
-    frame, y = mixed()
+    frame, y = make_mixed_table()
     learner = make_learner(name).fit(frame[:60], y[:60])
     rows = frame[60:].with_columns(stage=pl.lit("new"))
     assert (learner.predict(frame[60:]) == y[60:]).mean() > 0.6

@@ -31,25 +31,25 @@ PARAMETERS = st.fixed_dictionaries(
 def definition(Z, y, starts, activation="logistic", margin=0.05, alpha=1e-3):
     """Weights and biases of the encoded columns, an output a row."""
     scaled, mean, scale = units(Z, starts)
-    found = []
+    networks = []
     for on in outputs(y, len(np.unique(y))):
         w, b = network(scaled, on, activation, margin, alpha)
-        found.append((w * scale, b - (w * scale) @ mean))
-    return np.array([w for w, _ in found]), np.array([b for _, b in found])
+        networks.append((w * scale, b - (w * scale) @ mean))
+    return np.array([w for w, _ in networks]), np.array([b for _, b in networks])
 
 
 # ---- the network ---------------------------------------------------------------------------------
 @given(problems(), PARAMETERS)
 def test_every_network_is_that_of_the_definition(problem, parameters):
     X, y, rows = problem
-    found = OneLayerNetwork(**parameters).fit(X, y)
+    learner = OneLayerNetwork(**parameters).fit(X, y)
     encoder = Encoder().fit(X)
     coef, bias = definition(encoder.transform(X), y, encoder.starts_, **parameters)
-    assert found.coef_ == pytest.approx(coef, rel=1e-5, abs=1e-5)
-    assert found.intercept_ == pytest.approx(bias, rel=1e-5, abs=1e-5)
-    assert found.residual_.max() < 1e-8
+    assert learner.coef_ == pytest.approx(coef, rel=1e-5, abs=1e-5)
+    assert learner.intercept_ == pytest.approx(bias, rel=1e-5, abs=1e-5)
+    assert learner.residual_.max() < 1e-8
     values = encoder.transform(rows) @ coef.T + bias
-    ours = found.decision_function(rows).reshape(len(rows), -1)
+    ours = learner.decision_function(rows).reshape(len(rows), -1)
     assert ours == pytest.approx(values, abs=1e-4)
     f, _, _, (low, high) = activation(parameters["activation"])
     share = np.array([[(f(v) - low) / (high - low) for v in row] for row in ours]).clip(0, 1)
@@ -57,10 +57,10 @@ def test_every_network_is_that_of_the_definition(problem, parameters):
         expected = np.c_[1 - share, share]
     else:
         expected = share / share.sum(axis=1, keepdims=True)
-    proba = found.predict_proba(rows)
+    proba = learner.predict_proba(rows)
     assert proba == pytest.approx(expected, abs=1e-9)
     assert proba.sum(axis=1) == pytest.approx(1)
-    winner = proba[np.arange(len(rows)), np.searchsorted(found.classes_, found.predict(rows))]
+    winner = proba[np.arange(len(rows)), np.searchsorted(learner.classes_, learner.predict(rows))]
     assert winner == pytest.approx(proba.max(axis=1))
 
 
@@ -68,12 +68,12 @@ def test_every_network_is_that_of_the_definition(problem, parameters):
 def test_no_optimiser_finds_less(name):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 3)), np.arange(12) % 3
-    found = OneLayerNetwork(activation=name, alpha=0.1).fit(X, y)
+    learner = OneLayerNetwork(activation=name, alpha=0.1).fit(X, y)
     Z, mean, scale = units(Encoder().fit_transform(X), range(4))
     for k, on in enumerate(outputs(y, 3)):
         value = lambda b, on=on: cost(Z, on, name, 0.05, 0.1, b[1:], b[0])  # noqa: E731
-        w = found.coef_[k] / scale
-        ours = np.r_[found.intercept_[k] + found.coef_[k] @ mean, w]
+        w = learner.coef_[k] / scale
+        ours = np.r_[learner.intercept_[k] + learner.coef_[k] @ mean, w]
         best = scipy.optimize.minimize(value, np.zeros(4), tol=1e-12, method="Powell")
         assert value(ours) <= best.fun * (1 + 1e-12)
         assert ours == pytest.approx(best.x, abs=1e-4)
@@ -82,21 +82,21 @@ def test_no_optimiser_finds_less(name):
 def test_without_a_penalty_it_is_linear_regression_of_inverted_targets():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 4)), np.arange(50) % 2
-    found = OneLayerNetwork(alpha=0).fit(X, y)
+    learner = OneLayerNetwork(alpha=0).fit(X, y)
     Z = Encoder().fit_transform(X)
     line = LinearRegression().fit(Z, np.where(y, np.log(19), -np.log(19)))
-    assert found.coef_[0] == pytest.approx(line.coef_)
-    assert found.intercept_[0] == pytest.approx(line.intercept_)
+    assert learner.coef_[0] == pytest.approx(line.coef_)
+    assert learner.intercept_[0] == pytest.approx(line.intercept_)
 
 
 def test_it_is_ridge_regression_on_a_bordered_table():
     rng = np.random.default_rng(0)
     for n, p in ((50, 4), (10, 30)):
         X, y = rng.normal(size=(n, p)), np.arange(n) % 2
-        found = OneLayerNetwork(activation="identity", alpha=2.0).fit(X, y)
+        learner = OneLayerNetwork(activation="identity", alpha=2.0).fit(X, y)
         bordered = np.column_stack([np.ones(n), Encoder().fit_transform(X)])
         ridge = Ridge(alpha=2.0, fit_intercept=False).fit(bordered, np.where(y, 0.9, -0.9))
-        assert np.r_[found.intercept_, found.coef_[0]] == pytest.approx(ridge.coef_)
+        assert np.r_[learner.intercept_, learner.coef_[0]] == pytest.approx(ridge.coef_)
 
 
 def test_tanh_is_the_logistic_function_of_twice_the_value():
@@ -114,8 +114,8 @@ def test_units_and_order_do_not_matter():
     expected = OneLayerNetwork().fit(X, y).predict_proba(X)
     changed = X * [1.0, 1e6, 1e-6, -3.0] + [0.0, 5.0, 1.0, 1e4]
     order = rng.permutation(30)
-    found = OneLayerNetwork().fit(changed[order][:, [2, 0, 3, 1]], y[order])
-    assert found.predict_proba(changed[:, [2, 0, 3, 1]]) == pytest.approx(expected, abs=1e-6)
+    learner = OneLayerNetwork().fit(changed[order][:, [2, 0, 3, 1]], y[order])
+    assert learner.predict_proba(changed[:, [2, 0, 3, 1]]) == pytest.approx(expected, abs=1e-6)
 
 
 # ---- batches -------------------------------------------------------------------------------------
@@ -127,15 +127,15 @@ def test_batches_are_a_fit(problem, parameters, data):
     expected = OneLayerNetwork(**parameters).fit(X, y)
     order = data.draw(st.permutations(range(n)))
     cuts = sorted(data.draw(st.sets(st.integers(1, n - 1), max_size=4))) if n > 1 else []
-    found = OneLayerNetwork(**parameters)
+    learner = OneLayerNetwork(**parameters)
     kind = data.draw(st.sampled_from([np.asarray, scipy.sparse.csr_array]))
     for batch in np.split(np.array(order), cuts):
-        found.partial_fit(kind(X[batch]), y[batch], classes=np.unique(y))
-    assert found.n_rows_seen_ == n
+        learner.partial_fit(kind(X[batch]), y[batch], classes=np.unique(y))
+    assert learner.n_rows_seen_ == n
     if parameters["alpha"] or n > X.shape[1] + 1:
-        values = found.decision_function(rows)
+        values = learner.decision_function(rows)
         assert values == pytest.approx(expected.decision_function(rows), abs=2e-4)
-        assert found.predict_proba(X) == pytest.approx(expected.predict_proba(X), abs=2e-4)
+        assert learner.predict_proba(X) == pytest.approx(expected.predict_proba(X), abs=2e-4)
 
 
 def test_a_number_constant_in_the_first_batch_counts_later():
@@ -144,43 +144,43 @@ def test_a_number_constant_in_the_first_batch_counts_later():
     X = np.column_stack([np.where(np.arange(60) < 20, 1e3, 1e3 + y), rng.normal(size=60)])
     expected = OneLayerNetwork().fit(X, y)
     for kind in (np.asarray, scipy.sparse.csr_array):
-        found = OneLayerNetwork().partial_fit(kind(X[:20]), y[:20])
-        assert found.coef_[0, 0] == 0
-        found.partial_fit(kind(X[20:]), y[20:])
-        assert found.decision_function(X) == pytest.approx(expected.decision_function(X))
+        learner = OneLayerNetwork().partial_fit(kind(X[:20]), y[:20])
+        assert learner.coef_[0, 0] == 0
+        learner.partial_fit(kind(X[20:]), y[20:])
+        assert learner.decision_function(X) == pytest.approx(expected.decision_function(X))
 
 
 def test_batches_after_a_fit_go_on_from_there():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), np.array(["a", "b", "c"])[np.arange(60) % 3]
     expected = OneLayerNetwork().fit(X, y).decision_function(X)
-    found = OneLayerNetwork().fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
-    assert found.decision_function(X) == pytest.approx(expected)
-    assert found.fit(X[:20], y[:20]).n_rows_seen_ == 20, "a fit forgets"
+    learner = OneLayerNetwork().fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
+    assert learner.decision_function(X) == pytest.approx(expected)
+    assert learner.fit(X[:20], y[:20]).n_rows_seen_ == 20, "a fit forgets"
     alone = OneLayerNetwork().fit(X[:20], y[:20])
-    assert found.decision_function(X) == pytest.approx(alone.decision_function(X))
+    assert learner.decision_function(X) == pytest.approx(alone.decision_function(X))
 
 
-def test_levels_and_gaps_are_read_as_in_the_first_batch():
+def test_levels_and_missing_values_are_read_as_in_the_first_batch():
     frame, y = patients()
-    first, rest = frame[:25], frame[25:].with_columns(stage=pl.lit("new"))
-    found = OneLayerNetwork().partial_fit(first, y[:25]).partial_fit(rest, y[25:])
+    first, later = frame[:25], frame[25:].with_columns(stage=pl.lit("new"))
+    learner = OneLayerNetwork().partial_fit(first, y[:25]).partial_fit(later, y[25:])
     encoder = Encoder().fit(first)
-    both = np.vstack([encoder.transform(first), encoder.transform(rest)])
+    encoded = np.vstack([encoder.transform(first), encoder.transform(later)])
     codes = np.searchsorted(np.unique(y), y)
-    coef, bias = definition(both, codes, encoder.starts_)
-    assert found.coef_ == pytest.approx(coef, abs=1e-7)
-    assert found.intercept_ == pytest.approx(bias, abs=1e-7)
+    coef, bias = definition(encoded, codes, encoder.starts_)
+    assert learner.coef_ == pytest.approx(coef, abs=1e-7)
+    assert learner.intercept_ == pytest.approx(bias, abs=1e-7)
 
 
 def test_batches_of_one_class_and_of_other_dtypes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), np.arange(40) // 20
     expected = OneLayerNetwork().fit(X, y).decision_function(X)
-    found = OneLayerNetwork().partial_fit(X[:20], y[:20], classes=[1, 0])
-    found.partial_fit(X[20:], y[20:].astype(float), classes=np.array([0, 1]))
-    assert found.decision_function(X) == pytest.approx(expected)
-    assert found.predict(X).dtype.kind == "i"
+    learner = OneLayerNetwork().partial_fit(X[:20], y[:20], classes=[1, 0])
+    learner.partial_fit(X[20:], y[20:].astype(float), classes=np.array([0, 1]))
+    assert learner.decision_function(X) == pytest.approx(expected)
+    assert learner.predict(X).dtype.kind == "i"
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -202,12 +202,12 @@ def test_blocks_of_rows_and_gradients_change_nothing(monkeypatch):
     expected = OneLayerNetwork().fit(frame, y)
     monkeypatch.setattr(least_squares_tables, "BLOCK_VALUES", 1)
     monkeypatch.setattr(least_squares_tables, "FEWEST_BLOCK_ROWS", 7)
-    found = OneLayerNetwork().fit(frame, y)
-    assert found.coef_ == pytest.approx(expected.coef_)
+    learner = OneLayerNetwork().fit(frame, y)
+    assert learner.coef_ == pytest.approx(expected.coef_)
     for module in (least_squares, one_layer):
         monkeypatch.setattr(module, "LARGEST_SYSTEM", 5)
-    found = OneLayerNetwork().fit(frame, y)
-    assert found.coef_ == pytest.approx(expected.coef_, abs=1e-6)
+    learner = OneLayerNetwork().fit(frame, y)
+    assert learner.coef_ == pytest.approx(expected.coef_, abs=1e-6)
 
 
 @given(problems(), PARAMETERS)
@@ -219,11 +219,11 @@ def test_path_is_a_fit_at_every_size(problem, parameters):
     path = net.predict_path(X, y, rows, sizes)
     assert not [name for name in vars(net) if name.endswith("_")], "the path leaves traces"
     for size, labels in zip(sizes, path, strict=True):
-        one = OneLayerNetwork(**parameters).fit(X[:, :size], y)
-        values = one.decision_function(rows[:, :size]).reshape(len(rows), -1)
+        single = OneLayerNetwork(**parameters).fit(X[:, :size], y)
+        values = single.decision_function(rows[:, :size]).reshape(len(rows), -1)
         values = np.c_[-values, values] if values.shape[1] == 1 else values
         least, most = np.sort(values, axis=1)[:, -2:].T
-        same = labels == one.predict(rows[:, :size])
+        same = labels == single.predict(rows[:, :size])
         # the shortest of all weights, found in another system, differ by more than rounding
         assert same[(most - least > 1e-5) | (parameters["alpha"] > 0)].all(), f"size {size}"
 
@@ -232,8 +232,8 @@ def test_path_of_mixed_frames():
     frame, y = patients()
     path = OneLayerNetwork().predict_path(frame[:40], y[:40], frame[40:], [1, 2, 5])
     for size, labels in zip([1, 2, 5], path, strict=True):
-        one = OneLayerNetwork().fit(frame[:40, :size], y[:40])
-        assert labels.tolist() == one.predict(frame[40:, :size]).tolist()
+        single = OneLayerNetwork().fit(frame[:40, :size], y[:40])
+        assert labels.tolist() == single.predict(frame[40:, :size]).tolist()
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

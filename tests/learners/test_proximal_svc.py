@@ -21,21 +21,21 @@ from tests.reference.proximal_svc import cost, gaussian, machine
 
 @st.composite
 def problems(draw, most_classes=4):
-    """Training rows, labels, other rows: ties, gaps, constant and equal columns, lone rows."""
+    """Training rows, labels, other rows: ties, missing values, constant and equal columns."""
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     n, p, m = draw(st.integers(2, 20)), draw(st.integers(1, 12)), 8
     n_classes = min(n, draw(st.integers(2, most_classes)))
     coarse = draw(st.booleans())
-    both = rng.integers(-1, 2, (n + m, p)) * 1.0 if coarse else rng.normal(size=(n + m, p))
+    table = rng.integers(-1, 2, (n + m, p)) * 1.0 if coarse else rng.normal(size=(n + m, p))
     if draw(st.booleans()):
-        both[:, -1] = -2 * both[:, 0]
+        table[:, -1] = -2 * table[:, 0]
     if draw(st.booleans()):
-        both[rng.random(both.shape) < 0.1] = np.nan
+        table[rng.random(table.shape) < 0.1] = np.nan
     if draw(st.integers(0, 3)) == 0:
-        both[:n, 0] = 0.1
+        table[:n, 0] = 0.1
     y = rng.integers(0, n_classes, n)
     y[:n_classes] = np.arange(n_classes)
-    return both[:n], y, both[n:]
+    return table[:n], y, table[n:]
 
 
 PARAMETERS = st.fixed_dictionaries(
@@ -57,41 +57,41 @@ def prices_of(y, C=1.0, class_weight=None, **_):
 def signs_of(y):
     labels = np.unique(y)
     wanted = labels[1:] if len(labels) == 2 else labels
-    return [np.where(y == one, 1.0, -1.0) for one in wanted]
+    return [np.where(y == label, 1.0, -1.0) for label in wanted]
 
 
 # ---- the machine ---------------------------------------------------------------------------------
 @given(problems(), PARAMETERS)
 def test_every_machine_is_the_papers(problem, parameters):
     X, y, rows = problem
-    found = ProximalSVC(**parameters).fit(X, y)
+    fitted = ProximalSVC(**parameters).fit(X, y)
     encoder = Encoder(standardize=parameters["standardize"]).fit(X)
     Z, prices = encoder.transform(X), prices_of(y, **parameters)
     values = []
     for k, sign in enumerate(signs_of(y)):
         w, gamma = machine(Z, sign, prices)
-        assert found.coef_[k] == pytest.approx(w, abs=1e-7)
-        assert found.intercept_[k] == pytest.approx(-gamma, abs=1e-7)
+        assert fitted.coef_[k] == pytest.approx(w, abs=1e-7)
+        assert fitted.intercept_[k] == pytest.approx(-gamma, abs=1e-7)
         values.append(encoder.transform(rows) @ w - gamma)
-    assert found.residual_.max() < 1e-9
+    assert fitted.residual_.max() < 1e-9
     values = np.array(values).T
-    ours = found.decision_function(rows).reshape(len(rows), -1)
+    ours = fitted.decision_function(rows).reshape(len(rows), -1)
     assert ours == pytest.approx(values, abs=1e-6)
     if values.shape[1] == 1:
         values = np.c_[-values, values]
     least, most = np.sort(values, axis=1)[:, -2:].T
     expected = np.unique(y)[values.argmax(axis=1)]
-    assert (found.predict(rows) == expected)[most - least > 1e-6].all()
+    assert (fitted.predict(rows) == expected)[most - least > 1e-6].all()
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_optimiser_finds_less(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(12, 3)), np.arange(12) % 2
-    found = ProximalSVC(C=2.0, class_weight={1: 3.0}).fit(X, y)
+    fitted = ProximalSVC(C=2.0, class_weight={1: 3.0}).fit(X, y)
     Z, sign, prices = Encoder().fit_transform(X), np.where(y, 1.0, -1.0), np.where(y, 6.0, 2.0)
     value = lambda b: cost(Z, sign, prices, b[1:], -b[0])  # noqa: E731
-    ours = np.r_[found.intercept_, found.coef_[0]]
+    ours = np.r_[fitted.intercept_, fitted.coef_[0]]
     best = scipy.optimize.minimize(value, np.zeros(4), tol=1e-12, method="Powell")
     assert value(ours) <= best.fun * (1 + 1e-12)
     assert ours == pytest.approx(best.x, abs=1e-5)
@@ -105,11 +105,11 @@ def test_it_is_ridge_regression_on_a_bordered_table(n, p, n_classes):
     rng = np.random.default_rng(n)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, p)) + 0.5 * y[:, None]
-    found = ProximalSVC(C=0.25).fit(X, y)
+    fitted = ProximalSVC(C=0.25).fit(X, y)
     bordered = np.column_stack([np.ones(n), Encoder().fit_transform(X)])
     ridge = RidgeClassifier(alpha=4.0, fit_intercept=False, tol=1e-12).fit(bordered, y)
-    assert np.c_[found.intercept_, found.coef_] == pytest.approx(np.atleast_2d(ridge.coef_))
-    assert (found.predict(X) == ridge.predict(bordered)).all()
+    assert np.c_[fitted.intercept_, fitted.coef_] == pytest.approx(np.atleast_2d(ridge.coef_))
+    assert (fitted.predict(X) == ridge.predict(bordered)).all()
     weighted = ProximalSVC(C=0.25, class_weight="balanced").fit(X[1:], y[1:])
     bordered = np.column_stack([np.ones(n - 1), Encoder().fit_transform(X[1:])])
     regression = Ridge(alpha=1.0, fit_intercept=False)
@@ -124,19 +124,19 @@ def test_it_is_ridge_regression_on_a_bordered_table(n, p, n_classes):
 @settings(max_examples=30)
 def test_the_gaussian_machine_is_linear_in_kernel_values(problem, parameters, width):
     X, y, rows = problem
-    found = ProximalSVC(kernel="gaussian", width=width, **parameters).fit(X, y)
-    assert not hasattr(found, "coef_")
+    fitted = ProximalSVC(kernel="gaussian", width=width, **parameters).fit(X, y)
+    assert not hasattr(fitted, "coef_")
     encoder = Encoder(standardize=parameters["standardize"]).fit(X)
     Z, prices = encoder.transform(X), prices_of(y, **parameters)
     if width is None:
         variance = Z.var(axis=0).sum()
         width = np.sqrt(variance / 2) if variance > 0 else 1.0
-    assert found.width_ == pytest.approx(width)
+    assert fitted.width_ == pytest.approx(width)
     K, other = gaussian(Z, Z, width), gaussian(encoder.transform(rows), Z, width)
-    values = found.decision_function(rows).reshape(len(rows), -1)
+    values = fitted.decision_function(rows).reshape(len(rows), -1)
     for k, sign in enumerate(signs_of(y)):
         w, gamma = machine(K, sign, prices)
-        assert found.dual_coef_[k] == pytest.approx(w, abs=1e-6)
+        assert fitted.dual_coef_[k] == pytest.approx(w, abs=1e-6)
         assert values[:, k] == pytest.approx(other @ w - gamma, abs=1e-6)
 
 
@@ -177,8 +177,8 @@ def test_sparse_tables_are_the_same_tables(problem, parameters):
         assert sparse.coef_ == pytest.approx(dense.coef_, abs=1e-7)
         assert sparse.intercept_ == pytest.approx(dense.intercept_, abs=1e-7)
         for table in (rows, kind(rows)):
-            for one in (sparse, dense):
-                assert one.predict(table).tolist() == dense.predict(rows).tolist()
+            for fitted in (sparse, dense):
+                assert fitted.predict(table).tolist() == dense.predict(rows).tolist()
     path = ProximalSVC(**parameters).predict_path(kind(X), y, kind(rows), [X.shape[1]])
     assert path[0].tolist() == dense.predict(rows).tolist()
 
@@ -189,9 +189,9 @@ def test_sparse_tables_stay_sparse(monkeypatch):
     y = (X[:, :40].sum(axis=1) > X[:, 40:80].sum(axis=1)) * 1
     expected = ProximalSVC().fit(X.toarray(), y)
     monkeypatch.setattr(scipy.sparse.csr_array, "toarray", refuse_large)
-    found = ProximalSVC().fit(X, y)
-    assert found.coef_ == pytest.approx(expected.coef_, abs=1e-10)
-    assert found.decision_function(X) == pytest.approx(found.decision_function(X.tocsc()))
+    fitted = ProximalSVC().fit(X, y)
+    assert fitted.coef_ == pytest.approx(expected.coef_, abs=1e-10)
+    assert fitted.decision_function(X) == pytest.approx(fitted.decision_function(X.tocsc()))
     monkeypatch.setattr(least_squares, "LARGEST_SYSTEM", 100)
     iterated = ProximalSVC().fit(X, y)
     assert iterated.coef_ == pytest.approx(expected.coef_, abs=1e-7)
@@ -252,9 +252,9 @@ def test_frames_of_all_libraries_and_lists_agree(blocks, monkeypatch):
         (objects[:40], objects[40:], [2]),
         (objects[:40].tolist(), objects[40:].tolist(), [2]),
     ):
-        found = ProximalSVC(schema={"categorical": schema}).fit(train, y[:40])
-        assert found.decision_function(rows) == pytest.approx(values)
-        assert hasattr(found, "feature_names_in_") == (schema == ["site"])
+        fitted = ProximalSVC(schema={"categorical": schema}).fit(train, y[:40])
+        assert fitted.decision_function(rows) == pytest.approx(values)
+        assert hasattr(fitted, "feature_names_in_") == (schema == ["site"])
 
 
 def test_errors_in_blocks_name_the_row_of_the_table(monkeypatch):
@@ -279,8 +279,8 @@ def test_path_is_a_fit_at_every_size(problem, parameters, kernel):
     path = svm.predict_path(X, y, rows, sizes)
     assert not [name for name in vars(svm) if name.endswith("_")], "the path leaves traces"
     for size, labels in zip(sizes, path, strict=True):
-        one = ProximalSVC(kernel=kernel, **parameters).fit(X[:, :size], y)
-        assert labels.tolist() == one.predict(rows[:, :size]).tolist(), f"size {size}"
+        single = ProximalSVC(kernel=kernel, **parameters).fit(X[:, :size], y)
+        assert labels.tolist() == single.predict(rows[:, :size]).tolist(), f"size {size}"
 
 
 def test_path_of_mixed_frames_through_both_systems():
@@ -289,8 +289,8 @@ def test_path_of_mixed_frames_through_both_systems():
     sizes = [1, 2, 5, 20, 64]  # 40 rows: the last by rows, the others by columns
     path = ProximalSVC().predict_path(frame[:40], y[:40], frame[40:], sizes)
     for size, labels in zip(sizes, path, strict=True):
-        one = ProximalSVC().fit(frame[:40, :size], y[:40])
-        assert labels.tolist() == one.predict(frame[40:, :size]).tolist()
+        single = ProximalSVC().fit(frame[:40, :size], y[:40])
+        assert labels.tolist() == single.predict(frame[40:, :size]).tolist()
 
 
 # ---- corners -------------------------------------------------------------------------------------

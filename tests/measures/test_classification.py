@@ -61,7 +61,7 @@ def test_every_metric_is_its_definition(case):
     right = sum(t == p for t, p in zip(y_true, y_pred, strict=True))
     assert accuracy(confusion) == right / len(y_true)
     assert error(confusion) == (len(y_true) - right) / len(y_true)
-    assert bcr(confusion) == pytest.approx(naive.balanced(y_true, y_pred))
+    assert bcr(confusion) == pytest.approx(naive.balanced_rate(y_true, y_pred))
     for c in range(n_classes):
         tp, fn, fp, tn = naive.one_against_rest(y_true, y_pred, c)
         assert sensitivity(confusion, c) == pytest.approx(quotient(tp, tp + fn), nan_ok=True)
@@ -257,9 +257,9 @@ def test_point632plus_between_its_ends():
 
 def test_point632plus_takes_arrays():
     apparent, out_of_bag = np.array([0.0, 0.1, np.nan, 0.1]), np.array([0.5, 0.3, 0.3, np.nan])
-    found = point632plus(apparent, out_of_bag, 0.5)
-    assert found[:2] == pytest.approx([0.5, 0.2549019607843])
-    assert np.isnan(found[2:]).all()
+    errors = point632plus(apparent, out_of_bag, 0.5)
+    assert errors[:2] == pytest.approx([0.5, 0.2549019607843])
+    assert np.isnan(errors[2:]).all()
     assert np.isnan(point632plus(0.1, 0.2, np.nan))
 
 

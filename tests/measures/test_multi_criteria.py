@@ -57,19 +57,19 @@ def tables(draw, most_columns=4):
 @given(tables(), st.data())
 def test_wins_are_their_definition(table, data):
     rows = [[*row, data.draw(VALUE)] for row in table[0]]
-    found = wins(rows)
+    result = wins(rows)
     share, score = reference.wins(rows)
-    assert found.proportion.tolist() == share
-    assert found.score.tolist() == score
-    assert (found.proportion + found.proportion.T <= 1).all()
+    assert result.proportion.tolist() == share
+    assert result.score.tolist() == score
+    assert (result.proportion + result.proportion.T <= 1).all()
     k = len(score)
-    assert found.score.sum() <= k * (k - 1) / 2  # a pair has one winner, or none
+    assert result.score.sum() <= k * (k - 1) / 2  # a pair has one winner, or none
     errors = wins(-np.array(rows), greater_is_better=False)
     assert errors.score.tolist() == score
 
 
 def test_wins_by_table_8_of_izetta():
-    """Where each method beats a different number of others, they stand in one line."""
+    """Methods that beat different numbers of others have those counts as scores."""
     lines = [
         [0, 3, 7, 8, 2, 1, 5, 4, 6],
         [0, 2, 7, 8, 3, 1, 4, 5, 6],
@@ -85,27 +85,27 @@ def test_wins_by_table_8_of_izetta():
 
 def test_wins_count_strictly_and_drop_runs_with_nan():
     rows = [[1, 1, 0], [2, 1, np.nan], [1, 2, 0], [2, 1, 0]]
-    found = wins(rows, names=["a", "b", "c"])
-    assert found.proportion[0, 1] == found.proportion[1, 0] == pytest.approx(1 / 3)
-    assert found.score.tolist() == [1, 1, 0]
-    assert (found.n_runs, found.n_dropped) == (3, 1)
-    assert found.summary().splitlines() == [
+    result = wins(rows, names=["a", "b", "c"])
+    assert result.proportion[0, 1] == result.proportion[1, 0] == pytest.approx(1 / 3)
+    assert result.score.tolist() == [1, 1, 0]
+    assert (result.n_runs, result.n_dropped) == (3, 1)
+    assert result.summary().splitlines() == [
         "Methods beaten, of 2, over 3 runs (1 dropped)",
         "   1  a",
         "   1  b",
         "   0  c",
     ]
-    assert repr(found) == "Wins(3 methods, 3 runs, score=[1, 1, 0])"
+    assert repr(result) == "Wins(3 methods, 3 runs, score=[1, 1, 0])"
 
 
 def test_stability_and_performance():
     assert stability_performance(0.25, 0.64) == pytest.approx(0.4)
     assert stability_performance(-0.3, 0.9) == 0
     assert isinstance(stability_performance(1, 1), float)
-    found = stability_performance([0.5, np.nan, 1.0], 0.5)
-    assert found[0] == 0.5
-    assert np.isnan(found[1])
-    assert found[2] == pytest.approx(np.sqrt(0.5))
+    performances = stability_performance([0.5, np.nan, 1.0], 0.5)
+    assert performances[0] == 0.5
+    assert np.isnan(performances[1])
+    assert performances[2] == pytest.approx(np.sqrt(0.5))
 
 
 @given(tables(), st.data())
@@ -119,13 +119,13 @@ def test_topsis_is_the_textbook(table, data):
     weights[0] = weights[0] or 1.0
     for distance in ("euclidean", "squared"):
         for normalise in ("vector", "standard"):
-            found = topsis(matrix, weights, benefit, distance, normalise)
+            result = topsis(matrix, weights, benefit, distance, normalise)
             expected = reference.topsis(
                 matrix, weights, benefit, distance == "squared", normalise == "standard"
             )
-            assert found.closeness == pytest.approx(expected, abs=1e-9)
-            assert sorted(found.order) == list(range(len(matrix)))
-            assert (np.diff(found.closeness[found.order]) <= 1e-11).all()
+            assert result.closeness == pytest.approx(expected, abs=1e-9)
+            assert sorted(result.order) == list(range(len(matrix)))
+            assert (np.diff(result.closeness[result.order]) <= 1e-11).all()
 
 
 def test_topsis_does_not_depend_on_units_or_on_how_weights_are_counted():
@@ -145,35 +145,35 @@ def test_topsis_does_not_depend_on_units_or_on_how_weights_are_counted():
 
 def test_alternatives_that_differ_in_bits_only_keep_their_places():
     matrix = [[0.69, 0.65, 0.98], [0.65, 0.98, 0.69], [0.98, 0.69, 0.65]]
-    found = topsis(matrix, [1, 1, 1], True)
-    assert found.closeness == pytest.approx([found.closeness[0]] * 3)
-    assert len(set(found.closeness)) > 1
-    assert found.order.tolist() == [0, 1, 2]
+    result = topsis(matrix, [1, 1, 1], True)
+    assert result.closeness == pytest.approx([result.closeness[0]] * 3)
+    assert len(set(result.closeness)) > 1
+    assert result.order.tolist() == [0, 1, 2]
 
 
 def test_topsis_at_the_ends():
     matrix = [[3.0, 1.0, 5.0], [2.0, 2.0, 5.0], [1.0, 3.0, 5.0]]
-    found = topsis(matrix, [1, 1, 1], [True, False, True])
-    assert found.closeness == pytest.approx([1, 0.5, 0])
-    assert found.order.tolist() == [0, 1, 2]
+    result = topsis(matrix, [1, 1, 1], [True, False, True])
+    assert result.closeness == pytest.approx([1, 0.5, 0])
+    assert result.order.tolist() == [0, 1, 2]
     # a constant criterion, or one of no weight, might as well not be there
     two = topsis(np.array(matrix)[:, :2], [1, 1], [True, False])
-    assert found.closeness == pytest.approx(two.closeness)
+    assert result.closeness == pytest.approx(two.closeness)
     for weights in ([0, 0, 1], [1e-300, 0, 1]):
         assert np.isfinite(topsis(matrix, weights, True).closeness).all()
     assert topsis(matrix, [0, 0, 1], True).closeness.tolist() == [0.5] * 3
     assert topsis(np.zeros((2, 2)), [1, 1], True).order.tolist() == [0, 1]
-    assert repr(found) == "Topsis(3 alternatives, best 0 with closeness 1.0000)"
-    assert found.summary().splitlines()[0] == "1.0000  alternative 0"
+    assert repr(result) == "Topsis(3 alternatives, best 0 with closeness 1.0000)"
+    assert result.summary().splitlines()[0] == "1.0000  alternative 0"
 
 
 def test_the_books_topsis_is_on_errors_with_squared_distances():
     """Both tables to all four digits, and so in order; the printed top three and top two first."""
     errors = np.column_stack([100 - TEAR_FILM[:, :2], TEAR_FILM[:, 2]])
     for weights, printed in (([1, 1, 1], TABLE_5_15), ([0.5, 0.5, 0], TABLE_5_16)):
-        found = topsis(errors, weights, False, distance="squared")
-        assert found.closeness == pytest.approx(printed, abs=5e-5)
-        assert found.order.tolist() == np.argsort(-printed).tolist()
+        result = topsis(errors, weights, False, distance="squared")
+        assert result.closeness == pytest.approx(printed, abs=5e-5)
+        assert result.order.tolist() == np.argsort(-printed).tolist()
     equal = topsis(errors, [1, 1, 1], False, distance="squared")
     assert equal.order[:3].tolist() == [GABOR_NONE, WAVELET_INTERACT, ALL_INTERACT]
     accurate = topsis(errors, [1, 1, 0], False, distance="squared")
@@ -193,11 +193,11 @@ def test_the_textbook_on_rates_misses_the_book():
 @given(tables())
 def test_pareto_front_is_its_definition(table):
     matrix, benefit = table
-    found = pareto_front(matrix, benefit)
-    assert found.tolist() == reference.pareto(matrix, benefit)
-    assert found.any()
+    front = pareto_front(matrix, benefit)
+    assert front.tolist() == reference.pareto(matrix, benefit)
+    assert front.any()
     # taking away what is not on the front changes nothing
-    assert pareto_front(np.array(matrix)[found], benefit).all()
+    assert pareto_front(np.array(matrix)[front], benefit).all()
 
 
 def test_pareto_front_of_accuracy_and_robustness_in_the_book():
@@ -227,21 +227,21 @@ def test_simplest_not_worse():
     rng = np.random.default_rng(0)
     noise = rng.normal(scale=0.01, size=(10, 4))
     table = noise + np.array([0.90, 0.91, 0.905, 0.5])
-    found = simplest_not_worse(table, complexity=[100, 50, 20, 1])
-    assert found.chosen == 2
-    assert found.candidates == (0, 1, 2)
-    assert found.test.p_value < 0.05
-    assert found.summary().endswith("simplest of these: method 3")
+    result = simplest_not_worse(table, complexity=[100, 50, 20, 1])
+    assert result.chosen == 2
+    assert result.candidates == (0, 1, 2)
+    assert result.test.p_value < 0.05
+    assert result.summary().endswith("simplest of these: method 3")
     errors = simplest_not_worse(1 - table, [100, 50, 20, 1], greater_is_better=False)
     assert (errors.chosen, errors.candidates) == (2, (0, 1, 2))
-    assert repr(found) == "Simplest(chosen=2, candidates=(0, 1, 2))"
+    assert repr(result) == "Simplest(chosen=2, candidates=(0, 1, 2))"
 
 
 def test_without_a_significant_test_all_are_candidates():
     table = np.random.default_rng(0).normal(size=(5, 3))
-    found = simplest_not_worse(table, complexity=[3, 2, 1])
-    assert found.test.p_value > 0.05
-    assert (found.chosen, found.candidates) == (2, (0, 1, 2))
+    result = simplest_not_worse(table, complexity=[3, 2, 1])
+    assert result.test.p_value > 0.05
+    assert (result.chosen, result.candidates) == (2, (0, 1, 2))
 
 
 def test_a_test_that_is_not_significant_overrules_tukey():

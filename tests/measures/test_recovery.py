@@ -191,8 +191,8 @@ def test_counts_are_the_definition(case):
     first = naive.roles(selected[:n_relevant], roles.relevant, roles.redundant)
     complete = first == (n_relevant, 0, 0)
     assert success_index(selected, roles, ranked=True) == (100 if complete else index)
-    held = [c for part in (*roles.relevant, *roles.redundant.values()) for c in part]
-    assert roles.irrelevant == tuple(c for c in range(roles.n_features) if c not in held)
+    with_role = [c for part in (*roles.relevant, *roles.redundant.values()) for c in part]
+    assert roles.irrelevant == tuple(c for c in range(roles.n_features) if c not in with_role)
 
 
 def test_roles_are_plain_and_travel():
@@ -244,15 +244,15 @@ def test_wrong_selections_are_named():
 def test_positions_are_pooled_over_rankings(orders):
     p = len(orders[0])
     members = {"first half": list(range((p + 1) // 2)), "last": [p - 1], "all": list(range(p))}
-    found = position_statistics(orders, members)
-    assert list(found) == list(members)
+    statistics = position_statistics(orders, members)
+    assert list(statistics) == list(members)
     for name, columns in members.items():
-        places = [order.index(column) + 1 for order in orders for column in columns]
-        mean = sum(places) / len(places)
-        expected = min(places), naive.quantile(places, 0.25), mean
-        expected += naive.quantile(places, 0.75), max(places)
-        assert found[name] == pytest.approx(expected)
-    assert found["all"][::2] == (1, (p + 1) / 2, p)
+        positions = [order.index(column) + 1 for order in orders for column in columns]
+        mean = sum(positions) / len(positions)
+        expected = min(positions), naive.quantile(positions, 0.25), mean
+        expected += naive.quantile(positions, 0.75), max(positions)
+        assert statistics[name] == pytest.approx(expected)
+    assert statistics["all"][::2] == (1, (p + 1) / 2, p)
 
 
 def test_one_ranking_may_be_a_vector():
@@ -264,9 +264,15 @@ def test_one_ranking_may_be_a_vector():
 def test_a_perfect_ranking_of_artificial_1():
     """Izetta et al., 8 classes: 40 relevant columns and 500 of noise; noise then has the rest."""
     groups = {"relevant": range(40), "noisy": range(40, 540)}
-    found = position_statistics(range(540), groups)
-    assert found["relevant"] == (1, 10.75, 20.5, 30.25, 40)
-    assert found["noisy"] == (41, 165.75, 290.5, 415.25, 540)  # table 6 prints 165, 290, 415, 540
+    statistics = position_statistics(range(540), groups)
+    assert statistics["relevant"] == (1, 10.75, 20.5, 30.25, 40)
+    assert statistics["noisy"] == (
+        41,
+        165.75,
+        290.5,
+        415.25,
+        540,
+    )  # table 6 prints 165, 290, 415, 540
 
 
 @pytest.mark.parametrize(

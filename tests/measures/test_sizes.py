@@ -184,13 +184,13 @@ def test_rules_on_scores_are_their_definitions_in_any_units(scores, scale, shift
 
 @given(st.lists(st.sampled_from([-np.inf, 0.0, 1.0, 3.0, np.inf]), min_size=1, max_size=8))
 def test_infinite_scores_are_all_or_nothing(scores):
-    kept, lost = scores.count(np.inf), scores.count(-np.inf)
+    n_highest, n_lowest = scores.count(np.inf), scores.count(-np.inf)
     for rule in ("largest-gap", "two-variances"):
         size = choose_size(rule=rule, scores=scores)
-        if lost == len(scores):
+        if n_lowest == len(scores):
             assert size == len(scores)
         else:
-            assert max(1, kept) <= size <= len(scores) - lost
+            assert max(1, n_highest) <= size <= len(scores) - n_lowest
             # columns of no worth may be added freely
             assert choose_size(rule=rule, scores=[*scores, -np.inf]) == size
         # equal columns stay together

@@ -38,19 +38,19 @@ def rankings(draw):
     return orders, sizes, p
 
 
-def same(found, expected):
+def is_same(value, expected):
     if expected is None:
-        return bool(np.isnan(found))
-    return found == pytest.approx(float(expected), rel=1e-9, abs=1e-12)
+        return bool(np.isnan(value))
+    return value == pytest.approx(float(expected), rel=1e-9, abs=1e-12)
 
 
 @given(runs())
 def test_sets_of_any_sizes_are_the_definitions(case):
     sets, p = case
-    assert same(kuncheva_index(sets, p), naive.kuncheva(sets, p))
-    found, expected = nogueira_stability(sets, p), naive.nogueira(sets, p)
-    assert same(found.value, expected and expected[0])
-    assert same(found.variance, expected and expected[1])
+    assert is_same(kuncheva_index(sets, p), naive.kuncheva(sets, p))
+    estimate, expected = nogueira_stability(sets, p), naive.nogueira(sets, p)
+    assert is_same(estimate.value, expected and expected[0])
+    assert is_same(estimate.variance, expected and expected[1])
     assert selection_frequency(sets, p).tolist() == [
         sum(f in selected for selected in sets) / len(sets) for f in range(p)
     ]
@@ -74,8 +74,8 @@ def test_curves_are_the_indices_of_their_sizes(case):
     for at, size in enumerate(sizes):
         sets = [order[:size] for order in orders]
         assert index[at] == pytest.approx(kuncheva_index(sets, p), abs=1e-12, nan_ok=True)
-        for found, expected in zip(curve, nogueira_stability(sets, p, level=0.9), strict=True):
-            assert found[at] == pytest.approx(expected, abs=1e-12, nan_ok=True)
+        for values, expected in zip(curve, nogueira_stability(sets, p, level=0.9), strict=True):
+            assert values[at] == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 @given(runs(), st.randoms(use_true_random=False))
@@ -84,7 +84,7 @@ def test_names_and_order_do_not_matter(case, random):
     names = random.sample(range(p), p)
     renamed = [random.sample([names[f] for f in selected], len(selected)) for selected in sets]
     random.shuffle(renamed)
-    assert same(kuncheva_index(renamed, p), naive.kuncheva(sets, p))
+    assert is_same(kuncheva_index(renamed, p), naive.kuncheva(sets, p))
     expected = np.array(nogueira_stability(sets, p))
     assert np.array(nogueira_stability(renamed, p)) == pytest.approx(expected, nan_ok=True)
 
@@ -107,8 +107,8 @@ def test_by_hand():
     # sizes 1 and 3 share 1, chance 3 / 10: a set and a part of it agree perfectly
     assert kuncheva_index([[4], [3, 4, 5]], 10) == pytest.approx(1)
     # frequencies 1, 1/2, 1/2 of 4: 1 - 2 (1/4 + 1/4) / 4 / (1/2 x 1/2)
-    found = nogueira_stability([[0, 1], [0, 2]], 4)
-    assert found.value == pytest.approx(0)
+    estimate = nogueira_stability([[0, 1], [0, 2]], 4)
+    assert estimate.value == pytest.approx(0)
     # three sets {0, 1}, {0, 1}, {0}: p = 1, 2/3 of 4; k = 5/3, room 5/12 x 7/12 = 35/144;
     # 1 - (3/2 x 2/9 / 4) / (35/144) = 1 - 12/35
     assert nogueira_stability([[0, 1], [0, 1], [0]], 4).value == pytest.approx(23 / 35)
@@ -153,7 +153,7 @@ def test_all_features_or_none_say_nothing():
 
 
 def test_pairs_are_counted_by_features():
-    """The identity behind it all."""
+    """Counts of features give the intersections of all pairs."""
     rng = np.random.default_rng(1)
     sets = [set(rng.permutation(12)[: rng.integers(0, 12)].tolist()) for _ in range(9)]
     shared = sum(len(a & b) for i, a in enumerate(sets) for b in sets[:i])
@@ -161,12 +161,12 @@ def test_pairs_are_counted_by_features():
 
 
 def test_interval_is_normal():
-    found = nogueira_stability([[0, 1], [0, 2], [0, 1, 3]], 9, level=0.8)
-    lower, upper = stats.norm.interval(0.8, loc=found.value, scale=np.sqrt(found.variance))
-    assert (found.lower, found.upper) == pytest.approx((lower, upper))
-    assert found.lower < found.value < found.upper
+    estimate = nogueira_stability([[0, 1], [0, 2], [0, 1, 3]], 9, level=0.8)
+    lower, upper = stats.norm.interval(0.8, loc=estimate.value, scale=np.sqrt(estimate.variance))
+    assert (estimate.lower, estimate.upper) == pytest.approx((lower, upper))
+    assert estimate.lower < estimate.value < estimate.upper
     narrow = nogueira_stability([[0, 1], [0, 2], [0, 1, 3]], 9, level=0.5)
-    assert narrow.upper < found.upper
+    assert narrow.upper < estimate.upper
 
 
 def plug_in(Z, weight):
@@ -190,8 +190,8 @@ def test_variance_is_that_of_the_infinitesimal_jackknife():
         up = plug_in(Z, weight)
         weight[i] -= 2 * step
         derivative.append((up - plug_in(Z, weight)) / (2 * step))
-    found = nogueira_stability([np.flatnonzero(row) for row in Z], p)
-    assert found.variance == pytest.approx(np.square(derivative).sum(), rel=5e-3)
+    estimate = nogueira_stability([np.flatnonzero(row) for row in Z], p)
+    assert estimate.variance == pytest.approx(np.square(derivative).sum(), rel=5e-3)
 
 
 def test_interval_covers_as_often_as_it_says():
@@ -202,8 +202,8 @@ def test_interval_covers_as_often_as_it_says():
     covered = []
     for _ in range(600):
         Z = rng.random((60, chance.size)) < chance
-        found = nogueira_stability([np.flatnonzero(row) for row in Z], chance.size)
-        covered.append(found.lower <= truth <= found.upper)
+        estimate = nogueira_stability([np.flatnonzero(row) for row in Z], chance.size)
+        covered.append(estimate.lower <= truth <= estimate.upper)
     assert np.mean(covered) == pytest.approx(0.95, abs=0.03)
 
 

@@ -54,47 +54,47 @@ def blocks(draw, least=3):
 
 @given(blocks(least=2))
 def test_friedman_is_its_definition(table):
-    found = friedman(table, greater_is_better=False)
+    result = friedman(table, greater_is_better=False)
     mean, statistic = reference.friedman(table)
-    assert found.mean_ranks == pytest.approx(mean)
-    assert found.statistic == pytest.approx(statistic, abs=1e-9)
-    assert found.mean_ranks.sum() == pytest.approx(len(mean) * (len(mean) + 1) / 2)
-    assert 0 <= found.statistic <= found.n_blocks * (len(mean) - 1) + 1e-9
+    assert result.mean_ranks == pytest.approx(mean)
+    assert result.statistic == pytest.approx(statistic, abs=1e-9)
+    assert result.mean_ranks.sum() == pytest.approx(len(mean) * (len(mean) + 1) / 2)
+    assert 0 <= result.statistic <= result.n_blocks * (len(mean) - 1) + 1e-9
     flipped = friedman(-np.array(table))
-    assert flipped.mean_ranks.tolist() == found.mean_ranks.tolist()
-    assert flipped.statistic == found.statistic
+    assert flipped.mean_ranks.tolist() == result.mean_ranks.tolist()
+    assert flipped.statistic == result.statistic
 
 
 @given(blocks())
 def test_friedman_is_scipys(table):
     if any(len(set(row)) > 1 for row in table):
         expected = stats.friedmanchisquare(*np.array(table).T)
-        found = friedman(table)
-        assert found.statistic == pytest.approx(expected.statistic, abs=1e-9)
-        assert found.p_value == pytest.approx(expected.pvalue, abs=1e-9)
+        result = friedman(table)
+        assert result.statistic == pytest.approx(expected.statistic, abs=1e-9)
+        assert result.p_value == pytest.approx(expected.pvalue, abs=1e-9)
 
 
 @given(blocks())
 def test_iman_davenport_is_the_analysis_of_variance_of_the_ranks(table):
     """A two-way analysis of variance on the ranks has the same F, a check from another side."""
-    found = friedman(table, greater_is_better=False)
+    result = friedman(table, greater_is_better=False)
     n, k = len(table), len(table[0])
-    denominator = n * (k - 1) - found.statistic
+    denominator = n * (k - 1) - result.statistic
     if denominator > 1e-6:
-        f = (n - 1) * found.statistic / denominator
-        assert found.iman_davenport == pytest.approx(f, rel=1e-6, abs=1e-9)
+        f = (n - 1) * result.statistic / denominator
+        assert result.iman_davenport == pytest.approx(f, rel=1e-6, abs=1e-9)
         expected = stats.f.sf(f, k - 1, (k - 1) * (n - 1))
-        assert found.iman_davenport_p == pytest.approx(expected, rel=1e-6)
+        assert result.iman_davenport_p == pytest.approx(expected, rel=1e-6)
     else:
-        assert found.iman_davenport > 1e6
-        assert found.iman_davenport_p < 1e-3
+        assert result.iman_davenport > 1e6
+        assert result.iman_davenport_p < 1e-3
 
 
 def test_demsars_example():
-    found = friedman(DEMSAR, greater_is_better=False)
-    assert found.mean_ranks.round(3).tolist() == [3.143, 2.0, 2.893, 1.964]
+    result = friedman(DEMSAR, greater_is_better=False)
+    assert result.mean_ranks.round(3).tolist() == [3.143, 2.0, 2.893, 1.964]
     # he prints the statistic without the correction for ties
-    plain = found.statistic * (1 - 78 / (14 * 60))
+    plain = result.statistic * (1 - 78 / (14 * 60))
     assert plain == pytest.approx(9.28, abs=0.005)
     assert 13 * plain / (14 * 3 - plain) == pytest.approx(3.69, abs=0.005)
     strict = nemenyi(DEMSAR, greater_is_better=False)
@@ -125,24 +125,24 @@ def test_demsars_table_of_quantiles(k, q05, q10):
 
 @given(blocks(), st.sampled_from([0.01, 0.05, 0.3, 0.8]))
 def test_nemenyi_agrees_with_its_bars_and_with_scikit_posthocs(table, alpha):
-    found = nemenyi(table, alpha=alpha)
+    result = nemenyi(table, alpha=alpha)
     expected = scikit_posthocs.posthoc_nemenyi_friedman(np.array(table)).to_numpy()
-    assert found.p_values == pytest.approx(expected, abs=1e-6)
-    assert (found.p_values == found.p_values.T).all()
-    assert (np.diag(found.p_values) == 1).all()
+    assert result.p_values == pytest.approx(expected, abs=1e-6)
+    assert (result.p_values == result.p_values.T).all()
+    assert (np.diag(result.p_values) == 1).all()
     # a difference is significant by its p-value exactly where it reaches the critical one
-    apart = np.abs(np.subtract.outer(found.mean_ranks, found.mean_ranks))
-    clear = np.abs(apart - found.critical_difference) > 1e-6
-    assert ((found.p_values <= alpha) == (apart >= found.critical_difference))[clear].all()
-    expected_bars = reference.bars(found.mean_ranks.tolist(), found.critical_difference)
-    assert set(map(frozenset, found.groups)) == expected_bars
-    assert len(found.groups) == len(expected_bars)
+    apart = np.abs(np.subtract.outer(result.mean_ranks, result.mean_ranks))
+    clear = np.abs(apart - result.critical_difference) > 1e-6
+    assert ((result.p_values <= alpha) == (apart >= result.critical_difference))[clear].all()
+    expected_bars = reference.bars(result.mean_ranks.tolist(), result.critical_difference)
+    assert set(map(frozenset, result.groups)) == expected_bars
+    assert len(result.groups) == len(expected_bars)
 
 
 def test_bars_overlap_and_a_method_alone_has_none():
     ranks = [[1, 2, 3, 4, 5]] * 200 + [[2, 1, 3, 4, 5], [1, 2, 4, 3, 5]] * 200
-    found = nemenyi(ranks, greater_is_better=False)
-    assert found.groups == ()
+    result = nemenyi(ranks, greater_is_better=False)
+    assert result.groups == ()
     assert nemenyi([[1, 2, 3]] * 3, greater_is_better=False).groups == ((0, 1), (1, 2))
 
 
@@ -161,18 +161,18 @@ def test_blocks_with_nan_are_dropped_and_counted():
     table = [[1.0, 2, 3], [np.nan, 1, 2], [2, 1, 3], [3, 1, 2]]
     whole = [row for row in table if not np.isnan(row).any()]
     for test in (friedman, nemenyi, wilcoxon_holm):
-        found, expected = test(table), test(whole)
-        assert (found.n_dropped, found.n_blocks) == (1, 3)
-        assert str(found) == str(expected)
-        assert "(1 dropped)" in found.summary()
+        result, expected = test(table), test(whole)
+        assert (result.n_dropped, result.n_blocks) == (1, 3)
+        assert str(result) == str(expected)
+        assert "(1 dropped)" in result.summary()
         assert "dropped" not in expected.summary()
 
 
 def test_all_ties_are_no_difference():
     table = np.full((6, 4), 0.5)
-    found = friedman(table)
-    assert (found.statistic, found.p_value) == (0, 1)
-    assert (found.iman_davenport, found.iman_davenport_p) == (0, 1)
+    result = friedman(table)
+    assert (result.statistic, result.p_value) == (0, 1)
+    assert (result.iman_davenport, result.iman_davenport_p) == (0, 1)
     assert nemenyi(table).groups == ((0, 1, 2, 3),)
     assert (nemenyi(table).p_values == 1).all()
     assert (wilcoxon_holm(table).adjusted == 1).all()
@@ -183,39 +183,39 @@ def test_all_ties_are_no_difference():
 
 
 def test_agreement_throughout_is_certain():
-    found = friedman([[3, 2, 1]] * 7)
-    assert found.statistic == 14
-    assert (found.iman_davenport, found.iman_davenport_p) == (np.inf, 0)
+    result = friedman([[3, 2, 1]] * 7)
+    assert result.statistic == 14
+    assert (result.iman_davenport, result.iman_davenport_p) == (np.inf, 0)
 
 
 @st.composite
-def unpaired(draw):
+def unpaired_samples(draw):
     sample = st.lists(VALUE, min_size=1, max_size=7)
     samples = draw(st.lists(sample, min_size=2, max_size=5))
     samples[0] += [draw(VALUE)]
     return samples
 
 
-@given(unpaired())
+@given(unpaired_samples())
 def test_kruskal_tukey_is_its_definition(samples):
-    found = kruskal_tukey(samples, greater_is_better=False)
+    result = kruskal_tukey(samples, greater_is_better=False)
     means, statistic, variance = reference.kruskal(samples)
     k = len(samples)
-    assert found.mean_ranks == pytest.approx(means)
-    assert found.statistic == pytest.approx(statistic, abs=1e-9)
+    assert result.mean_ranks == pytest.approx(means)
+    assert result.statistic == pytest.approx(statistic, abs=1e-9)
     quantile = stats.studentized_range.ppf(0.95, k, np.inf) / math.sqrt(2)
     for i in range(k):
         for j in range(k):
             spread = math.sqrt(variance * (1 / len(samples[i]) + 1 / len(samples[j])))
-            assert found.critical_differences[i, j] == pytest.approx(quantile * spread)
+            assert result.critical_differences[i, j] == pytest.approx(quantile * spread)
             if variance:
                 z = abs(means[i] - means[j]) / spread
                 p = stats.studentized_range.sf(z * math.sqrt(2), k, np.inf)
-                assert found.p_values[i, j] == pytest.approx(p, abs=1e-9)
+                assert result.p_values[i, j] == pytest.approx(p, abs=1e-9)
     if len({x for sample in samples for x in sample}) > 1:
         expected = stats.kruskal(*samples)
-        assert found.statistic == pytest.approx(expected.statistic, abs=1e-9)
-        assert found.p_value == pytest.approx(expected.pvalue, abs=1e-9)
+        assert result.statistic == pytest.approx(expected.statistic, abs=1e-9)
+        assert result.p_value == pytest.approx(expected.pvalue, abs=1e-9)
 
 
 def test_tukey_is_scikit_posthocs_without_ties():
@@ -228,33 +228,33 @@ def test_tukey_is_scikit_posthocs_without_ties():
 def test_not_worse_than_the_best():
     rng = np.random.default_rng(1)
     table = rng.normal(size=(20, 4)) + np.array([0.0, 3.0, 3.1, -3.0])
-    found = kruskal_tukey(table, names=["a", "b", "c", "d"])
-    assert found.not_worse() == (1, 2)
-    assert found.not_worse("b") == found.not_worse(1) == (1, 2)
-    assert found.not_worse("a") == (0, 1, 2)  # better ones are not worse
-    assert found.not_worse("d") == (0, 1, 2, 3)
+    result = kruskal_tukey(table, names=["a", "b", "c", "d"])
+    assert result.not_worse() == (1, 2)
+    assert result.not_worse("b") == result.not_worse(1) == (1, 2)
+    assert result.not_worse("a") == (0, 1, 2)  # better ones are not worse
+    assert result.not_worse("d") == (0, 1, 2, 3)
     assert kruskal_tukey(table, greater_is_better=False).not_worse() == (3,)
-    assert found.summary().endswith(": b, c")
+    assert result.summary().endswith(": b, c")
 
 
 def test_a_table_has_its_samples_in_columns_and_nan_are_left_out():
     table = np.random.default_rng(0).normal(size=(6, 3))
     table[1, 2] = np.nan
     lists = [table[:, 0], table[:, 1], table[[0, 2, 3, 4, 5], 2]]
-    found, expected = kruskal_tukey(table), kruskal_tukey(lists)
-    assert found.p_values.tolist() == expected.p_values.tolist()
-    assert (found.n_dropped, expected.n_dropped) == (1, 0)
-    assert found.counts.tolist() == [6, 6, 5]
-    assert "17 values (1 dropped)" in found.summary()
+    result, expected = kruskal_tukey(table), kruskal_tukey(lists)
+    assert result.p_values.tolist() == expected.p_values.tolist()
+    assert (result.n_dropped, expected.n_dropped) == (1, 0)
+    assert result.counts.tolist() == [6, 6, 5]
+    assert "17 values (1 dropped)" in result.summary()
 
 
 @settings(max_examples=12)  # scipy goes through all signs where there are ties
 @given(blocks(least=2))
 def test_wilcoxon_is_scipys_and_holm_statsmodels(table):
-    found = wilcoxon_holm(table)
+    result = wilcoxon_holm(table)
     array = np.array(table)
     for (i, j), statistic, p, median in zip(
-        found.pairs, found.statistics, found.p_values, found.median_differences, strict=True
+        result.pairs, result.statistics, result.p_values, result.median_differences, strict=True
     ):
         difference = array[:, i] - array[:, j]
         assert median == np.median(difference)
@@ -262,25 +262,25 @@ def test_wilcoxon_is_scipys_and_holm_statsmodels(table):
             assert (statistic, p) == tuple(stats.wilcoxon(difference))
         else:
             assert (statistic, p) == (0, 1)
-    assert found.adjusted == pytest.approx(multipletests(found.p_values, method="holm")[1])
-    matrix = found.matrix()
+    assert result.adjusted == pytest.approx(multipletests(result.p_values, method="holm")[1])
+    matrix = result.matrix()
     assert (matrix == matrix.T).all()
-    assert all(matrix[pair] == p for pair, p in zip(found.pairs, found.adjusted, strict=True))
+    assert all(matrix[pair] == p for pair, p in zip(result.pairs, result.adjusted, strict=True))
 
 
 def test_wilcoxon_against_a_control():
     table = np.random.default_rng(0).normal(size=(15, 4)) + np.array([0, 1, 2, 0])
     names = ["a", "b", "c", "d"]
-    found = wilcoxon_holm(table, names, control="c")
-    assert found.pairs == ((2, 0), (2, 1), (2, 3))
+    result = wilcoxon_holm(table, names, control="c")
+    assert result.pairs == ((2, 0), (2, 1), (2, 3))
     every = wilcoxon_holm(table, names)
     assert len(every.pairs) == 6
     raw = dict(zip(every.pairs, every.p_values, strict=True))
-    assert found.p_values.tolist() == [raw[0, 2], raw[1, 2], raw[2, 3]]
-    assert (found.adjusted <= every.matrix()[2, [0, 1, 3]]).all()  # fewer tests, less to pay
-    assert np.isnan(found.matrix()[0, 1])
-    assert found.summary().count("\n") == 3
-    assert wilcoxon_holm(table, control=2).pairs == found.pairs
+    assert result.p_values.tolist() == [raw[0, 2], raw[1, 2], raw[2, 3]]
+    assert (result.adjusted <= every.matrix()[2, [0, 1, 3]]).all()  # fewer tests, less to pay
+    assert np.isnan(result.matrix()[0, 1])
+    assert result.summary().count("\n") == 3
+    assert wilcoxon_holm(table, control=2).pairs == result.pairs
 
 
 @given(st.lists(st.sampled_from([0.0, 1e-9, 0.01, 0.02, 0.3, 0.5, 1.0]), max_size=8))
@@ -298,19 +298,19 @@ FLOAT = st.floats(-10, 10, allow_subnormal=False).map(lambda x: round(x, 3))
 
 @given(st.lists(FLOAT, min_size=2, max_size=9), st.integers(1, 99))
 def test_corrected_t_is_its_definition(values, n_test):
-    found = corrected_resampled_t(values, 100 - n_test, n_test)
+    result = corrected_resampled_t(values, 100 - n_test, n_test)
     lower, upper = corrected_interval(values, 100 - n_test, n_test)
-    assert (found.lower, found.upper) == (lower, upper)
-    assert found.degrees == len(values) - 1
+    assert (result.lower, result.upper) == (lower, upper)
+    assert result.degrees == len(values) - 1
     if len(set(values)) == 1:
-        assert lower == upper == found.mean == values[0]
-        assert found.p_value == (values[0] == 0)
+        assert lower == upper == result.mean == values[0]
+        assert result.p_value == (values[0] == 0)
         return
     statistic = reference.corrected_t(values, 100 - n_test, n_test)
-    assert found.statistic == pytest.approx(statistic, rel=1e-6, abs=1e-9)
+    assert result.statistic == pytest.approx(statistic, rel=1e-6, abs=1e-9)
     # the interval excludes zero exactly where the test rejects it
-    if abs(found.p_value - 0.05) > 1e-6:
-        assert (found.p_value < 0.05) == (not lower <= 0 <= upper)
+    if abs(result.p_value - 0.05) > 1e-6:
+        assert (result.p_value < 0.05) == (not lower <= 0 <= upper)
     plain = plain_interval(values)
     assert lower < plain[0] <= plain[1] < upper
 
@@ -326,23 +326,23 @@ def test_plain_interval_is_scipys(values, level):
 
 @pytest.mark.parametrize("values", [[0.003] * 3, [0.1] * 3, [-0.7] * 7, [0.0] * 4])
 def test_equal_values_have_no_width_to_the_last_bit(values):
-    found = corrected_resampled_t(values, 90, 10)
-    assert found.lower == found.mean == found.upper == values[0]
-    assert found.statistic == (np.sign(values[0]) * np.inf if values[0] else 0)
-    assert found.p_value == (values[0] == 0)
+    result = corrected_resampled_t(values, 90, 10)
+    assert result.lower == result.mean == result.upper == values[0]
+    assert result.statistic == (np.sign(values[0]) * np.inf if values[0] else 0)
+    assert result.p_value == (values[0] == 0)
     assert corrected_interval(values, 90, 10) == plain_interval(values) == (values[0], values[0])
 
 
 def test_corrected_t_by_hand():
     """Four differences of mean 2 and variance 8/3; half as many test rows as training rows."""
-    found = corrected_resampled_t([0, 2, 2, 4, np.nan], n_train=20, n_test=10)
+    result = corrected_resampled_t([0, 2, 2, 4, np.nan], n_train=20, n_test=10)
     error = math.sqrt((1 / 4 + 1 / 2) * 8 / 3)
-    assert found.statistic == pytest.approx(2 / error)
-    assert found.p_value == pytest.approx(2 * stats.t.sf(2 / error, 3))
-    assert (found.lower + found.upper) / 2 == pytest.approx(2)
-    assert found.upper - found.mean == pytest.approx(stats.t.ppf(0.975, 3) * error)
-    assert found.n_dropped == 1
-    assert found.summary().startswith("mean 2, 95% interval")
+    assert result.statistic == pytest.approx(2 / error)
+    assert result.p_value == pytest.approx(2 * stats.t.sf(2 / error, 3))
+    assert (result.lower + result.upper) / 2 == pytest.approx(2)
+    assert result.upper - result.mean == pytest.approx(stats.t.ppf(0.975, 3) * error)
+    assert result.n_dropped == 1
+    assert result.summary().startswith("mean 2, 95% interval")
 
 
 def test_the_correction_keeps_its_promise_where_the_plain_test_does_not():
@@ -362,8 +362,8 @@ def test_the_correction_keeps_its_promise_where_the_plain_test_does_not():
 
 def test_results_print_what_they_found():
     table = [[0.9, 0.8, 0.7], [0.8, 0.9, 0.6], [0.7, 0.6, 0.5]]
-    found = friedman(table, names=["x", "y", "z"])
-    assert found.summary().splitlines() == [
+    result = friedman(table, names=["x", "y", "z"])
+    assert result.summary().splitlines() == [
         "Friedman: 3 methods, 3 blocks",
         "chi-squared 4.667, p = 0.097; Iman-Davenport F 7, p = 0.0494",
         "   1.33  x",

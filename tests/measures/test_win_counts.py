@@ -1,4 +1,4 @@
-"""Proportions of wins are those of the definition, gaps and datasets of any length included."""
+"""Proportions of wins are those of the definition, with missing runs and datasets of any length."""
 
 import numpy as np
 import pytest
@@ -12,32 +12,34 @@ from tests.reference import winning as naive
 
 
 @st.composite
-def comparisons(draw, gaps=True):
+def comparisons(draw, missing_runs=True):
     """Errors on a coarse grid and the dataset of every run."""
     rng = np.random.default_rng(draw(st.integers(0, 100_000)))
     shape = draw(st.integers(1, 5)), draw(st.integers(1, 12))
     errors = rng.integers(0, 4, shape) / 10
-    if gaps:
+    if missing_runs:
         errors[rng.random(shape) < draw(st.sampled_from([0.0, 0.2, 0.7]))] = np.nan
     return errors, [str(g) for g in rng.integers(0, 3, shape[1])]
 
 
 @given(comparisons())
-def test_twin(comparison):
+def test_agrees_with_reference(comparison):
     errors, datasets = comparison
     for groups in (None, datasets):
         labels = ["all"] * errors.shape[1] if groups is None else groups
-        found = win_proportions(errors, groups)
+        proportions = win_proportions(errors, groups)
         for a in range(len(errors)):
             for b in range(len(errors)):
                 expected = 0 if a == b else naive.proportion(errors.tolist(), a, b, labels)
-                assert found[a, b] == pytest.approx(
+                assert proportions[a, b] == pytest.approx(
                     np.nan if expected is None else float(expected), nan_ok=True
                 )
-        assert methods_beaten(errors, groups).tolist() == naive.beaten(errors.tolist(), labels)
+        assert methods_beaten(errors, groups).tolist() == naive.count_beaten(
+            errors.tolist(), labels
+        )
 
 
-@given(comparisons(gaps=False))
+@given(comparisons(missing_runs=False))
 def test_complete_tables_are_those_of_wins(comparison):
     errors, datasets = comparison
     if len(errors) < 2:
@@ -56,9 +58,9 @@ def test_order_of_methods_and_runs_does_not_matter(comparison, random):
     methods = random.sample(range(len(errors)), len(errors))
     for groups in (None, datasets):
         moved = None if groups is None else [groups[run] for run in runs]
-        found = win_proportions(errors[methods][:, runs], moved)
+        proportions = win_proportions(errors[methods][:, runs], moved)
         expected = win_proportions(errors, groups)[np.ix_(methods, methods)]
-        assert found == pytest.approx(expected, nan_ok=True)
+        assert proportions == pytest.approx(expected, nan_ok=True)
         beaten = methods_beaten(errors[methods][:, runs], moved)
         assert (beaten == methods_beaten(errors, groups)[methods]).all()
 
@@ -82,16 +84,16 @@ def test_rounding_breaks_no_tie():
     errors, groups = [ours, np.full(30, 0.5)], np.repeat([0, 1, 2], 10)
     assert 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
     assert methods_beaten(errors, groups).tolist() == [0, 0]
-    found = win_proportions(errors, groups)
-    assert found[0, 1] == found[1, 0]
+    proportions = win_proportions(errors, groups)
+    assert proportions[0, 1] == proportions[1, 0]
 
 
 def test_runs_that_one_method_missed():
     errors = [[0.1, 0.3, np.nan], [0.2, 0.2, 0.2], [np.nan, np.nan, 0.1]]
-    found = win_proportions(errors)
-    assert found[0, 1] == found[1, 0] == 0.5
-    assert np.isnan(found[[0, 2], [2, 0]]).all(), "they never ran together"
-    assert found[2, 1] == 1
+    proportions = win_proportions(errors)
+    assert proportions[0, 1] == proportions[1, 0] == 0.5
+    assert np.isnan(proportions[[0, 2], [2, 0]]).all(), "they never ran together"
+    assert proportions[2, 1] == 1
     assert methods_beaten(errors).tolist() == [0, 0, 1]
 
 

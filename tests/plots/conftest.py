@@ -1,4 +1,4 @@
-"""Figures are closed after every test, and matplotlib's settings are as they were."""
+"""Figures are closed after every test, and matplotlib's settings stay as they were."""
 
 import importlib.util
 
@@ -8,7 +8,7 @@ collect_ignore_glob = [] if importlib.util.find_spec("matplotlib") else ["*"]
 
 
 @pytest.fixture(autouse=True)
-def closed():
+def close_figures():
     import matplotlib
     import matplotlib.pyplot as plt
 

@@ -1,4 +1,4 @@
-"""The pictures that are kept, drawn from made numbers, and how far two drawings are apart.
+"""Golden pictures of made numbers, and the distance between two drawings.
 
 ``python -m tests.make_golden_images`` draws them anew. Look at them before they are committed.
 """
@@ -16,7 +16,7 @@ from PIL import Image, ImageFilter
 from featly import plots
 from featly.measures.statistics import nemenyi
 from featly.study.prior_words import FIGURES, Compared, Interval, PriorReport
-from tests.plots.shared import made_results
+from tests.plots.shared import make_results
 
 FOLDER = Path(__file__).parents[1] / "golden_images"
 DPI = 50
@@ -68,8 +68,8 @@ def _redundancy():
     rng = np.random.default_rng(0)
     hidden = np.repeat(rng.normal(size=(80, 4)), 6, axis=1)
     X = hidden + 0.4 * rng.normal(size=(80, 24))
-    both, names = np.abs(np.corrcoef(X.T)), [f"gene {j}" for j in range(24)]
-    return plots.plot_redundancy(both, names, threshold=0.6)
+    correlations, names = np.abs(np.corrcoef(X.T)), [f"gene {j}" for j in range(24)]
+    return plots.plot_redundancy(correlations, names, threshold=0.6)
 
 
 def _ranks():
@@ -103,7 +103,7 @@ def _prior():
         level=0.95,
         n_rows=100,
         n_splits=20,
-        results=made_results(),
+        results=make_results(),
     )
     return plots.plot_prior(report, n_features=20)
 
@@ -112,11 +112,11 @@ PICTURES = {
     "column_box": lambda: plots.plot_column(*_table(), "dose"),
     "column_box_summary": lambda: plots.plot_column(*_table(), "dose", individuals=False),
     "column_mosaic": lambda: plots.plot_column(*_table(), "ward"),
-    "cost_front": lambda: plots.plot_cost_front(made_results(), np.linspace(1, 9, 40)),
+    "cost_front": lambda: plots.plot_cost_front(make_results(), np.linspace(1, 9, 40)),
     "critical_difference": _ranks,
-    "curves": lambda: plots.plot_curves(made_results()),
-    "curves_stability": lambda: plots.plot_curves(made_results(), metric="stability"),
-    "frequencies": lambda: plots.plot_frequencies(made_results(), method="mim", size=8),
+    "curves": lambda: plots.plot_curves(make_results()),
+    "curves_stability": lambda: plots.plot_curves(make_results(), metric="stability"),
+    "frequencies": lambda: plots.plot_frequencies(make_results(), method="mim", size=8),
     "overlap": _overlap,
     "pairs": _pairs,
     "path": _path,
@@ -129,8 +129,8 @@ PICTURES = {
 
 
 # ---- drawings and how they differ ----------------------------------------------------------------
-def drawn(ax):
-    """A drawing as a small PNG."""
+def draw_png(ax):
+    """Draw a picture as a small PNG."""
     with io.BytesIO() as file:
         ax.figure.savefig(file, dpi=DPI, format="png", metadata={"Software": None})
         plt.close(ax.figure)
@@ -138,23 +138,23 @@ def drawn(ax):
     return image.quantize(128, dither=Image.Dither.NONE)
 
 
-def without_marks(ax):
-    """The same axes without bars, lines, points and images: what a broken plot looks like."""
+def remove_marks(ax):
+    """Hide bars, lines, points and images: a broken plot looks like that."""
     for part in [*ax.patches, *ax.lines, *ax.collections, *ax.images]:
         part.set_visible(False)
     for child in ax.child_axes:
-        without_marks(child)
+        remove_marks(child)
     return ax
 
 
 def ink(image):
-    """Where a picture is dark, coarsely: neither letters nor edges matter, shapes do."""
+    """Return the darkness of a picture, coarsely: shapes count, letters and edges do not."""
     grey = image.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
     soft = grey.filter(ImageFilter.GaussianBlur(1.0))
     return 1.0 - np.asarray(soft, dtype=np.float64) / 255.0
 
 
-def distance(one, other):
-    """Root mean square difference of the ink, as a share of that of the first picture's ink."""
-    a, b = ink(one), ink(other)
+def distance(first, second):
+    """Return the root mean square difference of the ink, over the first picture's ink."""
+    a, b = ink(first), ink(second)
     return float(np.sqrt(((a - b) ** 2).mean() / (a**2).mean()))

@@ -1,4 +1,4 @@
-"""Made results to draw, and what makes a picture legible: no two texts overlap, none is cut."""
+"""Made results to draw, and checks of legibility: no two texts overlap, none is cut."""
 
 from itertools import combinations
 
@@ -28,44 +28,46 @@ HOSTILE = [
 
 
 def texts_of(ax):
-    """Every text that is drawn in axes and in the axes within them."""
-    found = [text for text in [*ax.texts, ax.title] if text.get_text()]
+    """Return every text that is drawn in axes and in the axes within them."""
+    texts = [text for text in [*ax.texts, ax.title] if text.get_text()]
     if ax.get_legend() is not None:
-        found += ax.get_legend().get_texts()
+        texts += ax.get_legend().get_texts()
     if ax.axison:
         for axis in (ax.xaxis, ax.yaxis):
             low, high = sorted(axis.get_view_interval())
             ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)
-            room = 1e-9 * (high - low)
-            found += [t for at, t in ticks if low - room <= at <= high + room and t.get_text()]
-            found.append(axis.label)
+            tolerance = 1e-9 * (high - low)
+            texts += [
+                t for at, t in ticks if low - tolerance <= at <= high + tolerance and t.get_text()
+            ]
+            texts.append(axis.label)
     for child in ax.child_axes:
-        found += texts_of(child)
-    return [text for text in found if text.get_text() and text.get_visible()]
+        texts += texts_of(child)
+    return [text for text in texts if text.get_text() and text.get_visible()]
 
 
-def boxes_of(ax):
-    """Where every text stands, in pixels; of a label with a line, the words alone."""
+def text_boxes(ax):
+    """Return the box of every text in pixels; of a label with a line, of the words alone."""
     ax.figure.canvas.draw()
     return [(text.get_text(), Text.get_window_extent(text)) for text in texts_of(ax)]
 
 
-def overlaps(boxes, slack=1.0):
-    """Pairs of texts that share more than a pixel both ways."""
-    found = []
-    for (one, a), (other, b) in combinations(boxes, 2):
+def find_overlaps(boxes, slack=1.0):
+    """Return pairs of texts that share more than a pixel both ways."""
+    pairs = []
+    for (first, a), (second, b) in combinations(boxes, 2):
         wide = min(a.x1, b.x1) - max(a.x0, b.x0)
         high = min(a.y1, b.y1) - max(a.y0, b.y0)
         if wide > slack and high > slack:
-            found.append((one, other))
-    return found
+            pairs.append((first, second))
+    return pairs
 
 
 def check_legible(ax, *, cut=True):
-    """No two texts overlap and, in a figure of its own, none is cut."""
-    boxes = boxes_of(ax)
+    """Check that no two texts overlap and that none is cut in a figure of its own."""
+    boxes = text_boxes(ax)
     assert boxes
-    assert overlaps(boxes) == []
+    assert find_overlaps(boxes) == []
     if cut:
         width, height = ax.figure.canvas.get_width_height()
         for text, box in boxes:
@@ -76,11 +78,11 @@ def check_legible(ax, *, cut=True):
 
 
 def tick_texts(labels):
-    """What tick labels say."""
+    """Return the texts of tick labels."""
     return [label.get_text() for label in labels]
 
 
-def made_results(
+def make_results(
     methods=("none", "mim", "mrmr", "cfs"),
     *,
     n_columns=40,
@@ -90,26 +92,28 @@ def made_results(
     failing=(),
     selection="inside",
 ):
-    """Results of a study that was never run; "cfs" chooses its own number, about 6."""
+    """Make results of a study that was never run; "cfs" chooses about 6 columns."""
     rng = np.random.default_rng(0)
     names = [f"gene {j}" for j in range(n_columns)] if names is None else list(names)
     sizes = [size for size in (1, 2, 4, 8, 16, 32, 64, 128, 256) if size < n_columns]
     rows, fits = [], []
-    for place, method in enumerate(methods):
+    for method_index, method in enumerate(methods):
         for split in range(n_splits):
-            own = int(rng.integers(4, 9)) if method == "cfs" else None
+            own_size = int(rng.integers(4, 9)) if method == "cfs" else None
             noise = rng.exponential(size=n_columns)
-            order = np.argsort(np.arange(n_columns) * 0.3 + noise * (1 + place)).astype(np.uint32)
-            order = order if own is None else order[:own]
+            order = np.argsort(np.arange(n_columns) * 0.3 + noise * (1 + method_index)).astype(
+                np.uint32
+            )
+            order = order if own_size is None else order[:own_size]
             failure = "DataError: no luck" if method in failing else None
             whole = method == "none"
             fits.append(
-                ("data", method, split, 0, 90, 30, own is not None, 0.1, failure, None,
+                ("data", method, split, 0, 90, 30, own_size is not None, 0.1, failure, None,
                  None if failure or whole else order.tolist())
             )  # fmt: skip
-            at = [n_columns] if whole else [own] if own else sizes
+            at = [n_columns] if whole else [own_size] if own_size else sizes
             for size in [] if failure else at:
-                right = 1 - 0.45 * np.exp(-size / 6) - 0.02 * np.log2(size) - 0.02 * place
+                right = 1 - 0.45 * np.exp(-size / 6) - 0.02 * np.log2(size) - 0.02 * method_index
                 each = 60 // n_classes
                 hits = int(np.clip(round(each * right + rng.normal() * 2), 0, each))
                 confusion = np.zeros((n_classes, n_classes), int)
@@ -119,7 +123,7 @@ def made_results(
                 )
                 rows.append(("data", method, split, 0, "svm", size, confusion.ravel().tolist(),
                              0.1, None))  # fmt: skip
-    about = {
+    facts = {
         "title": "",
         "methods": {m: "none" if m == "none" else f"{m}()" for m in methods},
         "datasets": {
@@ -156,5 +160,5 @@ def made_results(
                     "select_seconds": pl.Float64, "failure": pl.String, "notes": pl.String,
                     "order": pl.List(pl.UInt32)},
         ),
-        about,
+        facts,
     )  # fmt: skip

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from featly import plots
 from featly.basics.errors import ParameterError
 from featly.plots import canvas
-from featly.plots.canvas import readable, shortened, shown_names, spread, wrapped
-from tests.plots.shared import HOSTILE, made_results
+from featly.plots.canvas import make_readable, shorten_names, shown_names, spread, wrap_text
+from tests.plots.shared import HOSTILE, make_results
 
 
 # ---- names ---------------------------------------------------------------------------------------
@@ -36,16 +36,16 @@ def test_hostile_names_are_short_and_in_the_font():
 
 
 def test_letters_that_the_font_lacks():
-    assert readable(["日本"]) == ["□□"]
-    assert readable(["a日", "a本", "b日"]) == ["a<U+65E5>", "a<U+672C>", "b□"]
-    assert readable(["a\ud800"]) == ["a□"]
+    assert make_readable(["日本"]) == ["□□"]
+    assert make_readable(["a日", "a本", "b日"]) == ["a<U+65E5>", "a<U+672C>", "b□"]
+    assert make_readable(["a\ud800"]) == ["a□"]
 
 
 def test_long_names_that_differ_in_the_middle_are_numbered():
     texts = ["x" * 99 + letter + "x" * 99 for letter in "ab"]
-    assert shortened(texts, 9) == ["xxxx…xxxx #1", "xxxx…xxxx #2"]
-    assert shortened([*texts, texts[0]], 9)[2] == "xxxx…xxxx #1", "the same name looks the same"
-    assert shortened(["abcdefghij1", "abcdefghij2"], 9) == ["abcd…hij1", "abcd…hij2"]
+    assert shorten_names(texts, 9) == ["xxxx…xxxx #1", "xxxx…xxxx #2"]
+    assert shorten_names([*texts, texts[0]], 9)[2] == "xxxx…xxxx #1", "the same name looks the same"
+    assert shorten_names(["abcdefghij1", "abcdefghij2"], 9) == ["abcd…hij1", "abcd…hij2"]
 
 
 # ---- places --------------------------------------------------------------------------------------
@@ -53,12 +53,12 @@ def test_long_names_that_differ_in_the_middle_are_numbered():
     st.lists(st.floats(-1, 2), min_size=1, max_size=12),
     st.floats(0.01, 0.3),
 )
-def test_places_spread(places, gap):
-    moved = spread(places, gap, 0.0, 1.0)
+def test_places_spread(positions, distance):
+    moved = spread(positions, distance, 0.0, 1.0)
     ordered = np.sort(moved)
-    assert (np.diff(ordered) >= gap - 1e-9).all()
-    assert (np.argsort(moved, kind="stable") == np.argsort(places, kind="stable")).all()
-    if (len(places) - 1) * gap <= 1:
+    assert (np.diff(ordered) >= distance - 1e-9).all()
+    assert (np.argsort(moved, kind="stable") == np.argsort(positions, kind="stable")).all()
+    if (len(positions) - 1) * distance <= 1:
         assert ordered[0] >= -1e-9
         assert ordered[-1] <= 1 + 1e-9
     else:
@@ -71,8 +71,8 @@ def test_places_that_are_far_enough_apart_stay():
 
 
 def test_lines_of_a_note():
-    assert wrapped("short", 3.0) == "short"
-    lines = wrapped("so many words that they need more than one line", 1.2).split("\n")
+    assert wrap_text("short", 3.0) == "short"
+    lines = wrap_text("so many words that they need more than one line", 1.2).split("\n")
     assert len(lines) > 2
     assert all(canvas.text_width([line]) <= 1.2 for line in lines)
     assert " ".join(lines) == "so many words that they need more than one line"
@@ -84,7 +84,7 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch, name):
     for module in [m for m in sys.modules if m.split(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, module, None)
     positional = {"plot_column": 3, "plot_scatter": 3, "plot_redundancy": 2, "plot_cost_front": 2}
-    given = [made_results()] + [None] * (positional.get(name, 1) - 1)
+    arguments = [make_results()] + [None] * (positional.get(name, 1) - 1)
     words = rf"{name} needs matplotlib: pip install 'featly\[report\]'"
     with pytest.raises(ParameterError, match=words):
-        getattr(plots, name)(*given)
+        getattr(plots, name)(*arguments)

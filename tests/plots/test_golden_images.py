@@ -10,7 +10,7 @@ from matplotlib.colors import same_color
 from PIL import Image
 
 from featly.plots.canvas import INK, ON_DARK, ON_LIGHT
-from tests.plots.golden import FOLDER, PICTURES, distance, drawn, without_marks
+from tests.plots.golden import FOLDER, PICTURES, distance, draw_png, remove_marks
 from tests.plots.shared import texts_of
 
 LIMIT = 0.27
@@ -18,33 +18,33 @@ MOST_BYTES = 30_000
 
 
 @pytest.fixture
-def kept(request):
+def golden_image(request):
     with Image.open(FOLDER / f"{request.param}.png") as image:
         yield request.param, image.copy()
 
 
-@pytest.mark.parametrize("kept", PICTURES, indirect=True)
-def test_pictures_look_as_they_did(kept):
-    name, image = kept
-    assert distance(image, drawn(PICTURES[name]())) < LIMIT
+@pytest.mark.parametrize("golden_image", PICTURES, indirect=True)
+def test_pictures_look_as_they_did(golden_image):
+    name, image = golden_image
+    assert distance(image, draw_png(PICTURES[name]())) < LIMIT
 
 
-@pytest.mark.parametrize("kept", PICTURES, indirect=True)
-def test_pictures_that_lost_their_marks_do_not(kept):
-    name, image = kept
-    assert distance(image, drawn(without_marks(PICTURES[name]()))) > LIMIT
+@pytest.mark.parametrize("golden_image", PICTURES, indirect=True)
+def test_pictures_that_lost_their_marks_do_not(golden_image):
+    name, image = golden_image
+    assert distance(image, draw_png(remove_marks(PICTURES[name]()))) > LIMIT
 
 
-@pytest.mark.parametrize("kept", PICTURES, indirect=True)
+@pytest.mark.parametrize("golden_image", PICTURES, indirect=True)
 @pytest.mark.parametrize(
     "settings",
     [{"text.hinting": "none", "text.antialiased": False}, {"font.family": "DejaVu Serif"}],
     ids=["hinting", "font"],
 )
-def test_other_letters_do_not_matter(kept, settings):
-    name, image = kept
+def test_other_letters_do_not_matter(golden_image, settings):
+    name, image = golden_image
     with matplotlib.rc_context(settings):
-        assert distance(image, drawn(PICTURES[name]())) < LIMIT
+        assert distance(image, draw_png(PICTURES[name]())) < LIMIT
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -67,10 +67,10 @@ def test_pictures_differ_from_each_other():
         with Image.open(FOLDER / f"{name}.png") as image:
             images[name] = image.copy()
     alike = [
-        (one, other)
-        for one in images
-        for other in images
-        if one != other and distance(images[one], images[other]) < LIMIT
+        (first, second)
+        for first in images
+        for second in images
+        if first != second and distance(images[first], images[second]) < LIMIT
     ]
     assert alike == []
 

@@ -20,12 +20,12 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
-def closed():
+def close_figures():
     yield
     plt.close("all")
 
 
-def fitted(decomposition="ovo", n_features=40):
+def fit_pairwise(decomposition="ovo", n_features=40):
     rng = np.random.default_rng(0)
     y = np.repeat(["ash", "beech", "cedar", "elm"], 12)
     X = rng.normal(size=(48, n_features))
@@ -35,7 +35,7 @@ def fitted(decomposition="ovo", n_features=40):
 
 
 class Lists:
-    """What a ranker with lists has, for any number of classes."""
+    """The attributes of a ranker with lists, for any number of classes."""
 
     def __init__(self, n_features, classes):
         rng = np.random.default_rng(0)
@@ -53,18 +53,18 @@ def texts(labels):
 
 
 def lines(ax, colour):
-    """Where vertical lines of a colour stand."""
+    """Return the positions of vertical lines of a colour."""
     return [
         float(segment[0, 0])
-        for found in ax.collections
-        for segment in found.get_segments()
-        if found.get_color()[0, :3] == pytest.approx(matplotlib.colors.to_rgb(colour))
+        for collection in ax.collections
+        for segment in collection.get_segments()
+        if collection.get_color()[0, :3] == pytest.approx(matplotlib.colors.to_rgb(colour))
         and segment[0, 0] == segment[1, 0]
     ]
 
 
 def test_what_is_drawn():
-    ranker = fitted()
+    ranker = fit_pairwise()
     ax = plot_pairs(ranker, n_features=9)
     first = ranker.order_[:9]
     assert (ax.images[0].get_array() == ranker.positions_[first]).all()
@@ -80,9 +80,9 @@ def test_what_is_drawn():
 
 
 def test_colours_go_from_dark_to_light_and_faster_at_the_top():
-    image = plot_pairs(fitted()).images[0]
-    places = [1, 2, 3, 10, 40]
-    light = [sum(image.cmap(image.norm(place))[:3]) / 3 for place in places]
+    image = plot_pairs(fit_pairwise()).images[0]
+    positions = [1, 2, 3, 10, 40]
+    light = [sum(image.cmap(image.norm(position))[:3]) / 3 for position in positions]
     assert light == sorted(light)
     assert light[1] - light[0] > (light[4] - light[3]) / 30
     assert image.norm(2) - image.norm(1) == pytest.approx(image.norm(20) - image.norm(10))
@@ -91,7 +91,7 @@ def test_colours_go_from_dark_to_light_and_faster_at_the_top():
 
 
 def test_the_best_places_are_written_where_there_is_room():
-    ranker = fitted()
+    ranker = fit_pairwise()
     ax = plot_pairs(ranker, n_features=9)
     drawn = ranker.positions_[ranker.order_[:9]]
     expected = {(c, r): f"{drawn[r, c]:g}" for r, c in np.argwhere(drawn <= 10).tolist()}
@@ -102,7 +102,7 @@ def test_the_best_places_are_written_where_there_is_room():
 
 
 def test_one_against_the_rest_and_two_classes():
-    ranker = fitted("ova")
+    ranker = fit_pairwise("ova")
     ax = plot_pairs(ranker)
     assert texts(ax.get_xticklabels()) == [f"{c} vs rest" for c in ("ash", "beech", "cedar", "elm")]
     assert lines(ax, "0.35") == [], "every column is another class"
@@ -122,7 +122,7 @@ def test_a_ranker_of_its_own_lists():
 
 
 def test_given_axes_names_and_colours():
-    ranker = fitted()
+    ranker = fit_pairwise()
     _, axes = plt.subplots(1, 2)
     names = [f"name {j}" for j in range(40)]
     ax = plot_pairs(ranker, ax=axes[0], n_features=3, names=names, cmap="Greys_r")
@@ -205,7 +205,7 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
 
 
 def test_a_dollar_in_a_name_is_a_dollar():
-    ax = plot_pairs(fitted(n_features=8), names=["$\\bad{$", *"bcdefgh"])
+    ax = plot_pairs(fit_pairwise(n_features=8), names=["$\\bad{$", *"bcdefgh"])
     ax.figure.savefig(io.BytesIO())
 
 

@@ -29,8 +29,8 @@ def cohort():
     return make_cohort(n_patients=60, n_genes=40)
 
 
-class Ranked:
-    """What a fitted ranker leaves behind, with any scores."""
+class FakeRanker:
+    """The attributes of a fitted ranker, with any scores."""
 
     def __init__(self, scores, names=None, selected=4, kinds=None):
         self.scores_ = np.array(scores, dtype=float)
@@ -44,7 +44,7 @@ class Ranked:
 
 
 def bars(ax):
-    """Ends of the bars, without the hatching that lies over them."""
+    """Return the ends of the bars, without the hatching that lies over them."""
     return [bar.get_width() for bar in ax.patches if bar.get_linewidth() > 0]
 
 
@@ -62,13 +62,13 @@ def test_scores_kinds_and_selection(cohort):
         assert same_color(bar.get_edgecolor(), colour(kinds[kind]))
     hatched = {round(bar.get_y() + 0.34) for bar in ax.patches if bar.get_hatch()}
     assert hatched == {row for row, kind in enumerate(rows["kind"]) if kind != "continuous"}
-    told = tick_texts(ax.get_legend().get_texts())
-    assert told[-2:] == ["selected", "not selected"]
+    legend_texts = tick_texts(ax.get_legend().get_texts())
+    assert legend_texts[-2:] == ["selected", "not selected"]
     check_legible(ax)
 
 
 def test_scores_that_are_negative_or_infinite():
-    ax = plot_ranking(Ranked([np.inf, 5, 1, 0, -2, -np.inf]))
+    ax = plot_ranking(FakeRanker([np.inf, 5, 1, 0, -2, -np.inf]))
     assert bars(ax)[1:5] == [5, 1, 0, -2]
     low, high = ax.get_xlim()
     assert bars(ax)[0] == pytest.approx(high)
@@ -79,20 +79,20 @@ def test_scores_that_are_negative_or_infinite():
 
 
 def test_scores_that_span_magnitudes_are_points():
-    ax = plot_ranking(Ranked(10.0 ** -np.arange(8)))
+    ax = plot_ranking(FakeRanker(10.0 ** -np.arange(8)))
     assert ax.get_xscale() == "log"
     assert not ax.patches
     ends = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 1]
     assert ends == pytest.approx((10.0 ** -np.arange(8)).tolist())
     assert len({line.get_marker() for line in ax.lines if len(line.get_xdata()) == 1}) == 3
-    assert plot_ranking(Ranked([900, 1])).get_xscale() == "linear"
-    assert plot_ranking(Ranked([1e9, 1, 0])).get_xscale() == "linear", "0 has no logarithm"
+    assert plot_ranking(FakeRanker([900, 1])).get_xscale() == "linear"
+    assert plot_ranking(FakeRanker([1e9, 1, 0])).get_xscale() == "linear", "0 has no logarithm"
     check_legible(ax)
 
 
 @pytest.mark.parametrize("scores", [[0, 0], [np.inf, np.inf], [-np.inf], [7], [np.nan, np.nan]])
 def test_scores_without_a_range(scores):
-    ax = plot_ranking(Ranked(scores))
+    ax = plot_ranking(FakeRanker(scores))
     low, high = ax.get_xlim()
     assert np.isfinite([low, high]).all()
     assert low < high
@@ -101,14 +101,14 @@ def test_scores_without_a_range(scores):
 
 @pytest.mark.parametrize("n_features", [20, 500])
 def test_rankings_are_legible(n_features):
-    ax = plot_ranking(Ranked(np.arange(n_features, 0, -1.0)), n_features=500)
+    ax = plot_ranking(FakeRanker(np.arange(n_features, 0, -1.0)), n_features=500)
     assert len(ax.get_yticklabels()) == n_features
     check_legible(ax)
     assert min(text.get_fontsize() for text in ax.get_yticklabels()) >= 4.5
 
 
 def test_hostile_names():
-    ax = plot_ranking(Ranked(np.arange(12, 0, -1), HOSTILE))
+    ax = plot_ranking(FakeRanker(np.arange(12, 0, -1), HOSTILE))
     shown = tick_texts(ax.get_yticklabels())
     assert len(set(shown)) == 12
     assert not any(text.get_parse_math() for text in ax.get_yticklabels())
@@ -117,10 +117,10 @@ def test_hostile_names():
 
 
 def test_names_that_are_given():
-    ax = plot_ranking(Ranked([3, 2, 1]), names=["a", "b", "c"])
+    ax = plot_ranking(FakeRanker([3, 2, 1]), names=["a", "b", "c"])
     assert tick_texts(ax.get_yticklabels()) == ["a", "b", "c"]
     with pytest.raises(ParameterError, match="give 3 of them"):
-        plot_ranking(Ranked([3, 2, 1]), names=["a"])
+        plot_ranking(FakeRanker([3, 2, 1]), names=["a"])
 
 
 def test_subsets_show_what_they_tell_of_columns(cohort):
@@ -141,12 +141,12 @@ def test_rankings_that_cannot_be(cohort):
     with pytest.raises(ParameterError, match="draws a fitted Ranker or SubsetSelector, not a list"):
         plot_ranking([1, 2])
     with pytest.raises(ParameterError, match="n_features=0"):
-        plot_ranking(Ranked([1]), n_features=0)
+        plot_ranking(FakeRanker([1]), n_features=0)
 
 
 def test_small_axes_name_some_rows():
     figure, ax = plt.subplots(figsize=(4, 3))
-    assert plot_ranking(Ranked(np.arange(200, 0, -1)), n_features=200, ax=ax) is ax
+    assert plot_ranking(FakeRanker(np.arange(200, 0, -1)), n_features=200, ax=ax) is ax
     assert 10 < len(ax.get_yticklabels()) < 100
     check_legible(ax, cut=False)
     plt.close(figure)
@@ -161,8 +161,8 @@ def table():
     return X, y
 
 
-def named(ax):
-    """Names beside the axes."""
+def names_beside(ax):
+    """Return the names beside the axes."""
     return {t.get_text() for t in ax.texts if getattr(t, "arrowprops", None) is not None}
 
 
@@ -172,7 +172,7 @@ def test_paths_of_eliminations(table, method):
     y = np.arange(40) % 3 if isinstance(method, MulticlassSVMRFE) else y
     ranker = method.fit(X, y)
     ax = plot_path(ranker, n_features=6)
-    assert named(ax) == {f"x{j}" for j in ranker.order_[:6]}
+    assert names_beside(ax) == {f"x{j}" for j in ranker.order_[:6]}
     best = next(line for line in ax.lines if line.get_marker() == "D")
     left = [(ranker.round_ >= ranker.round_[j]).sum() for j in ranker.order_[:6]]
     assert best.get_xdata().tolist() == left
@@ -247,7 +247,7 @@ def test_methods_without_a_path(table):
 
 # ---- redundancy ----------------------------------------------------------------------------------
 def blocks(n_columns, width=5):
-    """Columns that go together in blocks, mixed."""
+    """Return associations and names of columns that go together in blocks, shuffled."""
     rng = np.random.default_rng(0)
     hidden = np.repeat(rng.normal(size=(80, n_columns // width)), width, axis=1)
     X = hidden + 0.3 * rng.normal(size=(80, n_columns))
@@ -257,29 +257,29 @@ def blocks(n_columns, width=5):
 
 
 def outlines(ax):
-    """Corners of what is outlined."""
+    """Return the corners of the outlines."""
     return [line for line in ax.lines if len(line.get_xdata()) == 5]
 
 
 def test_groups_stand_together_and_are_outlined():
-    both, names = blocks(20)
-    ax = plot_redundancy(both, names, threshold=0.7)
+    associations, names = blocks(20)
+    ax = plot_redundancy(associations, names, threshold=0.7)
     rows = tick_texts(ax.get_yticklabels())
     members = [name.split("-")[0] for name in rows]
     assert sum(a != b for a, b in itertools.pairwise(members)) == 3
     assert len(outlines(ax)) == 4
-    place = [names.index(name) for name in rows]
-    assert np.asarray(ax.images[0].get_array()) == pytest.approx(both[np.ix_(place, place)])
+    order = [names.index(name) for name in rows]
+    assert np.asarray(ax.images[0].get_array()) == pytest.approx(associations[np.ix_(order, order)])
     assert "4 groups at 0.7 or more, 20 columns" in tick_texts(ax.texts)[-1]
-    assert not outlines(plot_redundancy(both, names))
+    assert not outlines(plot_redundancy(associations, names))
     check_legible(ax)
 
 
 @pytest.mark.parametrize("threshold", [None, 0.7])
 @pytest.mark.parametrize("n_columns", [20, 100, 500])
 def test_maps_are_legible(n_columns, threshold):
-    both, names = blocks(n_columns)
-    ax = plot_redundancy(both, names, threshold=threshold)
+    associations, names = blocks(n_columns)
+    ax = plot_redundancy(associations, names, threshold=threshold)
     check_legible(ax)
     if n_columns == 500 and threshold:
         assert any("+4" in text.get_text() for text in texts_of(ax)), "groups have names"
@@ -287,15 +287,15 @@ def test_maps_are_legible(n_columns, threshold):
 
 def test_maps_of_hostile_names_constant_and_single_columns():
     check_legible(plot_redundancy(np.eye(12), HOSTILE, threshold=0.5))
-    gaps = np.eye(12)
-    gaps[3] = gaps[:, 3] = np.nan
-    ax = plot_redundancy(gaps, HOSTILE, threshold=0.5)
+    matrix = np.eye(12)
+    matrix[3] = matrix[:, 3] = np.nan
+    ax = plot_redundancy(matrix, HOSTILE, threshold=0.5)
     assert np.isfinite(ax.images[0].get_array()).all()
     check_legible(plot_redundancy([[1.0]], ["alone"], threshold=1))
 
 
 @pytest.mark.parametrize(
-    ("both", "names", "options", "error", "words"),
+    ("associations", "names", "options", "error", "words"),
     [
         ([[1, 0]], ["a"], {}, DataError, "shape"),
         ([[1, -0.5], [-0.5, 1]], ["a", "b"], {}, DataError, "outside 0 to 1: give absolute values"),
@@ -306,9 +306,9 @@ def test_maps_of_hostile_names_constant_and_single_columns():
         ([[1]], ["a"], {"threshold": True}, ParameterError, "threshold=True"),
     ],
 )
-def test_maps_that_cannot_be(both, names, options, error, words):
+def test_maps_that_cannot_be(associations, names, options, error, words):
     with pytest.raises(error, match=words):
-        plot_redundancy(both, names, **options)
+        plot_redundancy(associations, names, **options)
 
 
 # ---- what methods have in common -----------------------------------------------------------------
@@ -334,7 +334,7 @@ def test_groups_against_counting():
     union = set().union(*sets)
     assert sum(heights) == len(union)
     assert heights == sorted(heights, reverse=True)
-    patterns = {tuple(c in one for one in sets) for c in union}
+    patterns = {tuple(c in chosen_columns for chosen_columns in sets) for c in union}
     assert len(heights) == len(patterns)
     few = plot_overlap(chosen, n_intersections=3)
     assert len(few.child_axes[0].patches) == 3
@@ -380,7 +380,7 @@ def test_a_frame_of_another_library():
 
 # ---- pairs of classes ----------------------------------------------------------------------------
 class Lists:
-    """What a ranker with lists has."""
+    """The attributes of a ranker with lists."""
 
     def __init__(self, n_features, classes, names=None):
         rng = np.random.default_rng(0)
@@ -414,7 +414,7 @@ def test_pairs_of_hostile_names():
 def test_axes_of_a_subfigure():
     figure = plt.figure(figsize=(9, 4))
     left, right = figure.subfigures(1, 2)
-    ranked, mapped = left.add_subplot(), right.add_subplot()
-    assert plot_ranking(Ranked([3, 2, 1]), ax=ranked) is ranked
-    assert plot_redundancy(np.eye(3), ["a", "b", "c"], ax=mapped) is mapped
+    ranking_axes, map_axes = left.add_subplot(), right.add_subplot()
+    assert plot_ranking(FakeRanker([3, 2, 1]), ax=ranking_axes) is ranking_axes
+    assert plot_redundancy(np.eye(3), ["a", "b", "c"], ax=map_axes) is map_axes
     figure.canvas.draw()

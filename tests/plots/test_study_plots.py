@@ -28,28 +28,28 @@ from featly.study.prior_words import FIGURES, Compared, Interval
 from tests.plots.shared import (
     HOSTILE,
     check_legible,
-    made_results,
+    make_results,
     tick_texts,
 )
 
 
 @pytest.fixture(scope="module")
 def results():
-    return made_results()
+    return make_results()
 
 
 def labels_beside(ax):
-    """Labels at the ends of lines, from top to bottom."""
-    found = [t for t in ax.texts if isinstance(t, Annotation) and t.arrowprops is not None]
-    return [t.get_text() for t in sorted(found, key=lambda t: -t.xyann[1])]
+    """Return the labels at the ends of lines, from top to bottom."""
+    annotations = [t for t in ax.texts if isinstance(t, Annotation) and t.arrowprops is not None]
+    return [t.get_text() for t in sorted(annotations, key=lambda t: -t.xyann[1])]
 
 
-def line_of(ax, place):
-    """The line of the method at this place of the study."""
+def line_of(ax, method_index):
+    """Return the line of the method at this position of the study."""
     return next(
         line
         for line in ax.lines
-        if line.get_marker() == marker(place) and len(line.get_xdata()) > 1
+        if line.get_marker() == marker(method_index) and len(line.get_xdata()) > 1
     )
 
 
@@ -57,13 +57,13 @@ def line_of(ax, place):
 def test_curves_are_those_of_the_results(results):
     ax = plot_curves(results)
     frame = results.curves("bcr")
-    for place, method in ((1, "mim"), (2, "mrmr")):
+    for method_index, method in ((1, "mim"), (2, "mrmr")):
         rows = frame.filter(frame["method"] == method)
-        line = line_of(ax, place)
+        line = line_of(ax, method_index)
         assert line.get_xdata().tolist() == rows["size"].to_list()
         assert line.get_ydata().tolist() == rows["mean"].to_list()
-        assert same_color(line.get_color(), colour(place))
-    bands = [found for found in ax.collections if isinstance(found, PolyCollection)]
+        assert same_color(line.get_color(), colour(method_index))
+    bands = [collection for collection in ax.collections if isinstance(collection, PolyCollection)]
     band = bands[0].get_paths()[0].vertices
     rows = frame.filter(frame["method"] == "mim")
     assert set(rows["lower"].to_list()) <= set(band[:, 1].tolist())
@@ -102,15 +102,17 @@ def test_no_selection_is_a_level_and_own_numbers_are_points(results):
 
 
 def test_chance():
-    ax = plot_curves(made_results(n_classes=3))
+    ax = plot_curves(make_results(n_classes=3))
     dotted = [line for line in ax.lines if line.get_linestyle() == ":"]
     assert dotted[0].get_ydata()[0] == pytest.approx(1 / 3)
     assert "chance" in labels_beside(ax)
-    assert "chance" not in labels_beside(plot_curves(made_results(), metric="error"))
-    given = plot_curves(made_results(), metric="error", chance=0.4)
-    assert [line.get_ydata()[0] for line in given.lines if line.get_linestyle() == ":"] == [0.4]
+    assert "chance" not in labels_beside(plot_curves(make_results(), metric="error"))
+    with_chance = plot_curves(make_results(), metric="error", chance=0.4)
+    assert [line.get_ydata()[0] for line in with_chance.lines if line.get_linestyle() == ":"] == [
+        0.4
+    ]
     with pytest.raises(ParameterError, match="chance='half'"):
-        plot_curves(made_results(), chance="half")
+        plot_curves(make_results(), chance="half")
 
 
 def test_stability(results):
@@ -127,7 +129,7 @@ def test_stability(results):
 @pytest.mark.parametrize("n_columns", [20, 500])
 def test_curves_of_many_methods_are_legible(n_methods, n_columns):
     methods = [f"a method with a rather long name {k}" for k in range(n_methods)]
-    study = made_results(methods, n_columns=n_columns, n_splits=3)
+    study = make_results(methods, n_columns=n_columns, n_splits=3)
     ax = plot_curves(study)
     assert len(labels_beside(ax)) == n_methods + 1
     check_legible(ax)
@@ -138,25 +140,25 @@ def test_curves_of_many_methods_are_legible(n_methods, n_columns):
 
 
 def test_hostile_names_of_methods():
-    check_legible(plot_curves(made_results(HOSTILE, n_splits=3)))
+    check_legible(plot_curves(make_results(HOSTILE, n_splits=3)))
 
 
 def test_methods_that_failed_are_named():
-    ax = plot_curves(made_results(failing=["mrmr"]))
+    ax = plot_curves(make_results(failing=["mrmr"]))
     assert "without a result: mrmr" in ax.texts[-1].get_text()
     with pytest.raises(DataError, match="no method has a bcr to draw: DataError: no luck"):
-        plot_curves(made_results(["mrmr"], failing=["mrmr"]))
+        plot_curves(make_results(["mrmr"], failing=["mrmr"]))
 
 
 def test_biased_results_say_so():
-    study = made_results(selection="outside")
+    study = make_results(selection="outside")
     assert "BIASED" in plot_curves(study).texts[-1].get_text()
     assert "BIASED" in plot_frequencies(study, method="mim").texts[-1].get_text()
     assert "BIASED" in plot_cost_front(study, np.ones(40)).get_xlabel()
 
 
 def test_rates_stay_between_0_and_1():
-    study = made_results([f"m{k}" for k in range(20)], n_splits=3)
+    study = make_results([f"m{k}" for k in range(20)], n_splits=3)
     curves = study.curves("bcr")
     assert curves["upper"].max() > 1.1, "intervals are not clipped, the axis is"
     low, high = plot_curves(study).get_ylim()
@@ -165,7 +167,7 @@ def test_rates_stay_between_0_and_1():
 
 
 def test_one_split_has_no_interval():
-    ax = plot_curves(made_results(n_splits=1))
+    ax = plot_curves(make_results(n_splits=1))
     assert np.isfinite(ax.get_ylim()).all()
     check_legible(ax)
 
@@ -197,13 +199,13 @@ def test_a_study_that_was_run():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 12)), np.repeat(["ill", "well"], 20)
     X[:, 3] += 2 * (y == "ill")
-    found = Study(["f-test", "none"], (X, y), 4).run(n_jobs=1)
-    ax = plot_curves(found)
+    results = Study(["f-test", "none"], (X, y), 4).run(n_jobs=1)
+    ax = plot_curves(results)
     assert line_of(ax, 0).get_xdata().tolist() == [1, 2, 4, 8]
     assert "none (all 12)" in labels_beside(ax)
-    often = plot_frequencies(found, method="f-test", size=1)
+    often = plot_frequencies(results, method="f-test", size=1)
     assert tick_texts(often.get_yticklabels())[0] == "x3"
-    assert plot_cost_front(found, {"x3": 5}).get_xlim()[1] > 5
+    assert plot_cost_front(results, {"x3": 5}).get_xlim()[1] > 5
 
 
 # ---- frequencies ---------------------------------------------------------------------------------
@@ -240,14 +242,14 @@ def test_frequencies_at_the_chosen_size_and_of_own_numbers(results):
 
 @pytest.mark.parametrize("n_columns", [20, 500])
 def test_frequencies_are_legible(n_columns):
-    study = made_results(["mim"], n_columns=n_columns, n_splits=40)
+    study = make_results(["mim"], n_columns=n_columns, n_splits=40)
     ax = plot_frequencies(study, size=n_columns // 2, n_features=500)
     assert len(ax.get_yticklabels()) > n_columns // 2
     check_legible(ax)
 
 
 def test_hostile_names_of_columns():
-    study = made_results(["mim"], n_columns=12, names=HOSTILE)
+    study = make_results(["mim"], n_columns=12, names=HOSTILE)
     ax = plot_frequencies(study, size=8)
     assert len(set(tick_texts(ax.get_yticklabels()))) == len(ax.get_yticklabels())
     assert not any(text.get_parse_math() for text in ax.get_yticklabels())
@@ -313,7 +315,7 @@ def test_costs_of_columns_that_are_not_named_are_those_of_a_schema(results):
 
 def test_a_front_of_many_methods_is_legible():
     methods = [f"a method with a long name {k}" for k in range(20)]
-    study = made_results(methods, n_columns=500, n_splits=3)
+    study = make_results(methods, n_columns=500, n_splits=3)
     check_legible(plot_cost_front(study, np.linspace(0.1, 9, 500)))
 
 
@@ -338,58 +340,58 @@ def test_a_front_of_no_metric(results):
 
 
 # ---- critical differences ------------------------------------------------------------------------
-def compared(k, names=None, n_blocks=25, step=0.15):
+def make_nemenyi(k, names=None, n_blocks=25, step=0.15):
     rng = np.random.default_rng(0)
     return nemenyi(rng.normal(size=(n_blocks, k)) + step * np.arange(k), names)
 
 
 def test_ranks_groups_and_ruler():
-    found = compared(6)
-    ax = plot_critical_difference(found)
+    ranks = make_nemenyi(6)
+    ax = plot_critical_difference(ranks)
     lines = {line.get_label(): line for line in ax.lines}
     bars = [line for name, line in lines.items() if name.startswith("group")]
-    assert len(bars) == len(found.groups)
+    assert len(bars) == len(ranks.groups)
     scale = next(line for line in ax.lines if len(line.get_xdata()) == 2)
     left, right = scale.get_xdata()
     unit = (right - left) / 5
     ruler = lines["ruler"].get_xdata()
-    assert ruler[1] - ruler[0] == pytest.approx(unit * found.critical_difference)
-    for bar, group in zip(bars, found.groups, strict=True):
-        ends = [left + unit * (found.mean_ranks[j] - 1) for j in (group[0], group[-1])]
+    assert ruler[1] - ruler[0] == pytest.approx(unit * ranks.critical_difference)
+    for bar, group in zip(bars, ranks.groups, strict=True):
+        ends = [left + unit * (ranks.mean_ranks[j] - 1) for j in (group[0], group[-1])]
         assert bar.get_xdata() == pytest.approx([ends[0] - 0.04, ends[1] + 0.04])
-    for name, rank in zip(found.names, found.mean_ranks, strict=True):
+    for name, rank in zip(ranks.names, ranks.mean_ranks, strict=True):
         assert any(name in t.get_text() and f"{rank:.2f}" in t.get_text() for t in ax.texts)
-    assert f"critical difference {found.critical_difference:.2f}" in tick_texts(ax.texts)
+    assert f"critical difference {ranks.critical_difference:.2f}" in tick_texts(ax.texts)
 
 
 @pytest.mark.parametrize("k", [2, 3, 9, 20])
 def test_critical_differences_are_legible(k):
-    check_legible(plot_critical_difference(compared(k)))
+    check_legible(plot_critical_difference(make_nemenyi(k)))
     long = [f"a method whose name is a long one {j}" for j in range(k)]
-    check_legible(plot_critical_difference(compared(k, long)))
+    check_legible(plot_critical_difference(make_nemenyi(k, long)))
 
 
 def test_a_difference_wider_than_the_scale():
-    ax = plot_critical_difference(compared(3, n_blocks=2))
+    ax = plot_critical_difference(make_nemenyi(3, n_blocks=2))
     assert any("wider than the scale" in text.get_text() for text in ax.texts)
     check_legible(ax)
 
 
 def test_equal_ranks_and_hostile_names():
-    found = nemenyi(np.ones((4, len(HOSTILE))), HOSTILE)
-    check_legible(plot_critical_difference(found))
+    ranks = nemenyi(np.ones((4, len(HOSTILE))), HOSTILE)
+    check_legible(plot_critical_difference(ranks))
 
 
 def test_a_comparison_of_results():
-    found = made_results(["mim", "mrmr", "cfs"]).compare(size=None)
-    ax = plot_critical_difference(found)
+    comparison = make_results(["mim", "mrmr", "cfs"]).compare(size=None)
+    ax = plot_critical_difference(comparison)
     assert any("mrmr" in text.get_text() for text in ax.texts)
     with pytest.raises(DataError, match="no mean ranks"):
-        plot_critical_difference(dataclasses.replace(found, nemenyi=None))
+        plot_critical_difference(dataclasses.replace(comparison, nemenyi=None))
     with pytest.raises(ParameterError, match="not a list"):
         plot_critical_difference([1, 2])
     with pytest.raises(ParameterError, match="21 methods: up to 20"):
-        plot_critical_difference(compared(21))
+        plot_critical_difference(make_nemenyi(21))
 
 
 # ---- with and without a prior --------------------------------------------------------------------
@@ -408,13 +410,13 @@ def test_ranks_and_differences(report):
     texts = [text.get_text() for text in ranks.texts]
     assert f"x20  {report.rank_without[20]}" in texts
     assert f"{report.rank_with[20]}  x20 * ▲" in texts
-    gone = report.went_out[0]
-    assert any(text.endswith(f"{gone} ▼") for text in texts)
+    went_out = report.went_out[0]
+    assert any(text.endswith(f"{went_out} ▼") for text in texts)
     drawn = [line for line in differences.lines if line.get_marker() == "o"]
-    found = [report.figures[5][name].difference for name in FIGURES]
-    assert [line.get_xdata()[0] for line in drawn] == [interval.value for interval in found]
+    intervals = [report.figures[5][name].difference for name in FIGURES]
+    assert [line.get_xdata()[0] for line in drawn] == [interval.value for interval in intervals]
     spans = [line for line in differences.lines if len(line.get_xdata()) == 2][:3]
-    assert [tuple(line.get_xdata()) for line in spans] == [(i.lower, i.upper) for i in found]
+    assert [tuple(line.get_xdata()) for line in spans] == [(i.lower, i.upper) for i in intervals]
     check_legible(ax)
 
 
@@ -460,7 +462,7 @@ def test_given_axes(results, report):
         plot_curves(results, ax=flat[0]),
         plot_frequencies(results, method="mim", ax=flat[1]),
         plot_cost_front(results, np.ones(40), ax=flat[2]),
-        plot_critical_difference(compared(5), ax=flat[3]),
+        plot_critical_difference(make_nemenyi(5), ax=flat[3]),
         plot_prior(report, n_features=10, ax=flat[4]),
     ]
     for ax, expected in zip(drawn, flat, strict=False):

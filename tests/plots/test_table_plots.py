@@ -36,13 +36,13 @@ SCHEMA = {"ordinal": {"stage": ["I", "II", "III"]}}
 
 
 def points(ax):
-    """Every point that is drawn as a marker without a line."""
+    """Return every point that is drawn as a marker without a line."""
     lines = [line for line in ax.lines if line.get_marker() not in ("None", None, "")]
     return np.concatenate([line.get_xydata() for line in lines]) if lines else np.empty((0, 2))
 
 
 def cells(ax):
-    """Bars of a mosaic without the hatching that lies over them: row, level by level."""
+    """Return the bars of a mosaic without their hatching: row by row, level by level."""
     return [p for p in ax.patches if p.get_linewidth() > 0]
 
 
@@ -105,8 +105,8 @@ def test_the_same_picture_whatever_the_order_of_rows(table):
         lambda X, y: plot_column(X, y, "dose"),
         lambda X, y: plot_scatter(X, y, ["ward", "dose"]),
     ):
-        one, other = points(draw(frame, y)), points(draw(frame[order], y[order]))
-        assert sorted(map(tuple, one)) == sorted(map(tuple, other))
+        sort_by_plan, shuffled = points(draw(frame, y)), points(draw(frame[order], y[order]))
+        assert sorted(map(tuple, sort_by_plan)) == sorted(map(tuple, shuffled))
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_rows_that_cannot_be(table):
     for features in ("age", ["age"], ["age", "dose", "ward"], 3):
         with pytest.raises(ParameterError, match="give two columns"):
             plot_scatter(frame, y, features)
-    for draw, which in ((plot_column, "age"), (plot_scatter, ["age", "dose"])):
+    for draw, feature_argument in ((plot_column, "age"), (plot_scatter, ["age", "dose"])):
         with pytest.raises(ParameterError, match="individuals='no': give True or False"):
-            draw(frame, y, which, individuals="no")
+            draw(frame, y, feature_argument, individuals="no")
 
 
 # ---- boxes ---------------------------------------------------------------------------------------
 def box_of(ax, row):
-    """Corners of the box of one class."""
+    """Return the corners of the box of one class."""
     boxes = [line for line in ax.lines if len(line.get_xdata()) == 5]
     return next(b for b in boxes if abs(np.mean(b.get_ydata()[:4]) - row) < 0.3)
 
@@ -171,11 +171,11 @@ def test_boxes(table):
 def test_missing_values_are_counted(table):
     frame, y = table
     ax = plot_column(frame, y, "gaps")
-    gone = frame["gaps"].is_null().to_numpy()
+    is_missing = frame["gaps"].is_null().to_numpy()
     for label, name in zip(tick_texts(ax.get_yticklabels()), ("ill", "well"), strict=True):
-        there, lacking = (~gone & (y == name)).sum(), (gone & (y == name)).sum()
-        assert label == f"{name}\nn = {there}, {lacking} missing"
-    assert len(points(ax)) == (~gone).sum()
+        n_present, n_missing = (~is_missing & (y == name)).sum(), (is_missing & (y == name)).sum()
+        assert label == f"{name}\nn = {n_present}, {n_missing} missing"
+    assert len(points(ax)) == (~is_missing).sum()
 
 
 def test_boxes_without_individuals(table):
@@ -222,9 +222,9 @@ def test_outer_quantiles_need_five_rows_beyond_them(n_rows, n_lines):
 
 def test_quantiles_are_rounded_by_their_spread():
     values = np.random.default_rng(0).normal(size=200) * 1e-6
-    found = quantiles(values, [0.25, 0.5, 0.75], rounded=True)
-    assert found == pytest.approx(np.quantile(values, [0.25, 0.5, 0.75]), abs=2e-7)
-    assert found.tolist() != np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+    rounded_quantiles = quantiles(values, [0.25, 0.5, 0.75], rounded=True)
+    assert rounded_quantiles == pytest.approx(np.quantile(values, [0.25, 0.5, 0.75]), abs=2e-7)
+    assert rounded_quantiles.tolist() != np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     assert quantiles(np.ones(5), [0.5], rounded=True).tolist() == [1.0]
     mostly = np.r_[np.zeros(90), np.linspace(1.234567, 9.87654, 10)]
     end = 10 * quantiles(mostly, [0.95], rounded=True)[0]
@@ -310,9 +310,9 @@ def test_rare_levels_are_one():
     rng = np.random.default_rng(0)
     levels = [f"level {k}" for k in rng.poisson(12, 400)]
     ax = plot_column(pl.DataFrame({"a": levels}), np.arange(400) % 2, "a")
-    told = tick_texts(ax.get_legend().get_texts())
-    assert len(told) == 12
-    assert told[-1] == f"{len(set(levels)) - 11} other levels"
+    legend_texts = tick_texts(ax.get_legend().get_texts())
+    assert len(legend_texts) == 12
+    assert legend_texts[-1] == f"{len(set(levels)) - 11} other levels"
     for row in range(2):
         assert sum(cell.get_width() for cell in cells(ax)[row * 12 : row * 12 + 12]) <= 1 + 1e-9
     check_legible(ax)
@@ -358,8 +358,8 @@ def test_levels_are_moved_apart_but_not_to_others(table):
     assert tick_texts(ax.get_xticklabels()) == ["north", "south", "west"]
     moved = np.abs(points(ax) - points(ax).round())
     assert 0 < moved.max() < 0.5
-    place = {"north": 0, "south": 1, "west": 2}
-    assert sorted(points(ax)[:, 0].round()) == sorted(place[w] for w in frame["ward"])
+    code = {"north": 0, "south": 1, "west": 2}
+    assert sorted(points(ax)[:, 0].round()) == sorted(code[w] for w in frame["ward"])
     check_legible(ax)
 
 
@@ -380,11 +380,11 @@ def test_counts_of_two_columns_of_levels(table):
     frame, y = table
     ax = plot_scatter(frame, y, ["ward", "stage"], schema=SCHEMA, individuals=False)
     numbers = [t.get_text() for t in ax.texts if t.get_text()[-1].isdigit()]
-    cells = [t for t in numbers if t == "<5" or t.isdigit()]
+    counts = [t for t in numbers if t == "<5" or t.isdigit()]
     assert (
-        len(cells) == frame.with_columns(pl.Series("y", y)).select("ward", "stage", "y").n_unique()
+        len(counts) == frame.with_columns(pl.Series("y", y)).select("ward", "stage", "y").n_unique()
     )
-    assert all(t == "<5" or int(t) % 5 == 0 for t in cells)
+    assert all(t == "<5" or int(t) % 5 == 0 for t in counts)
     check_legible(ax)
 
 
@@ -395,8 +395,8 @@ def test_crosses_by_level(table):
     groups = frame.with_columns(pl.Series("y", y)).group_by("ward", "y").len()
     assert len(middles) == (groups["len"] >= 20).sum()
     few = int((groups["len"] < 10).sum())
-    told = " ".join(tick_texts(ax.texts))
-    assert ("left out" in told) == (few > 0)
+    texts = " ".join(tick_texts(ax.texts))
+    assert ("left out" in texts) == (few > 0)
     check_legible(ax)
 
 
@@ -429,11 +429,13 @@ def test_fifteen_classes_look_different():
 
 def test_jitter():
     values = np.random.default_rng(0).normal(size=200)
-    found = jitter(values)
-    assert np.abs(found).max() <= 0.5
-    assert (jitter(values[::-1])[::-1] == found).all()
+    offsets = jitter(values)
+    assert np.abs(offsets).max() <= 0.5
+    assert (jitter(values[::-1])[::-1] == offsets).all()
     middle = np.abs(values) < 0.3
-    assert np.abs(found[middle]).mean() > np.abs(found[~middle]).mean(), "wider where it is dense"
+    assert np.abs(offsets[middle]).mean() > np.abs(offsets[~middle]).mean(), (
+        "wider where it is dense"
+    )
     assert jitter(np.empty(0)).shape == (0,)
 
 

@@ -18,12 +18,12 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
-def closed():
+def close_figures():
     yield
     plt.close("all")
 
 
-def fitted(n_rows=400, **parameters):
+def fit_tree(n_rows=400, **parameters):
     rng = np.random.default_rng(0)
     y = np.array(["ash", "beech", "cedar"])[rng.integers(0, 3, n_rows)]
     X = pl.DataFrame(
@@ -44,7 +44,7 @@ def test_every_leaf_is_there():
     X = np.arange(20.0)[:, None]
     ax = plot_tree(C45().fit(X, X[:, 0] > 11))
     assert texts(ax) == ["x0", "<= 11", "False  12.0", "> 11", "True  8.0"]
-    tree = fitted(60)
+    tree = fit_tree(60)
     ax = plot_tree(tree)
     leaves = [rule for rule in tree.rules() if rule.rows > 0]
     drawn = [text for text in texts(ax) if text.split("  ")[0] in set(tree.classes_)]
@@ -54,7 +54,7 @@ def test_every_leaf_is_there():
 
 
 def test_texts_do_not_overlap():
-    ax = plot_tree(fitted(120))
+    ax = plot_tree(fit_tree(120))
     ax.figure.canvas.draw()
     boxes = [text.get_window_extent() for text in ax.texts]
     page = ax.figure.bbox
@@ -88,7 +88,7 @@ def test_wide_letters_have_room():
 
 
 def test_large_trees_are_cut_and_say_so():
-    tree = fitted(1000, mdl_correction=False, collapse=False, min_rows=1)
+    tree = fit_tree(1000, mdl_correction=False, collapse=False, min_rows=1)
     assert tree.n_leaves_ > tree_plots.MOST_ROWS
     ax = plot_tree(tree)
     cut = [text for text in texts(ax) if text.startswith("…")]
@@ -122,7 +122,7 @@ def test_empty_levels_share_a_leaf():
 
 def test_given_axes_and_single_leaf():
     _, ax = plt.subplots(figsize=(3, 2))
-    assert plot_tree(fitted(60), ax=ax) is ax
+    assert plot_tree(fit_tree(60), ax=ax) is ax
     assert ax.texts[0].get_fontsize() < tree_plots.PRINT
     leaf = C45().fit(np.zeros((4, 1)), ["a", "a", "a", "b"])
     assert texts(plot_tree(leaf)) == ["a  4.0/1.0"]
@@ -135,7 +135,7 @@ def test_wrong_input_is_named(monkeypatch):
         plot_tree("tree")
     for depth in (0, 1.5, True):
         with pytest.raises(ParameterError, match="max_depth="):
-            plot_tree(fitted(40), max_depth=depth)
+            plot_tree(fit_tree(40), max_depth=depth)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ParameterError, match="needs matplotlib"):
-        plot_tree(fitted(40))
+        plot_tree(fit_tree(40))

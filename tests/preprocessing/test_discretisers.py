@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featly import CFS, Schema
 from featly.basics.errors import DataError, ParameterError
-from featly.filters._counting import rule_of
+from featly.filters._counting import cut_rule_from
 from featly.learners import MixedNaiveBayes
 from featly.preprocessing import MDLP, PKID, EqualFrequency, EqualWidth
 from tests.reference import discretise as naive
@@ -29,7 +29,7 @@ NUMBERS = [None, -4.0, 0.0, 0.1, 1.0, 1.0, 1.5, 1e6]
 
 @st.composite
 def tables(draw):
-    """Training rows and other rows; gaps, constant columns, numbers outside the range."""
+    """Training rows and others; missing values, constant columns, numbers outside the range."""
     n, m, p = draw(st.integers(2, 20)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
     cell = st.sampled_from(NUMBERS)
     train = [draw(st.lists(cell, min_size=n, max_size=n)) for _ in range(p)]
@@ -55,7 +55,7 @@ def expected_cuts(estimator, x, y):
     return naive.equal_frequency(x, estimator.n_bins)
 
 
-def polars_of(columns):
+def polars_frame(columns):
     return pl.DataFrame({f"c{k}": pl.Series(v, dtype=pl.Float64) for k, v in enumerate(columns)})
 
 
@@ -64,20 +64,22 @@ def polars_of(columns):
 def test_all_kinds_of_table_are_cut_alike(table, kind, missing):
     train, other, y = table
     estimator = kind(missing=missing)
-    frame, rows = polars_of(train), polars_of(other)
+    frame, rows = polars_frame(train), polars_frame(other)
     estimator.fit(frame, y)
     for x, cuts in zip(train, estimator.cuts_, strict=True):
         assert cuts.tolist() == expected_cuts(estimator, x, y)
     codes = [naive.codes([number(v) for v in x], estimator.cuts_[f]) for f, x in enumerate(other)]
-    gap = [n if missing == "level" else np.nan for n in estimator.n_levels_]
-    expected = np.array([[c - 1 if c else gap[f] for c in codes[f]] for f in range(len(codes))]).T
+    missing_number = [n if missing == "level" else np.nan for n in estimator.n_levels_]
+    expected = np.array(
+        [[c - 1 if c else missing_number[f] for c in codes[f]] for f in range(len(codes))]
+    ).T
     array = clone(estimator).fit(frame.to_numpy(), y)
     assert [c.tolist() for c in array.cuts_] == [c.tolist() for c in estimator.cuts_]
-    found = array.transform(rows.to_numpy())
-    assert np.array_equal(found, expected, equal_nan=True)
+    transformed = array.transform(rows.to_numpy())
+    assert np.array_equal(transformed, expected, equal_nan=True)
     sparse = clone(estimator).fit(scipy.sparse.csr_array(frame.to_numpy()), y)
-    found = sparse.transform(scipy.sparse.coo_array(rows.to_numpy()))
-    assert np.array_equal(found, expected, equal_nan=True)
+    transformed = sparse.transform(scipy.sparse.coo_array(rows.to_numpy()))
+    assert np.array_equal(transformed, expected, equal_nan=True)
     out = estimator.transform(rows)
     for f, name in enumerate(out.columns):
         physical = out[name].to_physical().to_list()
@@ -105,7 +107,7 @@ MIXED = {
 CLASSES = ["a", "a", "a", "b", "b", "b", "b", "b"]
 
 
-def mixed(library):
+def mixed_frame(library):
     frame = pl.DataFrame(
         MIXED, schema_overrides={"empty": pl.Float64, "sex": pl.Categorical, "same": pl.Int16}
     )
@@ -117,7 +119,7 @@ def mixed(library):
 @pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
 @pytest.mark.parametrize("missing", ["level", "spread"])
 def test_frames_come_back_with_ordered_levels(library, missing):
-    frame = mixed(library)
+    frame = mixed_frame(library)
     before = frame.copy() if library == "pandas" else frame
     mdlp = MDLP(missing=missing).fit(frame, CLASSES)
     out = mdlp.transform(frame)
@@ -143,15 +145,15 @@ def test_frames_come_back_with_ordered_levels(library, missing):
         assert out.column("age").chunk(0).dictionary.to_pylist() == levels
         assert out.column("sex").equals(frame.column("sex"))
         ages = out.column("age").to_pylist()
-    young, old, gap = levels[0], levels[1], (last or [None])[0]
-    assert ages == [young] * 3 + [old] * 2 + [gap] + [old] * 2
+    young, old, missing_level = levels[0], levels[1], (last or [None])[0]
+    assert ages == [young] * 3 + [old] * 2 + [missing_level] + [old] * 2
     assert mdlp.n_levels_.tolist() == [2, 2, 1, 1]
     assert [len(c) for c in mdlp.cuts_] == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
 def test_levels_without_an_order_are_categories_to_what_comes_after(library):
-    frame = mixed(library)
+    frame = mixed_frame(library)
     ordered, plain = MDLP().fit(frame, CLASSES), MDLP(ordered=False).fit(frame, CLASSES)
     kinds = CFS(discretizer=None).fit(plain.transform(frame), CLASSES).kinds_
     assert kinds == ["categorical"] * 4
@@ -159,7 +161,7 @@ def test_levels_without_an_order_are_categories_to_what_comes_after(library):
         kinds = CFS(discretizer=None).fit(ordered.transform(frame), CLASSES).kinds_
         assert kinds == ["ordinal", "categorical", "ordinal", "ordinal"]
     chances = []
-    for rows in (mixed("polars"), frame):
+    for rows in (mixed_frame("polars"), frame):
         model = make_pipeline(PKID(ordered=False), MixedNaiveBayes()).fit(rows, CLASSES)
         chances.append(model.predict_proba(rows))
     assert np.array_equal(*chances)
@@ -182,8 +184,8 @@ def test_pandas_keeps_its_index_and_labels():
 
 
 def test_new_rows_are_read_as_the_first_ones_were():
-    """A gap where there was none, values in a column that was empty, another library."""
-    mdlp = MDLP().fit(mixed("polars"), CLASSES)
+    """New missing values, values in a column that was empty, another library."""
+    mdlp = MDLP().fit(mixed_frame("polars"), CLASSES)
     new = pl.DataFrame(
         {"age": [54.5, 54.6], "sex": [None, "new"], "same": [None, 99], "empty": [3.0, None]}
     )
@@ -259,26 +261,26 @@ def test_equal_frequencies_without_ties_are_equal():
 
 
 def test_the_table_tells_what_was_learnt():
-    mdlp = MDLP().fit(mixed("polars"), CLASSES)
+    mdlp = MDLP().fit(mixed_frame("polars"), CLASSES)
     assert mdlp.table().rows() == [
         ("age", "continuous", [54.5], 2),
         ("sex", "categorical", [], 2),
         ("same", "continuous", [], 1),
         ("empty", "continuous", [], 1),
     ]
-    assert isinstance(MDLP().fit(mixed("pandas"), CLASSES).table(), pd.DataFrame)
+    assert isinstance(MDLP().fit(mixed_frame("pandas"), CLASSES).table(), pd.DataFrame)
     assert PKID().fit([[1.0], [2.0], [3.0], [4.0]]).table().rows() == [
         ("x0", "continuous", [2.5], 2)
     ]
 
 
 def test_names_and_containers():
-    mdlp = MDLP().fit(mixed("polars"), CLASSES)
+    mdlp = MDLP().fit(mixed_frame("polars"), CLASSES)
     assert mdlp.get_feature_names_out().tolist() == list(MIXED)
     for wanted, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame)):
         for library in ("polars", "pandas", "pyarrow"):
-            out = clone(mdlp).set_output(transform=wanted).fit(mixed(library), CLASSES)
-            out = out.transform(mixed(library))
+            out = clone(mdlp).set_output(transform=wanted).fit(mixed_frame(library), CLASSES)
+            out = out.transform(mixed_frame(library))
             assert isinstance(out, kind)
             assert list(out.columns) == list(MIXED)
             assert str(out["age"].to_list()[0]) == "(-inf, 54.5]"
@@ -311,10 +313,10 @@ def test_copies_and_pipelines():
 
 
 def test_filters_ask_for_the_rule():
-    assert rule_of(EqualWidth(n_bins=4)).n_bins == 4
-    assert rule_of(MDLP()).name == "mdlp"
-    assert rule_of(PKID()).name == "pkid"
-    assert rule_of(EqualFrequency()).name == "equal-frequency"
+    assert cut_rule_from(EqualWidth(n_bins=4)).n_bins == 4
+    assert cut_rule_from(MDLP()).name == "mdlp"
+    assert cut_rule_from(PKID()).name == "pkid"
+    assert cut_rule_from(EqualFrequency()).name == "equal-frequency"
 
 
 def test_bad_input():
@@ -338,15 +340,15 @@ def test_infinite_values_are_named():
     X = rng.normal(size=(700, 500))
     X[613, 402] = -np.inf
     y = np.arange(700) % 2
-    told = "column 'x402' has an infinite value .* in row 613"
+    message = "column 'x402' has an infinite value .* in row 613"
     for table in (X, np.asfortranarray(X), X.astype(np.float32), scipy.sparse.csr_array(X)):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=message):
             PKID().fit(table)
     first = scipy.sparse.csc_array(np.array([[0.0, 0.0, np.inf], [1.0, 0.0, 2.0]]))
     with pytest.raises(DataError, match=r"column 'x2' has an infinite value .* in row 0"):
         PKID().fit(first)
     fitted = MDLP().fit(np.nan_to_num(X), y)
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         fitted.transform(X)
     with pytest.raises(DataError, match="column 'a' has an infinite value"):
         MDLP().fit(pl.DataFrame({"a": [1.0, np.inf]}), [0, 1])

@@ -1,4 +1,4 @@
-"""Gaps are filled plainly, and what has none is shared."""
+"""Missing values are filled plainly, and complete columns are shared."""
 
 import numpy as np
 import polars as pl

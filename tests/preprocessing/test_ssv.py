@@ -32,8 +32,8 @@ def test_numbers_are_those_of_the_definition(column, depth):
     expected = naive.numbers(x, y, 99 if depth is None else depth)
     encoder = SSVEncoder(max_depth=depth).fit(pl.DataFrame({"x": x}), y)
     assert encoder.numbers_ == {0: expected}
-    found = encoder.transform(pl.DataFrame({"x": x}))[:, 0]
-    assert found.tolist() == [expected[v] for v in x]
+    encoded = encoder.transform(pl.DataFrame({"x": x}))[:, 0]
+    assert encoded.tolist() == [expected[v] for v in x]
     if len(set(x)) > 1:
         best = naive.best_split(sorted(set(x)), list(zip(x, y, strict=True)))[0]
         assert encoder.separability_[0] == max(best, 0)
@@ -139,13 +139,13 @@ def test_mixed_columns_gaps_and_levels_never_seen():
         }
     )
     mean = 0.75 if encoder.numbers_[1]["b"] == 1 else 0.25
-    found = encoder.transform(new)
-    assert np.isnan(found[0, 0])
-    assert found[1, 0] == 1
-    assert found[:, 1].tolist() == [mean, mean]
-    assert found[:, 2].tolist() == [1, 0.5]
-    assert found[:, 3].tolist() == [0, 0]
-    assert found[1, 4] == 0.5
+    encoded = encoder.transform(new)
+    assert np.isnan(encoded[0, 0])
+    assert encoded[1, 0] == 1
+    assert encoded[:, 1].tolist() == [mean, mean]
+    assert encoded[:, 2].tolist() == [1, 0.5]
+    assert encoded[:, 3].tolist() == [0, 0]
+    assert encoded[1, 4] == 0.5
     for other in (frame.to_pandas(), frame.to_arrow()):
         assert np.array_equal(
             clone(encoder).fit_transform(other, ["x", "y", "y", "x"]),
@@ -153,7 +153,7 @@ def test_mixed_columns_gaps_and_levels_never_seen():
             equal_nan=True,
         )
     again = pickle.loads(pickle.dumps(encoder))
-    assert np.array_equal(again.transform(new), found, equal_nan=True)
+    assert np.array_equal(again.transform(new), encoded, equal_nan=True)
 
 
 def test_arrays_of_text_and_names():

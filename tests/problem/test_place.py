@@ -1,4 +1,4 @@
-"""Where methods compute, as far as that can be told without a GPU; tests/gpu has the rest."""
+"""The device of methods, as far as that can be told without a GPU; tests/gpu has the rest."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ import featly
 from featly.basics.errors import DeviceError, ParameterError
 from featly.core.runtime import device_cuda
 from featly.core.runtime.device_cuda import NotOnDevice
-from featly.problem.place import computed
+from featly.problem.place import run_where_best
 from featly.registry import METHODS, method_class
 
 THERE = sorted(name for name, method in METHODS.items() if method.on_device)
@@ -25,9 +25,9 @@ def table(n=20, p=12):
 
 
 @pytest.fixture
-def _no_device(monkeypatch):
+def _without_device(monkeypatch):
     monkeypatch.setattr(
-        device_cuda, "_why_not", lambda: "no CUDA device is there: give device='cpu'"
+        device_cuda, "_unavailable_reason", lambda: "no CUDA device is there: give device='cpu'"
     )
 
 
@@ -41,7 +41,7 @@ def test_the_registry_tells_where_a_method_computes(name):
     assert ("memory_limit" in method.get_params()) == method._streams
 
 
-@pytest.mark.usefixtures("_no_device")
+@pytest.mark.usefixtures("_without_device")
 @pytest.mark.parametrize("name", THERE)
 def test_without_a_device_cuda_is_an_error_and_auto_is_the_cpu(name):
     X, y = table()
@@ -55,13 +55,13 @@ def test_without_a_device_cuda_is_an_error_and_auto_is_the_cpu(name):
 
 def test_a_device_that_is_none():
     X, y = table()
-    for given in ("gpu", None, 0, "cuda:0"):
+    for value in ("gpu", None, 0, "cuda:0"):
         with pytest.raises(ParameterError, match=r"device=.*: give 'auto', 'cpu' or 'cuda'"):
-            featly.FTest(device=given).fit(X, y)
+            featly.FTest(device=value).fit(X, y)
 
 
 class Method:
-    """One that notes where it was asked to compute."""
+    """A method that notes where it was asked to compute."""
 
     _on_device, _streams = True, True
 
@@ -80,16 +80,16 @@ class Method:
                 raise fails
             return "there" if problem.on_device else "here"
 
-        return computed(self, problem, compute, integers=False)
+        return run_where_best(self, problem, compute, integers=False)
 
 
 @pytest.fixture
-def _a_device(monkeypatch):
+def _with_device(monkeypatch):
     monkeypatch.setattr("featly.problem.place.xp", lambda: None)
-    monkeypatch.setattr("featly.problem.place.available", lambda: True)
+    monkeypatch.setattr("featly.problem.place.is_available", lambda: True)
 
 
-@pytest.mark.usefixtures("_a_device")
+@pytest.mark.usefixtures("_with_device")
 def test_what_only_the_cpu_does_is_done_there_unless_a_device_is_demanded():
     method = Method()
     assert [method._read(asked) for asked in ("auto", "cpu", "cuda")] == ["there", "here", "there"]
@@ -98,7 +98,7 @@ def test_what_only_the_cpu_does_is_done_there_unless_a_device_is_demanded():
         method._read("cuda", NotOnDevice("gaps are compared on the CPU"))
 
 
-@pytest.mark.usefixtures("_a_device")
+@pytest.mark.usefixtures("_with_device")
 def test_a_full_device_gives_way_to_the_cpu_with_a_word():
     method, full = Method(), DeviceError("the device has too little memory")
     with pytest.warns(featly.SlowWarning, match=r"too little memory\. It is done on the CPU"):
@@ -107,7 +107,7 @@ def test_a_full_device_gives_way_to_the_cpu_with_a_word():
         method._read("cuda", full)
 
 
-@pytest.mark.usefixtures("_a_device")
+@pytest.mark.usefixtures("_with_device")
 def test_little_work_stays_where_it_is(monkeypatch):
     method = Method()
     monkeypatch.setattr(method, "_operations", lambda n, p: 1e6, raising=False)
@@ -130,7 +130,7 @@ def test_parameters_that_are_for_the_cpu_say_so(method, reason):
 
 
 def test_arrays_need_no_library_of_frames():
-    """Where there is a GPU there may be no polars."""
+    """Arrays are ranked without polars, pandas or pyarrow."""
     code = """
 import sys
 for name in ("polars", "pandas", "pyarrow", "typer", "rich", "matplotlib"):

@@ -10,7 +10,7 @@ from tests.reference.subset_filters import uncertainty
 
 def correlation(x, y):
     """|r|; a missing value counts as the mean of its column, a constant one has 0."""
-    x, y = _centred(x), _centred(y)
+    x, y = _centre(x), _centre(y)
     squares = math.fsum(a * a for a in x), math.fsum(b * b for b in y)
     if not squares[0] or not squares[1]:
         return 0.0
@@ -18,22 +18,22 @@ def correlation(x, y):
     return abs(product) / math.sqrt(squares[0]) / math.sqrt(squares[1])
 
 
-def _centred(x):
-    there = [a for a in x if a is not None]
-    if len(set(there)) < 2:
+def _centre(x):
+    known = [a for a in x if a is not None]
+    if len(set(known)) < 2:
         return [0.0] * len(x)
-    mean = math.fsum(there) / len(there)
+    mean = math.fsum(known) / len(known)
     return [0.0 if a is None else a - mean for a in x]
 
 
 def ranks(x):
-    """Mean ranks from 1, gaps left."""
-    there = sorted(a for a in x if a is not None)
-    return [None if a is None else there.index(a) + (there.count(a) + 1) / 2 for a in x]
+    """Mean ranks from 1; missing values stay missing."""
+    known = sorted(a for a in x if a is not None)
+    return [None if a is None else known.index(a) + (known.count(a) + 1) / 2 for a in x]
 
 
 def square(columns, measure):
-    """The values of all pairs, as a list of lists; 0 of a column with itself."""
+    """Return the values of all pairs, as a list of lists; 0 of a column with itself."""
     if measure == "spearman":
         columns = [ranks(column) for column in columns]
     value = uncertainty if measure == "information" else correlation
@@ -44,13 +44,13 @@ def square(columns, measure):
 
 
 def nearest(values, count, close=1e-11):
-    """Of each row the columns of largest value, those that are equal by position."""
-    found = []
+    """Return for each row the columns of largest value, ties by position."""
+    nearest_columns = []
     for row in values:
         keys = [round(v / close) for v in row]
         order = sorted((g for g in range(len(row)) if keys[g] > 0), key=lambda g: (-keys[g], g))
-        found.append(order[:count])
-    return found
+        nearest_columns.append(order[:count])
+    return nearest_columns
 
 
 def groups(values, threshold):
@@ -70,16 +70,16 @@ def groups(values, threshold):
     return label
 
 
-def without_redundant(values, order, threshold, n_fixed=0):
-    """Columns that stay, and for which each other one goes."""
-    chosen, gone_for = [], {}
-    for place, g in enumerate(order):
+def drop_redundant(values, order, threshold, n_fixed=0):
+    """Return the columns that stay, and the column to which each other one is redundant."""
+    chosen, redundant_to = [], {}
+    for position, g in enumerate(order):
         before = [f for f in chosen if values[f][g] >= threshold]
-        if before and place >= n_fixed:
-            gone_for[g] = before[0]
+        if before and position >= n_fixed:
+            redundant_to[g] = before[0]
         else:
             chosen.append(g)
-    return chosen, gone_for
+    return chosen, redundant_to
 
 
 def fast(values, relevance, least, *, largest=True):

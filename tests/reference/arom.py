@@ -22,7 +22,7 @@ def arom(blocks, y, n_iter, *, C=None, prior=None, standardize=True):
     """
     with localcontext() as context:
         context.prec = DIGITS
-        columns = [_centred(block, standardize) for block in blocks]
+        columns = [_centre(block, standardize) for block in blocks]
         beta = [Decimal(b) for b in ([1.0] * len(blocks) if prior is None else prior)]
         C = None if C is None else Decimal(C)
         w = [Decimal(1)] * len(blocks)
@@ -49,7 +49,7 @@ def arom(blocks, y, n_iter, *, C=None, prior=None, standardize=True):
         return out
 
 
-def _centred(block, standardize):
+def _centre(block, standardize):
     """Rows x atoms with mean 0 and, if asked for, total variance 1 (0 where constant)."""
     rows = [[Decimal(v) for v in row] for row in np.asarray(block).tolist()]
     n = len(rows)
@@ -72,7 +72,7 @@ def _product(column, dual):
 
 
 def machine(X, y, C=None, near=None):
-    """Dual coefficients, bias and places (0: no support, 1: on the margin, 2: at C) of a machine.
+    """Find dual coefficients, bias and places (0: no support, 1: on the margin, 2: at C).
 
     All places are tried, those like `near` first; the first that satisfies the conditions of
     Karush, Kuhn and Tucker is the solution. Its w is unique, its coefficients need not be.
@@ -83,9 +83,9 @@ def machine(X, y, C=None, near=None):
     near = (1,) * n if near is None else near
     ways = itertools.product((0, 1) if C is None else (0, 1, 2), repeat=n)
     for places in sorted(ways, key=lambda way: sum(a != b for a, b in zip(way, near, strict=True))):
-        found = _solution(K, y, C, places)
-        if found is not None:
-            return *found, places
+        solution = _solution(K, y, C, places)
+        if solution is not None:
+            return *solution, places
     raise ValueError("no hyperplane separates the classes")
 
 
@@ -126,7 +126,7 @@ def _solution(K, y, C, places):
 
 
 def _gauss(rows, right):
-    """The solution of a square system, or None where it is singular."""
+    """Solve a square system; return None where it is singular."""
     m = len(rows)
     rows = [[*row, r] for row, r in zip(rows, right, strict=True)]
     tiny = Decimal(10) ** -(getcontext().prec * 3 // 4)
@@ -158,7 +158,7 @@ def arom_l1(blocks, y, n_iter, *, C=None, prior=None, standardize=True):
     """
     with localcontext() as context:
         context.prec = DIGITS
-        columns = [np.array(_centred(block, standardize), dtype=float) for block in blocks]
+        columns = [np.array(_centre(block, standardize), dtype=float) for block in blocks]
     beta = np.ones(len(blocks)) if prior is None else np.asarray(prior, dtype=float)
     owner = np.repeat(np.arange(len(blocks)), [c.shape[1] for c in columns])
     X = np.column_stack(columns)
@@ -182,8 +182,8 @@ def linear_program(X, y, C=None):
     price = np.concatenate([np.ones(2 * p), [0, 0], np.full(n_slack, C or 0.0)])
     signed = y[:, None] * np.column_stack([X, -X, np.ones(n), -np.ones(n)])
     rows = np.column_stack([signed, np.eye(n)]) if n_slack else signed
-    found = linprog(price, A_ub=-rows, b_ub=-np.ones(n), bounds=(0, None), method="highs")
-    if not found.success:
+    program = linprog(price, A_ub=-rows, b_ub=-np.ones(n), bounds=(0, None), method="highs")
+    if not program.success:
         raise ValueError("no hyperplane separates the classes")
-    weights = found.x[:p] - found.x[p : 2 * p]
-    return found.fun, weights, float(found.x[2 * p + 2 :].sum() * (C or 0.0))
+    weights = program.x[:p] - program.x[p : 2 * p]
+    return program.fun, weights, float(program.x[2 * p + 2 :].sum() * (C or 0.0))

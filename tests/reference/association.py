@@ -1,24 +1,24 @@
-"""How much one column tells of another, pair by pair, by scipy."""
+"""Association of two columns, pair by pair, by scipy."""
 
 import numpy as np
 from scipy import stats
 
 
 def association(a, b, *, numbers):
-    """V of two columns; None and NaN are gaps, `numbers` says of each whether it has ranks."""
+    """V of two columns; None and NaN are missing, `numbers` says of each whether it has ranks."""
     ranked = [
         ranks(column) if number else column for column, number in zip((a, b), numbers, strict=True)
     ]
-    both = [k for k in range(len(a)) if not gap(a[k]) and not gap(b[k])]
-    one, other = ([column[k] for k in both] for column in ranked)
-    if len(set(one)) < 2 or len(set(other)) < 2:
+    known_rows = [k for k in range(len(a)) if not is_missing(a[k]) and not is_missing(b[k])]
+    first, second = ([column[k] for k in known_rows] for column in ranked)
+    if len(set(first)) < 2 or len(set(second)) < 2:
         return 0.0
     if numbers == (True, True):
-        return abs(stats.pearsonr(one, other).statistic)
+        return abs(stats.pearsonr(first, second).statistic)
     if numbers == (False, False):
-        table = stats.contingency.crosstab(one, other).count
+        table = stats.contingency.crosstab(first, second).count
         return stats.contingency.association(table, method="cramer")
-    levels, values = (other, one) if numbers[0] else (one, other)
+    levels, values = (second, first) if numbers[0] else (first, second)
     values = np.array(values)
     mean = values.mean()
     parts = [values[[level == known for level in levels]] for known in set(levels)]
@@ -27,13 +27,13 @@ def association(a, b, *, numbers):
 
 
 def ranks(column):
-    """Ranks among the values that are there."""
-    present = [k for k, value in enumerate(column) if not gap(value)]
-    found = [None] * len(column)
+    """Ranks among the known values."""
+    present = [k for k, value in enumerate(column) if not is_missing(value)]
+    all_ranks = [None] * len(column)
     for k, rank in zip(present, stats.rankdata([column[k] for k in present]), strict=True):
-        found[k] = float(rank)
-    return found
+        all_ranks[k] = float(rank)
+    return all_ranks
 
 
-def gap(value):
+def is_missing(value):
     return value is None or value != value

@@ -70,15 +70,15 @@ class Grower:
         """Rows of each branch, and its share of the missing."""
         n = len(self.levels[column]) if self.levels[column] is not None and cut is None else 2
         bags = [[] for _ in range(n)]
-        gaps = []
+        missing = []
         for i, w in rows:
             b = self.branch(column, cut, i)
-            (gaps if b is None else bags[b]).append((i, w))
+            (missing if b is None else bags[b]).append((i, w))
         known = [sum(w for _, w in bag) for bag in bags]
         share = [w / sum(known) if sum(known) > 0 else 1 / n for w in known]
         for b in range(n):
             if share[b] > SMALL:
-                bags[b] += [(i, w * share[b]) for i, w in gaps]
+                bags[b] += [(i, w * share[b]) for i, w in missing]
         return bags, share
 
     def candidates(self, rows, column):
@@ -86,7 +86,7 @@ class Grower:
         total = sum(w for _, w in rows)
         values = self.columns[column]
         known = [(i, w) for i, w in rows if values[i] is not None]
-        found = sorted({values[i] for i, _ in known})
+        present = sorted({values[i] for i, _ in known})
 
         def bag(condition):
             return distribution(
@@ -97,7 +97,7 @@ class Grower:
             weight = sum(w for _, w in known)
             least = min(max(0.1 * weight / self.n_classes, self.min_rows), max(25, self.min_rows))
             best, place, count = 0.0, None, 0
-            for low, high in pairwise(found):
+            for low, high in pairwise(present):
                 bags = [bag(lambda v, low=low: v <= low), bag(lambda v, low=low: v > low)]
                 if min(sum(b) for b in bags) <= least - SMALL:
                     continue
@@ -115,19 +115,19 @@ class Grower:
                 middle = low
             cut = max(v for v in values if v is not None and v <= middle)
             return best, as_ratio(best, spread, total), cut
-        bags = [bag(lambda v, level=level: v == level) for level in found]
+        bags = [bag(lambda v, level=level: v == level) for level in present]
         if not self.binary:
             if sum(sum(b) > self.min_rows - SMALL for b in bags) < 2:
                 return None
             gain, spread = gain_and_ratio(bags, total)
             return gain, as_ratio(gain, spread, total), None
         result = None
-        for level, alone in zip(found, bags, strict=True):
-            rest = bag(lambda v, level=level: v != level)
-            if min(sum(alone), sum(rest)) <= self.min_rows - SMALL:
+        for level, alone in zip(present, bags, strict=True):
+            others = bag(lambda v, level=level: v != level)
+            if min(sum(alone), sum(others)) <= self.min_rows - SMALL:
                 continue
             result = result or (0.0, 0.0, None)
-            gain, spread = gain_and_ratio([alone, rest], total)
+            gain, spread = gain_and_ratio([alone, others], total)
             ratio = as_ratio(gain, spread, total)
             if ratio > result[1] + SMALL:
                 result = gain, ratio, level
@@ -162,25 +162,25 @@ class Grower:
         total = sum(classes)
         if total < SMALL:
             return 0.0
-        return total - max(classes) + self.added(total, total - max(classes))
+        return total - max(classes) + self.added_errors(total, total - max(classes))
 
-    def added(self, n, e):
+    def added_errors(self, n, e):
         if e < 1:
             base = n * (1 - self.confidence ** (1 / n))
-            return base if e == 0 else base + e * (self.added(n, 1) - base)
+            return base if e == 0 else base + e * (self.added_errors(n, 1) - base)
         if e + 0.5 >= n:
             return max(n - e, 0)
         p, z = (e + 0.5) / n, self.z
         upper = p + z * z / (2 * n) + z * sqrt(p / n - p * p / n + z * z / (4 * n * n))
         return n * upper / (1 + z * z / n) - e
 
-    def expected(self, node):
+    def expected_errors(self, node):
         if "children" not in node:
             return self.errors(node["classes"])
-        return sum(self.expected(child) for child in node["children"])
+        return sum(self.expected_errors(child) for child in node["children"])
 
     def with_rows(self, node, rows):
-        """The same subtree with other rows."""
+        """Build the same subtree with other rows."""
         new = {"classes": distribution(rows, self.y, self.n_classes), "rows": rows}
         if "children" not in node:
             return new
@@ -200,8 +200,8 @@ class Grower:
             if sum(child["classes"]) > most - SMALL:
                 heaviest, most = child, sum(child["classes"])
         raised = self.with_rows(heaviest, node["rows"])
-        as_son = self.expected(raised) if self.raising else inf
-        as_leaf, as_tree = self.errors(node["classes"]), self.expected(node)
+        as_son = self.expected_errors(raised) if self.raising else inf
+        as_leaf, as_tree = self.errors(node["classes"]), self.expected_errors(node)
         if as_leaf < as_tree + 0.1 + SMALL and as_leaf < as_son + 0.1 + SMALL:
             return leaf
         if as_son < as_tree + 0.1 + SMALL:
@@ -209,7 +209,7 @@ class Grower:
         return node
 
 
-def collapsed(node):
+def collapse_tree(node):
     def errors(node):
         if "children" not in node:
             return sum(node["classes"]) - max(node["classes"])
@@ -219,20 +219,20 @@ def collapsed(node):
         return node
     if errors(node) >= sum(node["classes"]) - max(node["classes"]) - 1e-3:
         return {"classes": node["classes"], "rows": node["rows"]}
-    return node | {"children": [collapsed(child) for child in node["children"]]}
+    return node | {"children": [collapse_tree(child) for child in node["children"]]}
 
 
 def tree(columns, kinds, y, weight, *, pruned=True, collapse=True, **rules):
-    """The tree of rows; `kinds` are "numbers" or "levels", a missing value is None."""
+    """Grow the tree of rows; `kinds` are "numbers" or "levels", a missing value is None."""
     grower = Grower(columns, kinds, y, weight, **rules)
     node = grower.grow(list(enumerate(weight)))
     if collapse:
-        node = collapsed(node)
+        node = collapse_tree(node)
     return grower.prune(node) if pruned else node
 
 
 def probabilities(node, row, levels, *, laplace=False):
-    """Of the classes, for a row (a value a column); `levels` of each column or None."""
+    """Probabilities of the classes for a row; `levels` of each column or None."""
 
     def answer(classes):
         extra = 1.0 if laplace else 0.0

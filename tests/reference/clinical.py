@@ -9,7 +9,7 @@ def subkernel(a, b, kind, low, high, same_row):
     """k_f of two cells; None and NaN are missing."""
     if same_row:
         return 1.0
-    if _missing(a) or _missing(b):
+    if _is_missing(a) or _is_missing(b):
         return 0.0
     if kind == "categorical":
         return float(a == b)
@@ -19,12 +19,12 @@ def subkernel(a, b, kind, low, high, same_row):
     return ((high - low) - abs(a - b)) / (high - low)
 
 
-def _missing(cell):
+def _is_missing(cell):
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def column_range(cells):
-    present = [cell for cell in cells if not _missing(cell)]
+    present = [cell for cell in cells if not _is_missing(cell)]
     return (min(present), max(present)) if present else (0.0, 0.0)
 
 

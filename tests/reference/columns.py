@@ -23,8 +23,8 @@ def atoms(values, kind, n_levels=None):
     return [[1.0 if code == level else 0.0 for code in values] for level in range(1, n_levels + 1)]
 
 
-def standardised(rows):
-    """Atoms of one column centred and scaled to total variance 1 (0 if constant)."""
+def standardise(rows):
+    """Centre atoms of one column and scale them to total variance 1 (0 if constant)."""
     centred = [[v - math.fsum(row) / len(row) for v in row] for row in rows]
     if all(len(set(row)) == 1 for row in rows):
         return [[0.0] * len(row) for row in rows]

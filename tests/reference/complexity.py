@@ -18,7 +18,7 @@ def heom(X, numeric):
         values = [row[f] for row in X if row[f] is not None]
         spans.append((max(values) - min(values) or 1.0) if numeric[f] and values else 1.0)
 
-    def squared(a, b):
+    def squared_distance(a, b):
         total = 0.0
         for f in range(p):
             if a[f] is None or b[f] is None:
@@ -29,10 +29,13 @@ def heom(X, numeric):
                 total += float(a[f] != b[f])
         return total
 
-    return [[0.0 if i == j else math.sqrt(squared(X[i], X[j])) for j in range(n)] for i in range(n)]
+    return [
+        [0.0 if i == j else math.sqrt(squared_distance(X[i], X[j])) for j in range(n)]
+        for i in range(n)
+    ]
 
 
-def near(a, b):
+def is_near(a, b):
     return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
 
@@ -40,13 +43,13 @@ def n3(D, y):
     wrong = 0.0
     for i in range(len(y)):
         least = min(D[i][j] for j in range(len(y)) if j != i)
-        level = [j for j in range(len(y)) if j != i and near(D[i][j], least)]
+        level = [j for j in range(len(y)) if j != i and is_near(D[i][j], least)]
         wrong += sum(y[j] != y[i] for j in level) / len(level)
     return wrong / len(y)
 
 
 def n2(D, y):
-    """The raw ratio; None where no class has two rows."""
+    """Return the raw ratio; None where no class has two rows."""
     intra = extra = 0.0
     paired = False
     for i in range(len(y)):
@@ -67,18 +70,18 @@ def boundary_edges(D, y):
         key=lambda e: (round(e[0], 9), e[1]),
     )
     group = list(range(len(y)))
-    found = []
+    crossing = []
     for _, crosses, i, j in edges:
         if group[i] != group[j]:
             old, new = group[i], group[j]
             group = [new if g == old else g for g in group]
             if crosses:
-                found.append((i, j))
-    return found
+                crossing.append((i, j))
+    return crossing
 
 
 def spheres(D, y):
-    """How many spheres are left; for tables without ties."""
+    """Count the spheres that are left; for tables without ties."""
     n = len(y)
     enemies = [[j for j in range(n) if y[j] != y[i]] for i in range(n)]
 
@@ -88,12 +91,12 @@ def spheres(D, y):
         return D[i][j] / 2 if back == i else D[i][j] - radius(j)
 
     radii = [radius(i) for i in range(n)]
-    left, kept = set(range(n)), 0
+    left, n_spheres = set(range(n)), 0
     for i in sorted(range(n), key=lambda i: -radii[i]):
         if i in left:
-            kept += 1
+            n_spheres += 1
             left -= {j for j in range(n) if y[j] == y[i] and D[i][j] < radii[i]} | {i}
-    return kept
+    return n_spheres
 
 
 def fisher(X, y, numeric, f, a, b):
@@ -122,18 +125,20 @@ def fisher(X, y, numeric, f, a, b):
 
 def overlap(X, y, numeric, f, a, b):
     """Share of the range that two classes share, and the rows that one column tells apart."""
-    one = [r[f] for r, k in zip(X, y, strict=True) if k == a and r[f] is not None]
-    two = [r[f] for r, k in zip(X, y, strict=True) if k == b and r[f] is not None]
+    first = [r[f] for r, k in zip(X, y, strict=True) if k == a and r[f] is not None]
+    second = [r[f] for r, k in zip(X, y, strict=True) if k == b and r[f] is not None]
     n = sum(k in (a, b) for k in y)
-    if not one or not two:
+    if not first or not second:
         return 1.0, 0.0
     if numeric[f]:
-        begin, end = max(min(one), min(two)), min(max(one), max(two))
-        span = max(one + two) - min(one + two)
+        begin, end = max(min(first), min(second)), min(max(first), max(second))
+        span = max(first + second) - min(first + second)
         share = max(0.0, end - begin) / span if span else 1.0
-        return share, sum(not begin <= v <= end for v in one + two) / n
-    both = set(one) & set(two)
-    return len(both) / len(set(one) | set(two)), sum(v not in both for v in one + two) / n
+        return share, sum(not begin <= v <= end for v in first + second) / n
+    shared = set(first) & set(second)
+    return len(shared) / len(set(first) | set(second)), sum(
+        v not in shared for v in first + second
+    ) / n
 
 
 def direction(X, first):
@@ -147,22 +152,23 @@ def direction(X, first):
     return float(delta @ np.linalg.pinv(W, hermitian=True, rcond=1e-10) @ delta)
 
 
-def kolmogorov_smirnov(one, two):
-    one, two = [v for v in one if v is not None], [v for v in two if v is not None]
-    if not one or not two:
+def kolmogorov_smirnov(first, second):
+    first, second = [v for v in first if v is not None], [v for v in second if v is not None]
+    if not first or not second:
         return 0.0
     return max(
-        abs(sum(v <= t for v in one) / len(one) - sum(v <= t for v in two) / len(two))
-        for t in one + two
+        abs(sum(v <= t for v in first) / len(first) - sum(v <= t for v in second) / len(second))
+        for t in first + second
     )
 
 
-def total_variation(one, two):
-    one, two = [v for v in one if v is not None], [v for v in two if v is not None]
-    if not one or not two:
+def total_variation(first, second):
+    first, second = [v for v in first if v is not None], [v for v in second if v is not None]
+    if not first or not second:
         return 0.0
     return sum(
-        abs(one.count(level) / len(one) - two.count(level) / len(two)) for level in {*one, *two}
+        abs(first.count(level) / len(first) - second.count(level) / len(second))
+        for level in {*first, *second}
     ) / 2  # fmt: skip
 
 
@@ -170,6 +176,6 @@ def energy(D, n):
     """Energy distance of the first n rows and the others."""
     m = len(D) - n
     across = sum(D[i][j] for i in range(n) for j in range(n, n + m)) / (n * m)
-    one = sum(D[i][j] for i in range(n) for j in range(n)) / n**2
-    two = sum(D[i][j] for i in range(n, n + m) for j in range(n, n + m)) / m**2
-    return 2 * across - one - two
+    within_first = sum(D[i][j] for i in range(n) for j in range(n)) / n**2
+    within_second = sum(D[i][j] for i in range(n, n + m) for j in range(n, n + m)) / m**2
+    return 2 * across - within_first - within_second

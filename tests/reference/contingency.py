@@ -4,26 +4,26 @@ import math
 from fractions import Fraction
 
 
-def cut(table):
-    """The table without empty rows and columns."""
+def drop_empty(table):
+    """Return the table without empty rows and columns."""
     rows = [row for row in table if sum(row)]
-    keep = [j for j in range(len(table[0])) if sum(row[j] for row in rows)]
-    return [[row[j] for j in keep] for row in rows]
+    occupied = [j for j in range(len(table[0])) if sum(row[j] for row in rows)]
+    return [[row[j] for j in occupied] for row in rows]
 
 
-def fillings(total, room):
-    """All ways to put `total` into places with so much room."""
-    if not room:
+def fillings(total, capacity):
+    """Return all ways to put `total` into cells of some capacity."""
+    if not capacity:
         return [()] if total == 0 else []
     return [
         (first, *rest)
-        for first in range(min(total, room[0]) + 1)
-        for rest in fillings(total - first, room[1:])
+        for first in range(min(total, capacity[0]) + 1)
+        for rest in fillings(total - first, capacity[1:])
     ]
 
 
 def tables_with(row_totals, column_totals):
-    """All tables with these margins."""
+    """Return all tables with these margins."""
     if not row_totals:
         return [()] if not any(column_totals) else []
     return [
@@ -36,7 +36,7 @@ def tables_with(row_totals, column_totals):
 
 
 def probability(table):
-    """Of the table, among all with its margins."""
+    """Return the probability of a table among all with its margins."""
     rows = [sum(row) for row in table]
     columns = [sum(column) for column in zip(*table, strict=True)]
     above = math.prod(math.factorial(total) for total in [*rows, *columns])
@@ -45,34 +45,34 @@ def probability(table):
 
 
 def fisher(table):
-    """The summed probability of all tables at most as probable."""
-    table = cut(table)
+    """Return the summed probability of all tables at most as probable."""
+    table = drop_empty(table)
     if len(table) < 2 or len(table[0]) < 2:
         return Fraction(1)
     observed = probability(table)
     columns = [sum(column) for column in zip(*table, strict=True)]
-    others = tables_with([sum(row) for row in table], columns)
-    return sum(p for p in map(probability, others) if p <= observed)
+    tables = tables_with([sum(row) for row in table], columns)
+    return sum(p for p in map(probability, tables) if p <= observed)
 
 
 def chi_squared(table):
-    """The statistic, and its degrees of freedom."""
-    table = cut(table)
+    """Return Pearson's statistic and its degrees of freedom."""
+    table = drop_empty(table)
     if len(table) < 2 or len(table[0]) < 2:
         return Fraction(0), 1
     n = sum(map(sum, table))
     rows = [sum(row) for row in table]
     columns = [sum(column) for column in zip(*table, strict=True)]
-    found = Fraction(0)
+    statistic = Fraction(0)
     for row, r in zip(table, rows, strict=True):
         for x, c in zip(row, columns, strict=True):
             expected = Fraction(r * c, n)
-            found += (x - expected) ** 2 / expected
-    return found, (len(rows) - 1) * (len(columns) - 1)
+            statistic += (x - expected) ** 2 / expected
+    return statistic, (len(rows) - 1) * (len(columns) - 1)
 
 
-def counted(levels, y, n_levels, n_classes):
-    """Levels 1, 2, ... against classes 0, 1, ...; level 0 is a missing value."""
+def count_levels(levels, y, n_levels, n_classes):
+    """Count levels 1, 2, ... against classes 0, 1, ...; level 0 is a missing value."""
     return [
         [
             sum(1 for a, b in zip(levels, y, strict=True) if a == level and b == c)

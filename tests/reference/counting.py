@@ -18,7 +18,7 @@ def mutual_information(a, b):
 
 
 def spread(column, y):
-    """Counts by (level, class), where each gap (0) of a class is shared out to the levels."""
+    """Counts by (level, class); missing values (0) of a class are shared out to the levels."""
     known = [level for level in column if level != 0]
     share = Counter(known)
     counts = Counter()

@@ -20,7 +20,7 @@ def against_rest(n_classes):
     """One row a class; two classes are one problem."""
     if n_classes == 2:
         return pairs(2)
-    return [[1 if c == one else -1 for c in range(n_classes)] for one in range(n_classes)]
+    return [[1 if c == positive else -1 for c in range(n_classes)] for positive in range(n_classes)]
 
 
 def sign(value):
@@ -66,24 +66,24 @@ def loss(margins, code, function):
     ]
 
 
-def speaking(probabilities, code, y, alone):
-    """What each problem says for class y, of those where it is on a side (by itself)."""
-    found = []
+def probabilities_for(probabilities, code, y, alone):
+    """Return the probability of class y by each problem where it is on a side (by itself)."""
+    values = []
     for s, p in enumerate(probabilities):
         own = code[s][y]
         if own == 0 or (alone and code[s].count(own) > 1):
             continue
-        found.append(p if own == 1 else 1 - p)
-    return found
+        values.append(p if own == 1 else 1 - p)
+    return values
 
 
 def sums(probabilities, code, threshold=Fraction(0), alone=False):
     """Sum of the probabilities above the threshold; of all, where none is above it."""
-    told = [speaking(probabilities, code, y, alone) for y in range(len(code[0]))]
-    scores = [sum((q for q in side if q > threshold), Fraction(0)) for side in told]
-    return scores if any(scores) else [sum(side, Fraction(0)) for side in told]
+    by_class = [probabilities_for(probabilities, code, y, alone) for y in range(len(code[0]))]
+    scores = [sum((q for q in side if q > threshold), Fraction(0)) for side in by_class]
+    return scores if any(scores) else [sum(side, Fraction(0)) for side in by_class]
 
 
 def winner(scores):
-    """The first of the best."""
+    """Return the first of the best classes."""
     return scores.index(max(scores))

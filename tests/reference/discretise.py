@@ -5,7 +5,7 @@ from collections import Counter
 from fractions import Fraction
 
 
-def known(values):
+def known_values(values):
     return [float(v) for v in values if v == v]
 
 
@@ -30,46 +30,46 @@ def _mdlp(pairs, encoding):
     if len(pairs) < 2:
         return []
     whole = purity(labels)
-    best, place = whole, None
+    best, position = whole, None
     for i in range(1, len(pairs)):
         if pairs[i - 1][0] < pairs[i][0]:
             parts = purity(labels[:i]) * purity(labels[i:])
             if parts > best:
-                best, place = parts, i
-    if place is None:
+                best, position = parts, i
+    if position is None:
         return []
-    left, right = labels[:place], labels[place:]
+    left, right = labels[:position], labels[position:]
     weighted = [len(set(part)) * bits(purity(part)) / len(part) for part in (labels, left, right)]
     n, k = len(labels), len(set(labels))
     delta = math.log2(3**k - 2) - (weighted[0] - weighted[1] - weighted[2])
-    places = n - 1 if encoding == "rows" else len({v for v, _ in pairs}) - 1
-    if bits(whole) - bits(best) <= math.log2(places) + delta:
+    n_positions = n - 1 if encoding == "rows" else len({v for v, _ in pairs}) - 1
+    if bits(whole) - bits(best) <= math.log2(n_positions) + delta:
         return []
-    cut = (pairs[place - 1][0] + pairs[place][0]) / 2
-    return [cut, *_mdlp(pairs[:place], encoding), *_mdlp(pairs[place:], encoding)]
+    cut = (pairs[position - 1][0] + pairs[position][0]) / 2
+    return [cut, *_mdlp(pairs[:position], encoding), *_mdlp(pairs[position:], encoding)]
 
 
 def equal_frequency(values, n_bins):
     """From below, each interval aims at (values left) / (intervals left); ties stay together."""
-    rest = sorted(known(values))
+    remaining = sorted(known_values(values))
     cuts = []
     for intervals in range(n_bins, 1, -1):
-        places = [i for i in range(1, len(rest)) if rest[i - 1] < rest[i]]
-        if not places:
+        cut_positions = [i for i in range(1, len(remaining)) if remaining[i - 1] < remaining[i]]
+        if not cut_positions:
             break
-        aim = Fraction(len(rest), intervals)
-        place = min(places, key=lambda i: (abs(i - aim), -i))
-        cuts.append((rest[place - 1] + rest[place]) / 2)
-        rest = rest[place:]
+        aim = Fraction(len(remaining), intervals)
+        position = min(cut_positions, key=lambda i: (abs(i - aim), -i))
+        cuts.append((remaining[position - 1] + remaining[position]) / 2)
+        remaining = remaining[position:]
     return cuts
 
 
 def pkid(values):
-    return equal_frequency(values, math.isqrt(len(known(values))))
+    return equal_frequency(values, math.isqrt(len(known_values(values))))
 
 
 def equal_width(values, n_bins):
-    values = known(values)
+    values = known_values(values)
     if not values or min(values) == max(values):
         return []
     step = (max(values) - min(values)) / n_bins

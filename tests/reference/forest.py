@@ -12,7 +12,7 @@ MASK = (1 << 64) - 1
 GAMMA = 0x9E3779B97F4A7C15
 
 
-def mixed(z):
+def mix_bits(z):
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
     return z ^ (z >> 31)
@@ -22,11 +22,11 @@ class Stream:
     """SplitMix64."""
 
     def __init__(self, seed, tree):
-        self.state = mixed((seed + tree * GAMMA) & MASK)
+        self.state = mix_bits((seed + tree * GAMMA) & MASK)
 
     def below(self, count):
         self.state = (self.state + GAMMA) & MASK
-        return ((mixed(self.state) >> 32) * count) >> 32
+        return ((mix_bits(self.state) >> 32) * count) >> 32
 
 
 def forest(columns, categorical, group, y, *, seed, n_trees, **growth):
@@ -60,11 +60,13 @@ def forest(columns, categorical, group, y, *, seed, n_trees, **growth):
 
 
 def permuted_loss(root, f, columns, y, rows, pool, stream):
-    """How many more rows are wrong with column f permuted among them.
+    """Count the additional rows that are wrong with column f permuted among them.
 
     Only the rows that pass a split on f need a partner; what the others get changes nothing.
     """
-    passing = [row for row in order_in_tree(root, columns, rows) if passes(root, columns, row, f)]
+    passing = [
+        row for row in order_in_tree(root, columns, rows) if is_passed(root, columns, row, f)
+    ]
     for place in range(len(passing)):
         other = place + stream.below(len(pool) - place)
         pool[place], pool[other] = pool[other], pool[place]
@@ -97,7 +99,7 @@ def predict(root, columns, row):
     return list(path(root, columns, row))[-1]["label"]
 
 
-def passes(root, columns, row, f):
+def is_passed(root, columns, row, f):
     return any(node.get("column") == f for node in path(root, columns, row))
 
 
@@ -133,9 +135,9 @@ class Grower:
                     break
                 other = k + self.stream.below(len(order) - k)
                 order[k], order[other] = order[other], order[k]
-                found = self.best_split(order[k], rows)
-                if found is not None and (best is None or found[0] > best[0]):
-                    best = (*found, order[k])
+                split = self.best_split(order[k], rows)
+                if split is not None and (best is None or split[0] > best[0]):
+                    best = (*split, order[k])
                 k += 1
         if best is None:
             return {"label": self.majority(counts)}
@@ -146,14 +148,14 @@ class Grower:
         larger = sum(self.draws[row] for row in left) * 2 >= size
         seen = {column[row] for row in rows}
 
-        def goes_left(code):
+        def is_sent_left(code):
             if code in seen:
                 return code in left_codes
             if cut is None or code == 0:
                 return larger
             return code <= cut
 
-        node = {"column": f, "left?": goes_left, "decrease": score - self.purity(rows)}
+        node = {"column": f, "left?": is_sent_left, "decrease": score - self.purity(rows)}
         self.splits.append(node)
         node["left"] = self.grow(left, depth + 1)
         node["right"] = self.grow(right, depth + 1)

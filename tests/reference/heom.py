@@ -45,11 +45,13 @@ def votes(squared, y, k):
     weight = {j: Fraction(1) for j in nearer}
     weight |= {j: Fraction(k - len(nearer), len(level)) for j in level}
     classes = sorted(set(y))
-    found = {c: sum((w for j, w in weight.items() if y[j] == c), Fraction(0)) for c in classes}
-    first = [c for c in classes if found[c] == max(found.values())]
+    class_votes = {
+        c: sum((w for j, w in weight.items() if y[j] == c), Fraction(0)) for c in classes
+    }
+    first = [c for c in classes if class_votes[c] == max(class_votes.values())]
     summed = {
         c: math.fsum(float(w) * math.sqrt(squared[j]) for j, w in weight.items() if y[j] == c)
         for c in first
     }
     shortest = min(summed.values())
-    return found, [c for c in first if math.isclose(summed[c], shortest, rel_tol=1e-9)]
+    return class_votes, [c for c in first if math.isclose(summed[c], shortest, rel_tol=1e-9)]

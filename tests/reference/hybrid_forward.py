@@ -13,22 +13,22 @@ def rate(learner, frame, y, fold, columns):
         for label, wins in zip(y[test], fitted.winners(part.filter(test)), strict=True):
             own = wins[fitted.classes_.tolist().index(label)]
             right[label].append(own / wins.sum())
-    return np.mean([np.mean(found) for found in right.values() if found])
+    return np.mean([np.mean(shares) for shares in right.values() if shares])
 
 
-def merged(learner, frame, y, fold, numbers, codes, chosen=()):
+def merge_lists(learner, frame, y, fold, numbers, codes, chosen=()):
     """Merge two ranked lists of names after those `chosen`; names and rates, None for untried."""
     order, rates = list(chosen), []
     numbers, codes = list(numbers), list(codes)
     while numbers or codes:
-        found = None
+        best_rate = None
         if numbers and codes and (fold >= 0).any():
             by_number = rate(learner, frame, y, fold, [*order, numbers[0]])
             by_code = rate(learner, frame, y, fold, [*order, codes[0]])
             code = by_code > by_number + 1e-9
-            found = by_code if code else by_number
+            best_rate = by_code if code else by_number
         else:
             code = not numbers
         order.append((codes if code else numbers).pop(0))
-        rates.append(found)
+        rates.append(best_rate)
     return order[len(chosen) :], rates

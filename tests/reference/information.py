@@ -74,7 +74,7 @@ def disr(f, S, y):
     return sum(joint(f, s, y) / entropy(f, s, y) for s in S) / len(S)
 
 
-def weighted(f, S, y, beta, gamma):
+def weighted_criterion(f, S, y, beta, gamma):
     redundancy = sum(mutual(f, s) for s in S)
     return mutual(f, y) - beta * redundancy + gamma * sum(conditional(f, s, y) for s in S)
 
@@ -101,31 +101,31 @@ def greedy(columns, y, criterion, max_steps, keep=()):
         last = J
         chosen.append(best)
         worth[best] = J[best]
-    rest = sorted(free, key=lambda f: (-round(last[f], 7), f))
+    remaining = sorted(free, key=lambda f: (-round(last[f], 7), f))
     worth |= {f: last[f] for f in left}
-    return [*chosen, *rest, *(f for f in left if constant[f])], worth
+    return [*chosen, *remaining, *(f for f in left if constant[f])], worth
 
 
 # ---- missing values spread over the levels ------------------------------------------------------
 def spread(f, s, y):
     """Weights of (level of f, level of s, class), where None is missing in f and s."""
-    there = [v for v in f if v is not None]
-    others = [v for v in s if v is not None]
-    both = [(a, b) for a, b in zip(f, s, strict=True) if a is not None and b is not None]
+    known_f = [v for v in f if v is not None]
+    known_s = [v for v in s if v is not None]
+    known_pairs = [(a, b) for a, b in zip(f, s, strict=True) if a is not None and b is not None]
 
     def shares(a, b):
         if a is not None and b is not None:
             return {(a, b): Fraction(1)}
         if a is not None:
-            return {(a, v): Fraction(k, len(others)) for v, k in Counter(others).items()}
+            return {(a, v): Fraction(k, len(known_s)) for v, k in Counter(known_s).items()}
         if b is not None:
-            return {(v, b): Fraction(k, len(there)) for v, k in Counter(there).items()}
-        if both:
-            return {pair: Fraction(k, len(both)) for pair, k in Counter(both).items()}
+            return {(v, b): Fraction(k, len(known_f)) for v, k in Counter(known_f).items()}
+        if known_pairs:
+            return {pair: Fraction(k, len(known_pairs)) for pair, k in Counter(known_pairs).items()}
         return {
-            (u, v): Fraction(k * m, len(there) * len(others))
-            for u, k in Counter(there).items()
-            for v, m in Counter(others).items()
+            (u, v): Fraction(k * m, len(known_f) * len(known_s))
+            for u, k in Counter(known_f).items()
+            for v, m in Counter(known_s).items()
         }
 
     weights = Counter()
@@ -141,10 +141,10 @@ def spread_informations(f, s, y):
     s = ["none"] * len(s) if all(v is None for v in s) else s
     weights = spread(f, s, y)
 
-    def bits(*places):
+    def bits(*axes):
         sums = Counter()
         for cell, weight in weights.items():
-            sums[tuple(cell[k] for k in places)] += weight
+            sums[tuple(cell[k] for k in axes)] += weight
         n = float(sum(sums.values()))
         return -sum(float(w) / n * math.log2(float(w) / n) for w in sums.values() if w)
 

@@ -10,7 +10,7 @@ def one_hot(codes, n_levels):
 
 
 def l1_margin(X, y, C, method="highs-ds"):
-    """The least objective on dense atoms (rows x atoms), and the w and b found; None if none.
+    """Return the least objective on dense atoms (rows x atoms), w and b; None if none.
 
     Variables: the positive and the negative part of w, b, and xi, which a hard margin has not.
     """
@@ -25,8 +25,8 @@ def l1_margin(X, y, C, method="highs-ds"):
             row += [-1.0 if j == i else 0.0 for j in range(n)]
         A.append(row)
         b.append(-1.0)
-    found = linprog(cost, A_ub=np.array(A), b_ub=b, bounds=bounds, method=method)
-    if found.status == 2:
+    program = linprog(cost, A_ub=np.array(A), b_ub=b, bounds=bounds, method=method)
+    if program.status == 2:
         return None
-    assert found.status == 0, found.message
-    return found.fun, found.x[:p] - found.x[p : 2 * p], found.x[2 * p]
+    assert program.status == 0, program.message
+    return program.fun, program.x[:p] - program.x[p : 2 * p], program.x[2 * p]

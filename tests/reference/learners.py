@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 
-def encoded_number(train, rows, standardize=True):
+def encode_number(train, rows, standardize=True):
     """A column of numbers, None where missing, as one list."""
     known = [v for v in train if v is not None]
     if len(set(known)) <= 1:
@@ -19,7 +19,7 @@ def encoded_number(train, rows, standardize=True):
     return [[0.0 if v is None else (v - mean) / unit] for v in rows]
 
 
-def encoded_levels(train, rows, standardize=True):
+def encode_levels(train, rows, standardize=True):
     """A column of texts, None where missing, as a list of indicators a row."""
     known = [v for v in train if v is not None]
     levels = sorted(set(known))
@@ -33,12 +33,12 @@ def encoded_levels(train, rows, standardize=True):
     ]
 
 
-def encoded(train, rows, standardize=True):
+def encode_columns(train, rows, standardize=True):
     """Columns by name, of numbers or of texts, as an array; `train` says what to learn from."""
     blocks = []
     for name, column in train.items():
         text = any(isinstance(v, str) for v in column)
-        encode = encoded_levels if text else encoded_number
+        encode = encode_levels if text else encode_number
         blocks.append(encode(column, rows[name], standardize))
     n_rows = len(next(iter(rows.values())))
     return np.array([[v for block in blocks for v in block[i]] for i in range(n_rows)])
@@ -53,7 +53,7 @@ def machine(Z, y, C=1.0):
 
 
 def objective(Z, y, w, b, C=1.0):
-    """What a machine minimises; C one number, or one a row."""
+    """Objective that a machine minimises; C one number, or one a row."""
     return w @ w / 2 + np.sum(C * np.maximum(0.0, 1 - y * (Z @ w + b)))
 
 

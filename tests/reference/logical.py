@@ -19,11 +19,11 @@ def corral(f1, f2, f3, f4):
     return 1 if (f1 == 1 and f2 == 1) or (f3 == 1 and f4 == 1) else 0
 
 
-def odd(*bits):
+def parity(*bits):
     return 1 if sum(bits) in (1, 3, 5) else 0
 
 
-def lit(digit, segment):
+def is_lit(digit, segment):
     return 1 if SEGMENTS[digit][PLACES[segment]] != " " else 0
 
 

@@ -23,13 +23,13 @@ def one_against_rest(y_true, y_pred, positive):
     )
 
 
-def balanced(y_true, y_pred):
+def balanced_rate(y_true, y_pred):
     """Mean over the classes that occur of the fraction found."""
-    found = []
+    recalls = []
     for c in sorted(set(y_true)):
         tp, fn, _, _ = one_against_rest(y_true, y_pred, c)
-        found.append(Fraction(tp, tp + fn))
-    return float(sum(found) / len(found)) if found else math.nan
+        recalls.append(Fraction(tp, tp + fn))
+    return float(sum(recalls) / len(recalls)) if recalls else math.nan
 
 
 def expected_confusion(y_true, y_pred, n_classes):
@@ -49,10 +49,10 @@ def kuncheva(sets, p):
         for j in range(i + 1, len(sets)):
             a, b = set(sets[i]), set(sets[j])
             chance = Fraction(len(a) * len(b), p)
-            room = min(len(a), len(b)) - chance
-            if room == 0:
+            largest_excess = min(len(a), len(b)) - chance
+            if largest_excess == 0:
                 return None
-            values.append((len(a & b) - chance) / room)
+            values.append((len(a & b) - chance) / largest_excess)
     return sum(values) / len(values)
 
 
@@ -62,36 +62,36 @@ def nogueira(sets, p):
     Z = [[1 if f in selected else 0 for f in range(p)] for selected in map(set, sets)]
     frequency = [Fraction(sum(row[f] for row in Z), n) for f in range(p)]
     mean_size = sum(frequency)
-    room = mean_size / p * (1 - mean_size / p)
-    if room == 0:
+    largest_spread = mean_size / p * (1 - mean_size / p)
+    if largest_spread == 0:
         return None
     unbiased = [Fraction(n, n - 1) * q * (1 - q) for q in frequency]
-    value = 1 - sum(unbiased) / p / room
+    value = 1 - sum(unbiased) / p / largest_spread
     influence = []
     for row in Z:
         k = sum(row)
         together = sum(z * q for z, q in zip(row, frequency, strict=True)) / p
         bracket = 2 * k * mean_size / p**2 - Fraction(k, p) - mean_size / p + 1
-        influence.append((together - k * mean_size / p**2 + value / 2 * bracket) / room)
+        influence.append((together - k * mean_size / p**2 + value / 2 * bracket) / largest_spread)
     mean = sum(influence) / n
     return value, Fraction(4, n**2) * sum((phi - mean) ** 2 for phi in influence)
 
 
 def roles(selected, relevant, redundant):
     """Relevant, redundant and irrelevant columns of a selection, one column at a time."""
-    groups_hit, repeated, rest = set(), 0, 0
+    groups_hit, repeated, n_irrelevant = set(), 0, 0
     for column in selected:
         group = next((i for i, members in enumerate(relevant) if column in members), None)
         if group is None:
             if any(column in members for members in redundant.values()):
                 repeated += 1
             else:
-                rest += 1
+                n_irrelevant += 1
         elif group in groups_hit:
             repeated += 1
         else:
             groups_hit.add(group)
-    return len(groups_hit), repeated, rest
+    return len(groups_hit), repeated, n_irrelevant
 
 
 def success(n_right, n_wrong, n_relevant, n_other):
@@ -103,7 +103,7 @@ def success(n_right, n_wrong, n_relevant, n_other):
 def quantile(values, q):
     """Linear interpolation between sorted values."""
     values = sorted(values)
-    place = Fraction(q) * (len(values) - 1)
-    low = math.floor(place)
+    position = Fraction(q) * (len(values) - 1)
+    low = math.floor(position)
     high = min(low + 1, len(values) - 1)
-    return float(values[low] + (place - low) * (values[high] - values[low]))
+    return float(values[low] + (position - low) * (values[high] - values[low]))

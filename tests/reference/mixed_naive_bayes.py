@@ -38,7 +38,7 @@ def joint(train, y, rows, smoothing=1.0, var_smoothing=1e-9, priors=None):
     """log p(class, row) of every row, a list for the sorted classes each."""
     classes = sorted(set(y))
     priors = priors or [list(y).count(c) / len(y) for c in classes]
-    found = []
+    log_joint = []
     for i in range(len(rows[0])):
         logs = [math.log(prior) for prior in priors]
         for known, other in zip(train, rows, strict=True):
@@ -48,11 +48,11 @@ def joint(train, y, rows, smoothing=1.0, var_smoothing=1e-9, priors=None):
                     logs[k] += level(known, y, c, other[i], smoothing)
                 elif any(v is not None for v in known):
                     logs[k] += number(known, y, c, other[i], var_smoothing)
-        found.append(logs)
-    return found
+        log_joint.append(logs)
+    return log_joint
 
 
-def normalised(logs):
+def normalise(logs):
     """Probabilities from logarithms."""
     weights = [math.exp(v - max(logs)) for v in logs]
     return [w / math.fsum(weights) for w in weights]

@@ -13,7 +13,7 @@ def clinical_gram(values, kind):
     None and NaN are missing, and like nothing, not even themselves.
     """
     missing = [v is None or v != v for v in values]
-    known = [v for v, gone in zip(values, missing, strict=True) if not gone]
+    known = [v for v, is_missing in zip(values, missing, strict=True) if not is_missing]
     K = np.zeros((len(values), len(values)))
     for i, a in enumerate(values):
         for j, b in enumerate(values):
@@ -40,7 +40,7 @@ def dual_objective(grams, y, b, norm):
 
 
 def primal_objective(grams, y, C, weights, b, bias):
-    """Of w_f = mu_f phi_f'b: the norms are mu_f^2 q_f."""
+    """Primal objective with w_f = mu_f phi_f'b: the norms are mu_f^2 q_f."""
     values = sum(mu * K @ b for mu, K in zip(weights, grams, strict=True)) + bias
     norms = weights**2 * forms(grams, b)
     penalty = sum(s / mu for s, mu in zip(norms, weights, strict=True) if mu > 0) / 2
@@ -90,13 +90,13 @@ def by_generic_solver(grams, y, C, norm):
         weights = (q / norm_of(q, conjugate)) ** (conjugate - 1)
         return -y + sum(mu * K @ b for mu, K in zip(weights, grams, strict=True))
 
-    room = C.min() / max((y > 0).sum(), (y < 0).sum()) / 2
-    start = np.where(y > 0, room * (y < 0).sum(), -room * (y > 0).sum())
+    share = C.min() / max((y > 0).sum(), (y < 0).sum()) / 2
+    start = np.where(y > 0, share * (y < 0).sum(), -share * (y > 0).sum())
     bounds = [(0, c) if sign > 0 else (-c, 0) for sign, c in zip(y, C, strict=True)]
     balance = {"type": "eq", "fun": np.sum, "jac": lambda b: np.ones(len(b))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = minimize(
+        optimum = minimize(
             minus,
             start,
             jac=slope,
@@ -105,7 +105,7 @@ def by_generic_solver(grams, y, C, norm):
             method="SLSQP",
             options={"ftol": 1e-14, "maxiter": 500},
         )
-    return -found.fun
+    return -optimum.fun
 
 
 def mkl_rfe(grams, y, C, norm, drop):
@@ -116,9 +116,9 @@ def mkl_rfe(grams, y, C, norm, drop):
         ranked = sorted(range(len(left)), key=lambda k: (-weights[k], k))
         steps = -np.diff(weights[ranked])
         count = drop(len(left))
-        gone = ranked[len(left) - count :]
+        dropped = ranked[len(left) - count :]
         clear = steps[max(0, len(left) - count - 1) :].min(initial=1.0)
         margins.append(clear if gap < 1e-9 else 0.0)
-        order = [left[k] for k in gone] + order
-        left = [f for k, f in enumerate(left) if k not in gone]
+        order = [left[k] for k in dropped] + order
+        left = [f for k, f in enumerate(left) if k not in dropped]
     return order, margins

@@ -121,15 +121,15 @@ def row_step(h, own, C, box):
 
 def pair_weights(X, y, C):
     """W of shape (pairs, columns) of binary machines with an unpenalised bias."""
-    found, finished = [], True
+    machines, finished = [], True
     for pair in combinations(range(max(y) + 1), 2):
         rows = np.isin(y, pair)
         with warnings.catch_warnings(record=True) as unfinished:
             warnings.simplefilter("always")
             machine = SVC(kernel="linear", C=C, tol=1e-11, shrinking=False, max_iter=100_000)
-            found.append(machine.fit(X[rows], y[rows]).coef_[0])
+            machines.append(machine.fit(X[rows], y[rows]).coef_[0])
         finished &= not unfinished
-    return np.array(found), finished
+    return np.array(machines), finished
 
 
 def eliminate(blocks, y, C, formulation, importance, drop):
@@ -152,10 +152,10 @@ def eliminate(blocks, y, C, formulation, importance, drop):
         weight = norms.sum(axis=0) if importance == "squared" else np.sqrt(norms).mean(axis=0)
         ranked = sorted(range(len(left)), key=lambda k: (-weight[k], k))
         count = drop(len(left))
-        gone = ranked[len(left) - count :]
-        gaps = -np.diff(weight[ranked])[max(0, len(left) - count - 1) :]
+        dropped = ranked[len(left) - count :]
+        steps = -np.diff(weight[ranked])[max(0, len(left) - count - 1) :]
         size = max(weight.max(), 1e-6)
-        margins.append(gaps.min(initial=size) / size if finished else 0.0)
-        order = [left[k] for k in gone] + order
-        left = [f for k, f in enumerate(left) if k not in gone]
+        margins.append(steps.min(initial=size) / size if finished else 0.0)
+        order = [left[k] for k in dropped] + order
+        left = [f for k, f in enumerate(left) if k not in dropped]
     return order, margins

@@ -9,7 +9,7 @@ __all__ = ["cost", "network", "outputs", "units"]
 
 
 def activation(name):
-    """The function, its inverse, its slope, and the ends of its range."""
+    """Return the function, its inverse, its slope, and the ends of its range."""
     if name == "logistic":
 
         def f(z):
@@ -23,9 +23,9 @@ def activation(name):
 
 
 def outputs(y, n_classes):
-    """Which rows each output should be on for."""
+    """Rows for which each output should be on."""
     wanted = [1] if n_classes == 2 else range(n_classes)
-    return [[label == one for label in y] for one in wanted]
+    return [[label == target for label in y] for target in wanted]
 
 
 def targets(on, name, margin):
@@ -53,8 +53,8 @@ def network(Z, on, name, margin, alpha):
         target[i] = slope * d
     for j in range(p + 1):
         design[n + j, j] = math.sqrt(alpha)
-    found = np.linalg.lstsq(design, target, rcond=1e-6)[0]
-    return found[1:], found[0]
+    solution = np.linalg.lstsq(design, target, rcond=1e-6)[0]
+    return solution[1:], solution[0]
 
 
 def units(Z, starts):

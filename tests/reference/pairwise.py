@@ -27,13 +27,13 @@ def lists(ranker, X, y, decomposition="ovo"):
     """Keys and positions, one list a problem; rows of X are taken by `X[rows]`."""
     y = np.asarray(y)
     classes = sorted(set(y.tolist()))
-    found = {}
+    positions_by_key = {}
     if decomposition == "ovo" or len(classes) == 2:
         for a, b in combinations(classes, 2):
             rows = np.flatnonzero((y == a) | (y == b))
             fitted = clone(ranker).fit(X[rows], y[rows])
-            found[a, b] = tied_positions(fitted)
+            positions_by_key[a, b] = tied_positions(fitted)
     else:
         for a in classes:
-            found[a] = tied_positions(clone(ranker).fit(X, y == a))
-    return found
+            positions_by_key[a] = tied_positions(clone(ranker).fit(X, y == a))
+    return positions_by_key

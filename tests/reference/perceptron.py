@@ -13,11 +13,11 @@ def perceptron(rows, targets, max_epochs):
     mistakes, weights, bias = [0] * n, [0.0] * width, 0.0
     all_mistakes, sums = [0] * n, [0.0] * width
     for epoch in range(max_epochs + 1):
-        said = [sum(w * z for w, z in zip(weights, row, strict=True)) + bias for row in rows]
+        outputs = [sum(w * z for w, z in zip(weights, row, strict=True)) + bias for row in rows]
         near = 1e-12 * longest * sum(mistakes)
-        wrong = [i for i, s in enumerate(said) if targets[i] * s <= near]
+        wrong = [i for i, s in enumerate(outputs) if targets[i] * s <= near]
         if not wrong:
-            return _cleared(weights, mistakes), epoch, True
+            return _clear_rounding(weights, mistakes), epoch, True
         if epoch == max_epochs:
             break
         for i in wrong:
@@ -28,16 +28,16 @@ def perceptron(rows, targets, max_epochs):
         sums = [s + w for s, w in zip(sums, weights, strict=True)]
         all_mistakes = [s + m for s, m in zip(all_mistakes, mistakes, strict=True)]
     mean = [s / max_epochs for s in sums]
-    return _cleared(mean, [m / max_epochs for m in all_mistakes]), max_epochs, False
+    return _clear_rounding(mean, [m / max_epochs for m in all_mistakes]), max_epochs, False
 
 
-def _cleared(weights, mistakes):
+def _clear_rounding(weights, mistakes):
     least = 1e-12 * math.sqrt(len(mistakes) * sum(m * m for m in mistakes))
     return [w if abs(w) > least else 0.0 for w in weights]
 
 
-def standardised(column):
-    """A block of numbers a row: one for a number, one a level for texts; None is missing."""
+def standardise(column):
+    """Turn a column into blocks of numbers: one for a number, one a level for texts."""
     present = [value for value in column if value is not None]
     if not any(isinstance(value, str) for value in present):
         mean = sum(present) / len(present) if present else 0.0
@@ -58,7 +58,7 @@ def standardised(column):
 
 def worth(columns, y, max_epochs):
     """J of every column: the mean share of its weights over the outputs."""
-    blocks = [standardised(column) for column in columns]
+    blocks = [standardise(column) for column in columns]
     rows = [[z for block in blocks for z in block[i]] for i in range(len(y))]
     classes = sorted(set(y))
     scores = [0.0] * len(columns)
@@ -67,9 +67,9 @@ def worth(columns, y, max_epochs):
         targets = [1.0 if value == label else -1.0 for value in y]
         weights, _, _ = perceptron(rows, targets, max_epochs)
         total = math.sqrt(sum(w * w for w in weights)) or 1.0
-        at = 0
+        begin = 0
         for f, block in enumerate(blocks):
-            own = weights[at : at + len(block[0])]
+            own = weights[begin : begin + len(block[0])]
             scores[f] += math.sqrt(sum(w * w for w in own)) / total / len(outputs)
-            at += len(block[0])
+            begin += len(block[0])
     return scores

@@ -31,14 +31,14 @@ def linear_importances(blocks, prior, y, C):
     ], finished
 
 
-def clinical_importances(grams, gaps, prior, y, C):
-    """beta^4 times what is left of v'Kv without the similarity of a gap to itself."""
+def clinical_importances(grams, missing, prior, y, C):
+    """beta^4 times v'Kv, less the similarity of a missing value to itself."""
     weights = [beta**2 for beta in prior]
     K = sum(d * K_f for d, K_f in zip(weights, grams, strict=True)) / sum(weights)
     v, finished = dual(K, y, C)
     return [
         d**2 * (v @ K_f @ v - sum(v[gone] ** 2))
-        for d, K_f, gone in zip(weights, grams, gaps, strict=True)
+        for d, K_f, gone in zip(weights, grams, missing, strict=True)
     ], finished
 
 
@@ -56,7 +56,7 @@ def eliminate(importances, n_columns, drop, keep=()):
 
     `importances` maps the list of columns left to their importances and whether they are exact.
     """
-    left, order, margins, found = list(range(n_columns)), [], [], {}
+    left, order, margins, criterion = list(range(n_columns)), [], [], {}
     while left:
         values, exact = importances(left)
         candidates = [k for k, f in enumerate(left) if f not in keep] or list(range(len(left)))
@@ -67,7 +67,7 @@ def eliminate(importances, n_columns, drop, keep=()):
         steps = [values[a] - values[b] for a, b in itertools.pairwise(ranked)]
         relevant = steps[max(0, len(ranked) - count - 1) :]
         margins.append(min([*relevant, size]) / size if exact else 0.0)
-        found |= {left[k]: values[k] for k in gone}
+        criterion |= {left[k]: values[k] for k in gone}
         order = [left[k] for k in gone] + order
         left = [f for k, f in enumerate(left) if k not in gone]
-    return order, [found[f] for f in range(n_columns)], margins
+    return order, [criterion[f] for f in range(n_columns)], margins

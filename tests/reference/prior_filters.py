@@ -9,32 +9,34 @@ LEAST_REDUNDANCY = 0.001
 MOST_RELEVANCE = 1e300
 
 
-def favoured(score, beta):
-    """One score with its prior."""
+def apply_prior(score, beta):
+    """Weight one score by its prior."""
     return score / beta if score < 0 else score * beta
 
 
-def digits(value, count=9):
-    """A number to so many significant digits."""
+def round_digits(value, count=9):
+    """Round a number to so many significant digits."""
     return float(f"{value:.{count - 1}e}")
 
 
-def places(value):
-    """A number of bits to so many places that rounding cannot tell equal ones apart."""
+def round_bits(value):
+    """Round a number of bits so far that rounding errors do not part equal ones."""
     return round(value, 7)
 
 
-def one_value(column):
-    """Whether a column does not vary, a gap being a value."""
+def has_one_value(column):
+    """Return whether a column does not vary, a missing value being a value."""
     return len(set(column)) == 1
 
 
-def one_known_value(column):
-    """Whether a column does not vary, gaps being left out."""
+def has_one_known_value(column):
+    """Return whether a column does not vary, missing values left out."""
     return len(set(column) - {None}) < 2
 
 
-def greedy(columns, y, criterion, max_steps, prior, keep=(), compared=places, constant=one_value):
+def greedy(
+    columns, y, criterion, max_steps, prior, keep=(), compared=round_bits, constant=has_one_value
+):
     """Order of the columns and unweighted J of each, at its choice or at the last step.
 
     ``criterion(f, S, y)`` is of a column, the columns chosen before and the class. Constant columns
@@ -47,7 +49,7 @@ def greedy(columns, y, criterion, max_steps, prior, keep=(), compared=places, co
     J = {f: criterion(columns[f], [], y) for f in everything}
 
     def key(f):
-        return compared(favoured(J[f], prior[f])), -f
+        return compared(apply_prior(J[f], prior[f])), -f
 
     for column in todo:
         S = [columns[s] for s in chosen]
@@ -57,8 +59,8 @@ def greedy(columns, y, criterion, max_steps, prior, keep=(), compared=places, co
         chosen.append(best)
         worth[best] = J[best]
     left = [f for f in everything if f not in chosen]
-    rest = sorted((f for f in left if f in varying), key=key, reverse=True)
-    order = [*chosen, *rest, *(f for f in left if f not in varying)]
+    unchosen = sorted((f for f in left if f in varying), key=key, reverse=True)
+    order = [*chosen, *unchosen, *(f for f in left if f not in varying)]
     return order, [worth.get(f, J.get(f)) for f in everything]
 
 
@@ -82,7 +84,7 @@ def f_statistic(column, y):
 
 
 def correlation(a, b):
-    """The absolute value of Pearson's, a gap being the mean of its column; 0 with a constant."""
+    """Absolute value of Pearson's correlation, missing values as the mean; 0 with a constant."""
     first, second = deviations(a), deviations(b)
     spread = sum(v * v for v in first) * sum(v * v for v in second)
     shared = sum(u * v for u, v in zip(first, second, strict=True))
@@ -95,7 +97,7 @@ def deviations(column):
     return [Fraction(0) if v is None else Fraction(v) - mean for v in column]
 
 
-def correlated(f, S, y, *, quotient):
+def correlation_criterion(f, S, y, *, quotient):
     """J of mRMR by F and correlations."""
     if not S:
         return f_statistic(f, y)
@@ -106,11 +108,11 @@ def correlated(f, S, y, *, quotient):
 
 
 # ---- monotone dependence ------------------------------------------------------------------------
-def monotone(columns, y, trade_off, max_steps, prior):
+def rank_by_dependence(columns, y, trade_off, max_steps, prior):
     """The search by monotone dependence of columns of numbers; a constant one is not favoured."""
     p = len(columns)
     constant = [len({v for v in column if v is not None}) < 2 for column in columns]
-    relevance = [copula.unordered(y, column) for column in columns]
+    relevance = [copula.sigma_of_levels(y, column) for column in columns]
     chosen, keys = [], []
     for _ in range(min(p, max_steps)):
         keys = []
@@ -118,6 +120,6 @@ def monotone(columns, y, trade_off, max_steps, prior):
             shared = [copula.sigma(columns[f], columns[s]) for s in chosen]
             redundancy = 1 if constant[f] else sum(shared) / max(1, len(chosen))
             J = relevance[f] - trade_off * redundancy
-            keys.append((round(favoured(J, 1 if constant[f] else prior[f]), 9), -f))
+            keys.append((round(apply_prior(J, 1 if constant[f] else prior[f]), 9), -f))
         chosen.append(max((f for f in range(p) if f not in chosen), key=lambda f: keys[f]))
     return chosen + sorted(set(range(p)) - set(chosen), key=lambda f: keys[f], reverse=True)

@@ -28,17 +28,17 @@ def machine(Z, sign, prices):
         target[i] = root * sign[i]
     for j in range(p + 1):
         design[n + j, j] = 1.0
-    found = np.linalg.lstsq(design, target, rcond=None)[0]
-    return found[:-1], found[-1]
+    solution = np.linalg.lstsq(design, target, rcond=None)[0]
+    return solution[:-1], solution[-1]
 
 
-def gaussian(rows, others, width):
+def gaussian(rows, other_rows, width):
     """exp(-|z - z'|^2 / (2 width^2)) of every pair."""
     return np.array(
         [
             [
                 math.exp(-sum((a - b) ** 2 for a, b in zip(z, x, strict=True)) / (2 * width**2))
-                for x in others
+                for x in other_rows
             ]
             for z in rows
         ]

@@ -1,4 +1,4 @@
-"""The rules that make one list of many, as they are defined: fractions, loops, no shortcuts.
+"""Rules that make one list of many, as they are defined: fractions, loops, no shortcuts.
 
 `lists` holds a dictionary per list: feature -> position (a Fraction), without those it omits.
 """
@@ -8,7 +8,7 @@ from math import comb, factorial, floor, log
 
 
 def read(positions):
-    """Lists from a table with NaN (or None) where a feature is missing."""
+    """Read lists from a table with NaN (or None) where a feature is missing."""
     return [
         {
             i: Fraction(row[j])
@@ -19,13 +19,13 @@ def read(positions):
     ]
 
 
-def completed(lists, p):
-    """What ``unlisted="last"`` means: the rest shares the places that are left."""
+def complete_lists(lists, p):
+    """Complete every list for ``unlisted="last"``: the others share the ranks left."""
     whole = []
-    for one in lists:
-        rest = [Fraction(place) for place in range(len(one) + 1, p + 1)]
-        shared = sum(rest) / len(rest) if rest else None
-        whole.append({i: one.get(i, shared) for i in range(p)})
+    for ranked_list in lists:
+        free_ranks = [Fraction(place) for place in range(len(ranked_list) + 1, p + 1)]
+        shared = sum(free_ranks) / len(free_ranks) if free_ranks else None
+        whole.append({i: ranked_list.get(i, shared) for i in range(p)})
     return whole
 
 
@@ -47,22 +47,33 @@ def third_quartile(values):
 
 
 def relative(lists, feature):
-    return [1 - one[feature] / len(one) for one in lists if feature in one]
+    return [
+        1 - ranked_list[feature] / len(ranked_list)
+        for ranked_list in lists
+        if feature in ranked_list
+    ]
 
 
 def first_places(lists, feature, k):
-    """`k` is a count or a fraction."""
+    """Return the mean score within the first k; `k` is a count or a fraction."""
     values = []
-    for one in lists:
-        if feature in one:
-            first = min(k, len(one)) if isinstance(k, int) else max(1, floor(len(one) * k + 0.5))
-            values.append(max(Fraction(0), 1 - one[feature] / (first + 1)))
+    for ranked_list in lists:
+        if feature in ranked_list:
+            first = (
+                min(k, len(ranked_list))
+                if isinstance(k, int)
+                else max(1, floor(len(ranked_list) * k + 0.5))
+            )
+            values.append(max(Fraction(0), 1 - ranked_list[feature] / (first + 1)))
     return mean(values)
 
 
 def before(lists, a, b):
-    """In how many lists a is before b."""
-    return sum(a in one and b in one and one[a] < one[b] for one in lists)
+    """Return in how many lists a is before b."""
+    return sum(
+        a in ranked_list and b in ranked_list and ranked_list[a] < ranked_list[b]
+        for ranked_list in lists
+    )
 
 
 def copeland(lists, p):
@@ -85,13 +96,17 @@ def schulze(lists, p):
     return [sum(path[a][b] > path[b][a] for b in range(p) if b != a) for a in range(p)]
 
 
-def last_place(one, feature):
-    """The last of the places that the features tied with this one take."""
-    return sum(place <= one[feature] for place in one.values())
+def last_place(ranked_list, feature):
+    """Return the last of the ranks that the features tied with this one take."""
+    return sum(place <= ranked_list[feature] for place in ranked_list.values())
 
 
 def sorted_ranks(lists, feature):
-    return sorted(Fraction(last_place(one, feature), len(one)) for one in lists if feature in one)
+    return sorted(
+        Fraction(last_place(ranked_list, feature), len(ranked_list))
+        for ranked_list in lists
+        if feature in ranked_list
+    )
 
 
 def at_least(k, n, x):
@@ -114,16 +129,16 @@ def joint(ranks):
 
 
 def logarithm(fraction):
-    """Also of what no float holds."""
+    """Return the logarithm of a fraction, also of one that no float holds."""
     return log(fraction.numerator) - log(fraction.denominator)
 
 
 def combine(positions, method, k=None, tie_sd="larger", unlisted="last", constant=60):
-    """Order, score, and how many share theirs."""
+    """Return the order, the scores, and how many features share theirs."""
     p = len(positions)
     lists = read(positions)
     if unlisted == "last":
-        lists = completed(lists, p)
+        lists = complete_lists(lists, p)
     r = [relative(lists, i) for i in range(p)]
     tie = [mean(values) for values in r]
     if method in ("average-sd", "third-quartile-sd"):
@@ -144,7 +159,10 @@ def combine(positions, method, k=None, tie_sd="larger", unlisted="last", constan
     elif method == "borda":
         score, tie = [p * mean(values) for values in r], [0] * p
     elif method == "reciprocal-rank":
-        terms = [[1 / (constant + one[i]) for one in lists if i in one] for i in range(p)]
+        terms = [
+            [1 / (constant + ranked_list[i]) for ranked_list in lists if i in ranked_list]
+            for i in range(p)
+        ]
         score = [len(lists) * mean(values) for values in terms]
     else:
         ranks = [sorted_ranks(lists, i) for i in range(p)]

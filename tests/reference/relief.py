@@ -10,14 +10,14 @@ NEAR = 1e-10  # distances that differ by no more than this share are equal
 
 
 def difference(a, b, categorical, span):
-    """Of two known values of a column."""
+    """Difference of two known values of a column."""
     if categorical:
         return float(a != b)
     return abs(a - b) / span
 
 
 def differences(column, y, categorical, missing="conditional"):
-    """A function of two rows: how much they differ in a column."""
+    """Return a function of two rows: how much they differ in a column."""
     known = [v for v in column if v is not None]
     span = 0.0 if categorical or not known else max(known) - min(known)
     if len(set(known)) < 2:
@@ -30,7 +30,7 @@ def differences(column, y, categorical, missing="conditional"):
     by_class = {label: candidates(label) for label in set(y)}
 
     def conditional(i, j):
-        """The mean over all that a gap may stand for: what is known in the row's class."""
+        """Mean over all that a missing value may stand for: what is known in the row's class."""
         first = by_class[y[i]] if column[i] is None else [column[i]]
         second = by_class[y[j]] if column[j] is None else [column[j]]
         return fmean(difference(a, b, categorical, span) for a in first for b in second)
@@ -43,14 +43,14 @@ def differences(column, y, categorical, missing="conditional"):
         place = ((column[j] if column[i] is None else column[i]) - min(known)) / span
         return max(place, 1 - place)
 
-    between_gaps = {"conditional": conditional, "weka": weka}[missing]
+    between_missing = {"conditional": conditional, "weka": weka}[missing]
 
-    def between(i, j):
+    def pair_difference(i, j):
         if column[i] is None or column[j] is None:
-            return between_gaps(i, j)
+            return between_missing(i, j)
         return difference(column[i], column[j], categorical, span)
 
-    return between
+    return pair_difference
 
 
 def distances(table):
@@ -71,8 +71,8 @@ class Table:
         self.share = {label: self.y.count(label) / self.n for label in set(self.y)}
 
 
-def equal(a, b):
-    """Whether two distances are the same but for rounding."""
+def is_equal(a, b):
+    """Return whether two distances are equal but for rounding."""
     return abs(a - b) <= NEAR * max(a, b)
 
 
@@ -82,35 +82,35 @@ def nearest_shared(row, others, k):
     if k == 0:
         return {}
     last = sorted(row[j] for j in others)[k - 1]
-    level = [j for j in others if equal(row[j], last)]
+    level = [j for j in others if is_equal(row[j], last)]
     ahead = [j for j in others if row[j] < last and j not in level]
     return dict.fromkeys(ahead, 1 / k) | {j: (k - len(ahead)) / len(level) / k for j in level}
 
 
 def nearest_weka(row, others, k):
     """{other: weight} of the k nearest: a later row replaces the first of the farthest so far."""
-    kept = []
+    chosen = []
     for j in others:
-        if len(kept) < k:
-            kept.append(j)
+        if len(chosen) < k:
+            chosen.append(j)
             continue
-        farthest = max(row[i] for i in kept)
-        place = next(p for p, i in enumerate(kept) if equal(row[i], farthest))
-        if row[j] < row[kept[place]] and not equal(row[j], row[kept[place]]):
-            kept[place] = j
-    return {j: 1 / len(kept) for j in kept}
+        farthest = max(row[i] for i in chosen)
+        place = next(p for p, i in enumerate(chosen) if is_equal(row[i], farthest))
+        if row[j] < row[chosen[place]] and not is_equal(row[j], row[chosen[place]]):
+            chosen[place] = j
+    return {j: 1 / len(chosen) for j in chosen}
 
 
 def relieff_pairs(table, i, row, k, ties):
     """{other: coefficient} of ReliefF for row i."""
     nearest = {"share": nearest_shared, "weka": nearest_weka}[ties]
-    found = {}
+    coefficients = {}
     own = table.y[i]
     for label, share in table.share.items():
         others = [j for j in range(table.n) if j != i and table.y[j] == label]
         factor = -1.0 if label == own else share / (1 - table.share[own])
-        found |= {j: factor * weight for j, weight in nearest(row, others, k).items()}
-    return found
+        coefficients |= {j: factor * weight for j, weight in nearest(row, others, k).items()}
+    return coefficients
 
 
 def relief_pairs(table, i, row):
@@ -118,8 +118,8 @@ def relief_pairs(table, i, row):
     own = table.y[i]
     hits = [j for j in range(table.n) if j != i and table.y[j] == own]
     misses = [j for j in range(table.n) if table.y[j] != own]
-    found = {j: -weight for j, weight in nearest_shared(row, hits, 1).items()}
-    return found | nearest_shared(row, misses, 1)
+    coefficients = {j: -weight for j, weight in nearest_shared(row, hits, 1).items()}
+    return coefficients | nearest_shared(row, misses, 1)
 
 
 def multisurf_pairs(table, i, row):
@@ -127,19 +127,19 @@ def multisurf_pairs(table, i, row):
     others = [j for j in range(table.n) if j != i]
     far = [row[j] for j in others]
     limit = fmean(far) - pstdev(far) / 2
-    near = [j for j in others if row[j] < limit and not equal(row[j], limit)]
+    near = [j for j in others if row[j] < limit and not is_equal(row[j], limit)]
     own = table.y[i]
     groups = {label: [j for j in near if table.y[j] == label] for label in table.share}
     met = sum(table.share[label] for label, rows in groups.items() if rows and label != own)
-    found = {}
+    coefficients = {}
     for label, rows in groups.items():
         factor = -1.0 if label == own else table.share[label] / met if rows else 0.0
-        found |= {j: factor / len(rows) for j in rows}
-    return found
+        coefficients |= {j: factor / len(rows) for j in rows}
+    return coefficients
 
 
 def weights(table, pairs, rows=None):
-    """The weight of every column, where ``pairs(table, i, distances of i)`` says who counts."""
+    """Compute the weight of every column; ``pairs(table, i, distances of i)`` says who counts."""
     rows = range(table.n) if rows is None else rows
     far = distances(table)
     total = [0.0] * len(table.columns)

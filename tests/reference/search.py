@@ -1,4 +1,4 @@
-"""Searches over subsets, literally as told: sets, one merit at a time, nothing clever."""
+"""Searches over subsets, literally as defined: sets, one merit at a time, nothing clever."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ Merit = Callable[[frozenset[int]], float]
 def best_first(
     p: int, merit: Merit, *, start: Iterable[int] = (), max_stale: int = 5, threshold: float = 1e-5
 ) -> tuple[frozenset[int], float, int]:
-    """Expand the best unexpanded subset; the best subset, its merit, and how many had one."""
+    """Expand the best unexpanded subset; return the best, its merit, and the number of merits."""
     first = frozenset(start)
     merits = {first: merit(first) if first else float("-inf")}
     expanded: set[frozenset[int]] = set()
@@ -22,9 +22,9 @@ def best_first(
         for child in children:
             if child not in merits:
                 merits[child] = merit(child)
-        found = min(children, key=lambda s: (-merits[s], sorted(s)), default=best)
-        if (not best and found) or merits[found] > merits[best] + threshold:
-            best, stale = found, 0
+        best_child = min(children, key=lambda s: (-merits[s], sorted(s)), default=best)
+        if (not best and best_child) or merits[best_child] > merits[best] + threshold:
+            best, stale = best_child, 0
         else:
             stale += 1
     return best, merits[best], len(merits) - (not first)
@@ -33,7 +33,7 @@ def best_first(
 def weka_best_first(
     p: int, merit: Merit, *, start: Iterable[int] = (), max_stale: int = 5
 ) -> tuple[frozenset[int], float]:
-    """Weka's BestFirst, forward, by what its documentation and its outputs tell.
+    """Search as Weka's BestFirst does, forward, by its documentation and its outputs.
 
     The list holds `max_stale` subsets, equal merits in the order of their arrival; a subset met
     again is put on it again; improvements are by more than 1e-5, one child after the other.
@@ -50,8 +50,8 @@ def weka_best_first(
                 continue
             child = subset | {column}
             value = merit(child)
-            place = sum(other >= value for other, _ in waiting)
-            waiting.insert(place, (value, child))
+            position = sum(other >= value for other, _ in waiting)
+            waiting.insert(position, (value, child))
             del waiting[max_stale:]
             if value - best_merit > 1e-5:
                 best, best_merit, improved = child, value, True
@@ -78,33 +78,36 @@ def backward(
     p: int, merit: Merit, *, keep: Iterable[int] = (), count: int | None = None
 ) -> list[frozenset[int]]:
     """Remove the column that is missed least while that does no harm; every subset on the way."""
-    kept = set(keep)
+    fixed = set(keep)
     path = [frozenset(range(p))]
-    while len(path[-1]) > max(1, len(kept), count or 0):
+    while len(path[-1]) > max(1, len(fixed), count or 0):
         subset = path[-1]
-        gone = max(subset - kept, key=lambda c: (merit(subset - {c}), c))
-        if count is None and merit(subset - {gone}) < max(map(merit, path)) - 1e-5:
+        removed = max(subset - fixed, key=lambda c: (merit(subset - {c}), c))
+        if count is None and merit(subset - {removed}) < max(map(merit, path)) - 1e-5:
             break
-        path.append(subset - {gone})
+        path.append(subset - {removed})
     return path
 
 
 def floating(p: int, merit: Merit, count: int, *, start: Iterable[int] = ()) -> frozenset[int]:
-    """Pudil's forward search with removals, up to a count."""
-    kept = frozenset(start)
-    known = {len(kept): kept}
-    current = kept
+    """Search forward with removals, as Pudil does, up to a count."""
+    fixed = frozenset(start)
+    best_of_size = {len(fixed): fixed}
+    current = fixed
     while len(current) < count:
-        more = max(set(range(p)) - current, key=lambda c: (merit(current | {c}), -c))
-        current = current | {more}
-        if len(current) in known and merit(current) <= merit(known[len(current)]) + 1e-5:
-            current = known[len(current)]
-        known[len(current)] = current
-        while len(current) > len(kept) + 1:
-            gone = max(current - kept, key=lambda c: (merit(current - {c}), c))
-            smaller = current - {gone}
-            if len(smaller) == 0 or merit(smaller) <= merit(known[len(smaller)]) + 1e-5:
+        added = max(set(range(p)) - current, key=lambda c: (merit(current | {c}), -c))
+        current = current | {added}
+        if (
+            len(current) in best_of_size
+            and merit(current) <= merit(best_of_size[len(current)]) + 1e-5
+        ):
+            current = best_of_size[len(current)]
+        best_of_size[len(current)] = current
+        while len(current) > len(fixed) + 1:
+            removed = max(current - fixed, key=lambda c: (merit(current - {c}), c))
+            smaller = current - {removed}
+            if len(smaller) == 0 or merit(smaller) <= merit(best_of_size[len(smaller)]) + 1e-5:
                 break
             current = smaller
-            known[len(current)] = current
-    return known[count]
+            best_of_size[len(current)] = current
+    return best_of_size[count]

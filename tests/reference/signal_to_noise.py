@@ -16,13 +16,13 @@ def signal_to_noise(column, y):
 
 
 def _ratio(column, inside):
-    one, other = (
+    first, second = (
         [float(x) for x, c in zip(column, inside, strict=True) if c is side and x == x]
         for side in (True, False)
     )
-    if min(len(one), len(other)) < 2:
+    if min(len(first), len(second)) < 2:
         return 0.0
-    signal, noise = mean(one) - mean(other), stdev(one) + stdev(other)
+    signal, noise = mean(first) - mean(second), stdev(first) + stdev(second)
     if noise == 0:
         return 0.0 if signal == 0 else inf if signal > 0 else -inf
     return signal / noise

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 
 def quotas(sizes, n_test):
-    """Test rows due to every class: proportional, at most all rows but one, none to single rows."""
+    """Test rows due to every class: proportional, at most all rows but one, none of single rows."""
     full = {c for c, size in enumerate(sizes) if size == 1}
     while True:
         left = n_test - sum(sizes[c] - 1 for c in full)
@@ -47,7 +47,7 @@ def deal_groups(table, n_folds, generator):
     for group in sorted(order, key=lambda group: -share(group)):
         after = []
         for fold in range(n_folds):
-            tried = [list(held) for held in counts]
+            tried = [list(fold_counts) for fold_counts in counts]
             tried[fold] = [a + b for a, b in zip(tried[fold], table[group], strict=True)]
             after.append(tried)
         fold = min(range(n_folds), key=lambda fold: imbalance(after[fold], totals))
@@ -81,11 +81,11 @@ def balanced_folds(rows, y, n_folds, categorical, generator):
         members = [i for i in range(len(rows)) if y[i] == label]
         waiting = [members[k] for k in generator.permutation(len(members))]
         while waiting:
-            start, *others = waiting
-            near = sorted(others, key=lambda i: heom_squared(rows, start, i, categorical))
-            found = [start, *near[: n_folds - 1]]
+            start, *remaining = waiting
+            near = sorted(remaining, key=lambda i: heom_squared(rows, start, i, categorical))
+            neighbourhood = [start, *near[: n_folds - 1]]
             emptiest = sorted(generator.permutation(n_folds).tolist(), key=folds.count)
-            for i, fold in zip(found, emptiest, strict=False):
+            for i, fold in zip(neighbourhood, emptiest, strict=False):
                 folds[i] = fold
-            waiting = [i for i in waiting if i not in found]
+            waiting = [i for i in waiting if i not in neighbourhood]
     return folds

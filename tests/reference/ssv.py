@@ -22,8 +22,8 @@ def splits(levels):
 
 
 def best_split(levels, rows):
-    found = [(separability(rows_of(a, rows), rows_of(b, rows)), a, b) for a, b in splits(levels)]
-    return max(found, key=lambda item: item[0])  # the first of equal ones
+    scored = [(separability(rows_of(a, rows), rows_of(b, rows)), a, b) for a, b in splits(levels)]
+    return max(scored, key=lambda item: item[0])  # the first of equal ones
 
 
 def leaves(levels, rows, depth):

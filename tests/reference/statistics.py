@@ -26,13 +26,13 @@ def friedman(table):
 def bars(mean_ranks, difference):
     """All sets of two or more methods within the difference, less those inside a larger one."""
     k = len(mean_ranks)
-    found = set()
+    groups = set()
     for low in range(k):
         for high in range(k):
             start, stop = mean_ranks[low], mean_ranks[high]
             if 0 <= stop - start < difference:
-                found.add(frozenset(i for i in range(k) if start <= mean_ranks[i] <= stop))
-    return {s for s in found if len(s) > 1 and not any(s < other for other in found)}
+                groups.add(frozenset(i for i in range(k) if start <= mean_ranks[i] <= stop))
+    return {s for s in groups if len(s) > 1 and not any(s < other for other in groups)}
 
 
 def kruskal(samples):
@@ -55,8 +55,8 @@ def holm(p_values):
     m = len(p_values)
     order = sorted(range(m), key=lambda i: p_values[i])
     out = [0.0] * m
-    for place, i in enumerate(order):
-        out[i] = max(min(1.0, (m - j) * p_values[order[j]]) for j in range(place + 1))
+    for rank, i in enumerate(order):
+        out[i] = max(min(1.0, (m - j) * p_values[order[j]]) for j in range(rank + 1))
     return out
 
 

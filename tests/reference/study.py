@@ -18,21 +18,21 @@ def is_text(column):
     return any(isinstance(value, str) for value in column)
 
 
-def is_gap(value):
+def is_missing(value):
     return value is None or value != value
 
 
-def filled(columns, train):
-    """Every gap: the median of the training rows, or the level "missing"."""
-    found = []
+def fill_missing(columns, train):
+    """Fill every missing value: the median of the training rows, or the level "missing"."""
+    columns_filled = []
     for column in columns:
         if is_text(column):
-            found.append(["missing" if is_gap(v) else v for v in column])
+            columns_filled.append(["missing" if is_missing(v) else v for v in column])
             continue
-        known = [column[row] for row in train if not is_gap(column[row])]
+        known = [column[row] for row in train if not is_missing(column[row])]
         median = statistics.median(known) if known else 0.0
-        found.append([median if is_gap(v) else v for v in column])
-    return found
+        columns_filled.append([median if is_missing(v) else v for v in column])
+    return columns_filled
 
 
 def rows_of(columns, rows):
@@ -49,17 +49,19 @@ def rows_of(columns, rows):
 
 def fit_all(columns, y, splits, methods, sizes, learner, *, fill=False, outside=False):
     """Every fit: {(method, split): (order, {size: [(true, predicted), ...]})}."""
-    found = {}
+    fits = {}
     n = len(y)
     for number, (train, test) in enumerate(splits):
-        table = filled(columns, train) if fill else columns
+        table = fill_missing(columns, train) if fill else columns
         for name, method in methods.items():
             if method is None:
                 order, wanted = list(range(len(columns))), [len(columns)]
             else:
                 learning = range(n) if outside else train
-                seen = filled(columns, learning) if fill else columns
-                fitted = clone(method).fit(rows_of(seen, learning), [y[row] for row in learning])
+                learning_table = fill_missing(columns, learning) if fill else columns
+                fitted = clone(method).fit(
+                    rows_of(learning_table, learning), [y[row] for row in learning]
+                )
                 if hasattr(fitted, "order_"):
                     order = list(fitted.order_)
                     wanted = sizes if hasattr(fitted, "ranking_") else [len(order)]
@@ -74,8 +76,8 @@ def fit_all(columns, y, splits, methods, sizes, learner, *, fill=False, outside=
                 outcomes[size] = [
                     (y[row], label) for row, label in zip(test, predicted, strict=True)
                 ]
-            found[name, number] = ([int(j) for j in order], outcomes)
-    return found
+            fits[name, number] = ([int(j) for j in order], outcomes)
+    return fits
 
 
 # ---- figures -------------------------------------------------------------------------------------
@@ -90,8 +92,8 @@ def recall(pairs, label):
 
 
 def bcr(pairs):
-    found = [recall(pairs, label) for label in {true for true, _ in pairs}]
-    return sum(found) / len(found)
+    recalls = [recall(pairs, label) for label in {true for true, _ in pairs}]
+    return sum(recalls) / len(recalls)
 
 
 def accuracy(pairs):
@@ -117,13 +119,13 @@ def corrected_p(differences, n_train, n_test):
 
 
 def holm(p_values):
-    """Smallest first, times the number that are left; never falling."""
+    """Adjust p-values: smallest first, times the number that are left; never decreasing."""
     order = sorted(range(len(p_values)), key=lambda k: p_values[k])
-    found, worst = [0.0] * len(p_values), 0.0
-    for place, k in enumerate(order):
-        worst = max(worst, min(1.0, (len(p_values) - place) * p_values[k]))
-        found[k] = worst
-    return found
+    adjusted, worst = [0.0] * len(p_values), 0.0
+    for rank, k in enumerate(order):
+        worst = max(worst, min(1.0, (len(p_values) - rank) * p_values[k]))
+        adjusted[k] = worst
+    return adjusted
 
 
 def wins(values):

@@ -23,9 +23,9 @@ def uncertainty(x, y, spread=False):
     for (a, b), weight in table.items():
         rows[a] += weight
         columns[b] += weight
-    both = entropy(rows.values()) + entropy(columns.values())
-    information = both - entropy(table.values())
-    return 2 * information / both if both > 1e-12 and information > 1e-12 else 0.0
+    entropies = entropy(rows.values()) + entropy(columns.values())
+    information = entropies - entropy(table.values())
+    return 2 * information / entropies if entropies > 1e-12 and information > 1e-12 else 0.0
 
 
 def shares(x, y):
@@ -52,8 +52,8 @@ def shares(x, y):
 
 
 # ---- consistency ----------------------------------------------------------------------------
-def inconsistent(columns, y):
-    """Rows outside the largest class of those that look alike."""
+def count_inconsistent(columns, y):
+    """Count the rows outside the largest class of those that look alike."""
     looks = defaultdict(Counter)
     for i, label in enumerate(y):
         looks[tuple(column[i] for column in columns)][label] += 1
@@ -61,8 +61,8 @@ def inconsistent(columns, y):
 
 
 # ---- the filters ----------------------------------------------------------------------------
-def falling(scores, keep=()):
-    """Columns from the largest score down, ties by column; those to keep first."""
+def descending(scores, keep=()):
+    """Return columns from the largest score down, ties by column; those to keep first."""
     return sorted(range(len(scores)), key=lambda f: (f not in keep, -round(scores[f], 9), f))
 
 
@@ -92,30 +92,30 @@ def best_first(n_features, merit, start=(), max_stale=5, threshold=1e-5):
         waiting = [subset for subset in met if subset not in expanded]
         if not waiting:
             break
-        found = min(waiting, key=lambda s: (-met[s], len(s), s))
-        if not best or met[found] > met[best] + threshold:
-            best, stale = found, 0
+        candidate = min(waiting, key=lambda s: (-met[s], len(s), s))
+        if not best or met[candidate] > met[best] + threshold:
+            best, stale = candidate, 0
         else:
             stale += 1
     return set(best), met[best]
 
 
 def locally_predictive(chosen, columns, y, spread=False):
-    """The columns that are added in the end, in that order."""
+    """Return the columns that are added in the end, in that order."""
     added, scores = [], [uncertainty(column, y, spread) for column in columns]
-    for f in falling(scores):
+    for f in descending(scores):
         rivals = [*chosen, *added]
         if f in rivals or scores[f] == 0:
             continue
         between = [uncertainty(columns[f], columns[g], spread) for g in rivals]
-        if all(round(told, 9) <= round(scores[f], 9) for told in between):
+        if all(round(value, 9) <= round(scores[f], 9) for value in between):
             added.append(f)
     return added
 
 
 def fcbf(columns, y, threshold=0.0, keep=(), spread=False):
     scores = [uncertainty(column, y, spread) for column in columns]
-    waiting = [f for f in falling(scores, keep) if f in keep or scores[f] > threshold]
+    waiting = [f for f in descending(scores, keep) if f in keep or scores[f] > threshold]
     chosen = []
     while waiting:
         first = waiting.pop(0)
@@ -130,16 +130,16 @@ def fcbf(columns, y, threshold=0.0, keep=(), spread=False):
 
 
 def interact(columns, y, threshold, keep=(), spread=False):
-    """What stays, and what every column contributed when its turn came."""
+    """Return the columns that stay, and what every column contributed when its turn came."""
     scores = [uncertainty(column, y, spread) for column in columns]
-    chosen, contributed = falling(scores, keep), [0.0] * len(columns)
+    chosen, contributed = descending(scores, keep), [0.0] * len(columns)
     for f in chosen[len(keep) :][::-1]:
-        rest = [g for g in chosen if g != f]
-        lost = inconsistent([columns[g] for g in rest], y)
-        lost -= inconsistent([columns[g] for g in chosen], y)
+        others = [g for g in chosen if g != f]
+        lost = count_inconsistent([columns[g] for g in others], y)
+        lost -= count_inconsistent([columns[g] for g in chosen], y)
         contributed[f] = lost / len(y)
         if lost / len(y) < threshold:
-            chosen = rest
+            chosen = others
     return chosen, contributed
 
 
@@ -148,11 +148,11 @@ def forward(columns, y, keep=(), allowed=0):
     chosen = list(keep)
 
     def count(subset):
-        return max(allowed, inconsistent([columns[f] for f in subset], y))
+        return max(allowed, count_inconsistent([columns[f] for f in subset], y))
 
     while len(chosen) < len(columns):
-        rest = [f for f in range(len(columns)) if f not in chosen]
-        best = min(rest, key=lambda f: (count([*chosen, f]), f))
+        free = [f for f in range(len(columns)) if f not in chosen]
+        best = min(free, key=lambda f: (count([*chosen, f]), f))
         if chosen and count([*chosen, best]) >= count(chosen):
             break
         chosen.append(best)
@@ -161,7 +161,7 @@ def forward(columns, y, keep=(), allowed=0):
 
 # ---- Weka -----------------------------------------------------------------------------------
 def weka_cuts(values, y):
-    """MDLP as CfsSubsetEval and ConsistencySubsetEval have it cut (``Discretize -E``).
+    """Cut by MDLP as CfsSubsetEval and ConsistencySubsetEval do (``Discretize -E``).
 
     Fayyad and Irani's rule, but for the cost of naming a cut point: the logarithm of how many
     there could be, instead of how many rows there are.
@@ -179,14 +179,14 @@ def weka_cuts(values, y):
             n_places += 1
             right = whole - left
             parts = [(part.total(), entropy(part.values()), len(part)) for part in (left, right)]
-            after = sum(size * found for size, found, _ in parts) / n
+            after = sum(size * part_entropy for size, part_entropy, _ in parts) / n
             if best is None or after < best[0] - 1e-12:
                 best = after, i, parts
         if best is None or before - best[0] <= 1e-12:
             return []
         after, i, parts = best
         price = math.log2(3 ** len(whole) - 2) - len(whole) * before
-        price += sum(classes * found for _, found, classes in parts)
+        price += sum(classes * part_entropy for _, part_entropy, classes in parts)
         if before - after <= (math.log2(n_places) + price) / n:
             return []
         return [*cut(rows[:i]), (rows[i - 1][0] + rows[i][0]) / 2, *cut(rows[i:])]
@@ -195,7 +195,7 @@ def weka_cuts(values, y):
 
 
 class WekaCFS:
-    """CfsSubsetEval with BestFirst, forward: what they do, in their order.
+    """CfsSubsetEval with BestFirst, forward, step by step as Weka does it.
 
     Uncertainties are kept in single precision, and one between two columns that is below 1e-6
     becomes 1: meant for constant columns, it also meets columns that are independent.
@@ -205,14 +205,14 @@ class WekaCFS:
         self.columns, self.y, self.spread, self.known = columns, y, spread, {}
 
     def correlation(self, f, g):
-        """Of two columns, or of one with the class, which is None."""
+        """Return the uncertainty of two columns, or of one with the class, which is None."""
         key = (f, g) if g is None or f < g else (g, f)
         if key not in self.known:
-            other = self.y if key[1] is None else self.columns[key[1]]
-            found = uncertainty(self.columns[key[0]], other, self.spread)
-            if found < 1e-6:
-                found = 0.0 if key[1] is None else 1.0
-            self.known[key] = struct.unpack("f", struct.pack("f", found))[0]
+            other_column = self.y if key[1] is None else self.columns[key[1]]
+            value = uncertainty(self.columns[key[0]], other_column, self.spread)
+            if value < 1e-6:
+                value = 0.0 if key[1] is None else 1.0
+            self.known[key] = struct.unpack("f", struct.pack("f", value))[0]
         return self.known[key]
 
     def merit(self, subset):
@@ -222,7 +222,7 @@ class WekaCFS:
         return above / math.sqrt(below) if below else 0.0
 
     def search(self, max_stale=5):
-        """The subset, and its merit.
+        """Return the best subset, and its merit.
 
         The list of subsets to be expanded has `max_stale` places, subsets met before are put on
         it again, and an improvement is one by more than 1e-5 on what was best a column ago.
@@ -250,7 +250,7 @@ class WekaCFS:
         return best, best_merit
 
     def locally_predictive(self, subset):
-        """The subset, and the columns that Weka adds to it unless told not to."""
+        """Return the subset, and the columns that Weka adds to it unless told not to."""
         chosen = list(subset)
         with_class = [self.correlation(f, None) for f in range(len(self.columns))]
         for f in sorted(range(len(self.columns)), key=lambda f: (-with_class[f], f)):

@@ -49,12 +49,12 @@ def svm_rfe(blocks, y, C, drop, tol=1e-10):
         ends = np.cumsum([blocks[f].shape[1] for f in left])
         weight = np.array([part.sum() for part in np.split(w, ends[:-1])])
         ranked = sorted(range(len(left)), key=lambda k: (-weight[k], k))
-        gaps = -np.diff(weight[ranked])
+        steps = -np.diff(weight[ranked])
         count = drop(len(left))
-        gone = ranked[len(left) - count :]
-        relevant = gaps[max(0, len(left) - count - 1) :]
+        dropped = ranked[len(left) - count :]
+        relevant = steps[max(0, len(left) - count - 1) :]
         size = max(weight.max(), 1e-6)  # libsvm leaves weights of 1e-8 where zero is optimal
         margins.append(0.0 if unfinished else relevant.min(initial=size) / size)
-        order = [left[k] for k in gone] + order
-        left = [f for k, f in enumerate(left) if k not in gone]
+        order = [left[k] for k in dropped] + order
+        left = [f for k, f in enumerate(left) if k not in dropped]
     return order, margins

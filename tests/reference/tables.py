@@ -27,18 +27,18 @@ def read_plain(text, separator=",", decimal_comma=False, missing=()):
 
 
 def numbers(cells, decimal_comma=False):
-    """The cells as floats; None where one of them is no number."""
-    found = []
+    """Return the cells as floats; None where one of them is no number."""
+    values = []
     for cell in cells:
         if cell is None:
-            found.append(math.nan)
+            values.append(math.nan)
             continue
         if decimal_comma:
             cell = cell.replace(",", ".")
         if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", cell, re.ASCII):
             return None
-        found.append(float(cell))
-    return found
+        values.append(float(cell))
+    return values
 
 
 def read_sparse_rows(text, n_features):

@@ -19,8 +19,8 @@ def proportion(errors, a, b, groups):
     return sum(shares) / len(shares) if shares else None
 
 
-def beaten(errors, groups):
-    """How many others each method wins more often against than it loses."""
+def count_beaten(errors, groups):
+    """Count for each method the others that it beats more often than it loses to them."""
     counts = []
     for a in range(len(errors)):
         count = 0

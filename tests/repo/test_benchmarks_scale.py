@@ -1,4 +1,4 @@
-"""What the benchmarks of scale are made of: slopes, floors, tables, files that are gone on with."""
+"""Parts of the benchmarks of scale: slopes, floors, tables, files that are gone on with."""
 
 import json
 import runpy
@@ -22,10 +22,10 @@ RATES = {"bandwidth": 1e10, "products": 1e10, "coarse": 2e10, "additions": 5e9, 
 # ---- slopes --------------------------------------------------------------------------------------
 def test_slope_of_a_power_is_its_exponent():
     sizes = [100 * 2**k for k in range(8)]
-    found = slopes.slope(sizes, [3e-9 * size**1.7 for size in sizes])
-    assert found.value == pytest.approx(1.7)
-    assert found.error == pytest.approx(0, abs=1e-12)
-    assert found.count == 4
+    slope = slopes.slope(sizes, [3e-9 * size**1.7 for size in sizes])
+    assert slope.value == pytest.approx(1.7)
+    assert slope.error == pytest.approx(0, abs=1e-12)
+    assert slope.count == 4
 
 
 def test_slope_is_that_of_the_upper_half():
@@ -38,13 +38,13 @@ def test_error_of_a_slope_is_that_of_least_squares():
     rng = np.random.default_rng(0)
     sizes = 2.0 ** np.arange(20)
     seconds = sizes * np.exp(0.1 * rng.normal(size=20))
-    found = slopes.slope(sizes, seconds)
+    slope = slopes.slope(sizes, seconds)
     design = np.column_stack([np.ones(10), np.log(sizes[10:])])
-    wanted, rest = np.linalg.lstsq(design, np.log(seconds[10:]), rcond=None)[:2]
-    covariance = np.linalg.inv(design.T @ design) * rest[0] / 8
-    assert found.value == pytest.approx(wanted[1])
-    assert found.error == pytest.approx(np.sqrt(covariance[1, 1]))
-    assert str(found) == f"{found.value:.2f} ± {found.error:.2f}"
+    wanted, residuals = np.linalg.lstsq(design, np.log(seconds[10:]), rcond=None)[:2]
+    covariance = np.linalg.inv(design.T @ design) * residuals[0] / 8
+    assert slope.value == pytest.approx(wanted[1])
+    assert slope.error == pytest.approx(np.sqrt(covariance[1, 1]))
+    assert str(slope) == f"{slope.value:.2f} ± {slope.error:.2f}"
 
 
 def test_no_slope_of_too_few_points_or_of_nothing():
@@ -53,17 +53,17 @@ def test_no_slope_of_too_few_points_or_of_nothing():
 
 
 def test_next_point_is_predicted_by_the_last_two():
-    assert slopes.predicted([], 100) is None
-    assert slopes.predicted([[100, 1.0]], 200) == pytest.approx(2)
-    assert slopes.predicted([[50, 1.0], [100, 4.0]], 200) == pytest.approx(16)
-    assert slopes.predicted([[50, 1.0], [100, 1.0]], 200) == pytest.approx(2)  # never flat
+    assert slopes.predict_seconds([], 100) is None
+    assert slopes.predict_seconds([[100, 1.0]], 200) == pytest.approx(2)
+    assert slopes.predict_seconds([[50, 1.0], [100, 4.0]], 200) == pytest.approx(16)
+    assert slopes.predict_seconds([[50, 1.0], [100, 1.0]], 200) == pytest.approx(2)  # never flat
 
 
 # ---- methods, grids and floors -------------------------------------------------------------------
 def test_every_method_has_a_family_and_a_grid():
-    assert set(families.MEASURED) <= set(METHODS)
+    assert set(families.MEASUREMENTS) <= set(METHODS)
     assert set(families.all_methods()) == set(METHODS)
-    unplaced = [name for name in METHODS if families.measured(name).family == "others"]
+    unplaced = [name for name in METHODS if families.measurement_of(name).family == "others"]
     assert unplaced == []
     for name in METHODS:
         family = families.family_of(name)
@@ -98,7 +98,7 @@ def test_floor_is_the_larger_of_bytes_and_operations():
 # ---- tables --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("table", ["numbers", "levels"])
 def test_planted_columns_tell_the_class(table):
-    X, y, planted = tables.made(2000, 100, table)
+    X, y, planted = tables.make_table(2000, 100, table)
     assert X.flags.f_contiguous
     assert len(planted) == tables.PLANTED
     apart = np.abs(X[y == 0].mean(axis=0, dtype=float) - X[y == 1].mean(axis=0, dtype=float))
@@ -106,7 +106,7 @@ def test_planted_columns_tell_the_class(table):
     assert tables.accuracy(best, planted) == 1
     assert tables.accuracy(best[::-1], planted) == 0
     assert tables.accuracy(planted[:2], planted) == 1  # of those that were chosen
-    rows = tables.made(2000, 100, table, layout="rows")[0]
+    rows = tables.make_table(2000, 100, table, layout="rows")[0]
     assert rows.flags.c_contiguous
     assert (rows == X).all()
 
@@ -116,11 +116,11 @@ def test_table_on_a_device_has_the_same_classes_and_columns(monkeypatch):
     stub = types.SimpleNamespace(**{name: getattr(np, name) for name in names}, random=np.random)
     monkeypatch.setitem(sys.modules, "cupy", stub)
     for table, dtype in (("numbers", np.float32), ("levels", np.uint8)):
-        X, y, planted = tables.made_on_device(2000, 100, table)
-        _, labels, places = tables.made(2000, 100, table)
+        X, y, planted = tables.make_table_on_device(2000, 100, table)
+        _, labels, positions = tables.make_table(2000, 100, table)
         assert X.dtype == dtype
         assert (y == labels).all()
-        assert (planted == places).all()
+        assert (planted == positions).all()
         apart = np.abs(X[y == 0].mean(axis=0, dtype=float) - X[y == 1].mean(axis=0, dtype=float))
         assert tables.accuracy(np.argsort(-apart), planted) == 1
     assert set(np.unique(X)) == {0, 1, 2}
@@ -131,7 +131,7 @@ def test_file_holds_the_same_table(tmp_path):
     large.write_table(path, 50, 200_000, "levels")  # several blocks
     X = np.load(path)
     assert X.flags.f_contiguous
-    assert (tables.made(50, 200_000, "levels")[0] == X).all()
+    assert (tables.make_table(50, 200_000, "levels")[0] == X).all()
     for size in (large.CHUNK, 3 * large.CHUNK // 2):  # once around, and several times
         buffer = np.zeros(size, np.uint8)
         assert large.read_through(path, buffer) == path.stat().st_size
@@ -144,38 +144,38 @@ def test_a_fit_to_a_file_is_that_in_memory(tmp_path):
     large.write_table(path, 1000, 300, "levels")
     job = {"path": str(path), "method": "chi-squared", "n": 1000, "p": 300, "table": "levels",
            "parameters": {"discretizer": None}}  # fmt: skip
-    found, whole = large.work(job), large.work({**job, "in_memory": True})
-    assert large.agreement(found, whole) == "the same order and scores"
-    assert found["accuracy"] > 0.9
-    assert found["peak"] >= found["before"] > 0
+    streamed, whole = large.work(job), large.work({**job, "in_memory": True})
+    assert large.agreement(streamed, whole) == "the same order and scores"
+    assert streamed["accuracy"] > 0.9
+    assert streamed["peak"] >= streamed["before"] > 0
     other = {**whole, "order": "another", "first": [*whole["first"][:-1], -1]}
-    assert large.agreement(found, other) == "ANOTHER ORDER, 49 of the first 50 in common"
+    assert large.agreement(streamed, other) == "ANOTHER ORDER, 49 of the first 50 in common"
     much = {"peak": 900_000_000, "before": 300_000_000, "own": 550_000_000}
-    told = "300 before the fit, 600 for it, of which 550 are no pages of a file"
-    assert large.memory_of(much).endswith(f"{told}, MORE THAN THE LIMIT")
+    expected = "300 before the fit, 600 for it, of which 550 are no pages of a file"
+    assert large.memory_of(much).endswith(f"{expected}, MORE THAN THE LIMIT")
     assert large.memory_of({**much, "own": 500_000_000}).endswith("500 are no pages of a file")
-    assert "100% of the first 20" in large.note_of({**found, "accuracy": 1.0}, whole)
+    assert "100% of the first 20" in large.note_of({**streamed, "accuracy": 1.0}, whole)
 
 
 # ---- runs ----------------------------------------------------------------------------------------
-class Pretended(run.Worker):
-    """Points without a process; it may die after some."""
+class PretendedWorker(run.Worker):
+    """Worker that makes points without a process; it may die after some."""
 
     left = 10**9
-    asked: list = []  # noqa: RUF012  shared on purpose
+    requested: list = []  # noqa: RUF012  shared on purpose
 
     def __init__(self):
         self.dead = False
 
-    def do(self, job, keep):
+    def do(self, job, record):
         for size in job["points"]:
-            type(self).asked.append((job["method"], job["axis"], size[job["axis"]]))
+            type(self).requested.append((job["method"], job["axis"], size[job["axis"]]))
             if type(self).left == 0:
                 self.dead = True
                 return "the process ended with code -9", True
             type(self).left -= 1
             number = size["n"] * size["p"]
-            keep({**size, "seconds": 1e-9 * number, "runs": 3, "memory": number,
+            record({**size, "seconds": 1e-9 * number, "runs": 3, "memory": number,
                   "table": number, "accuracy": 0.95, "chosen": size["p"]})  # fmt: skip
         return "the grid ended", False
 
@@ -184,33 +184,33 @@ class Pretended(run.Worker):
 
 
 @pytest.fixture
-def pretended(monkeypatch):
-    monkeypatch.setattr(run, "Worker", Pretended)
+def pretended_worker(monkeypatch):
+    monkeypatch.setattr(run, "Worker", PretendedWorker)
     monkeypatch.setattr(run, "cpu_rates", lambda: RATES)
     monkeypatch.setattr(run, "cuda_rates", lambda: {n: 100 * rate for n, rate in RATES.items()})
     monkeypatch.setattr(run, "needs_device", lambda: None)
     monkeypatch.setattr(
         run, "machine", lambda device: {"cpu": "a processor", "cores": "2", "gpu": "a device"}
     )
-    Pretended.left, Pretended.asked = 10**9, []
+    PretendedWorker.left, PretendedWorker.requested = 10**9, []
 
 
-@pytest.mark.usefixtures("pretended")
+@pytest.mark.usefixtures("pretended_worker")
 def test_a_run_goes_on_where_it_was_stopped(tmp_path, capsys):
     file = tmp_path / "deep" / "run.json"
-    Pretended.left = 4
-    found = run.run(file, methods=["f-test", "mrmr"], quick=True)
-    assert json.loads(file.read_text()) == found
-    assert found["methods"]["f-test"]["axes"]["n"]["why"] == "the process ended with code -9"
-    assert [len(slopes.points_of(found, "f-test", axis)) for axis in "pn"] == [3, 1]
-    Pretended.left, Pretended.asked = 10**9, []
-    found = run.run(file, methods=["f-test", "mrmr"], quick=True)
-    assert len(Pretended.asked) == 2 + 6
-    assert ("f-test", "p", 500) not in Pretended.asked
-    assert "failed" not in found["methods"]["f-test"]["axes"]["n"]
-    Pretended.asked = []
+    PretendedWorker.left = 4
+    results = run.run(file, methods=["f-test", "mrmr"], quick=True)
+    assert json.loads(file.read_text()) == results
+    assert results["methods"]["f-test"]["axes"]["n"]["why"] == "the process ended with code -9"
+    assert [len(slopes.points_of(results, "f-test", axis)) for axis in "pn"] == [3, 1]
+    PretendedWorker.left, PretendedWorker.requested = 10**9, []
+    results = run.run(file, methods=["f-test", "mrmr"], quick=True)
+    assert len(PretendedWorker.requested) == 2 + 6
+    assert ("f-test", "p", 500) not in PretendedWorker.requested
+    assert "failed" not in results["methods"]["f-test"]["axes"]["n"]
+    PretendedWorker.requested = []
     run.run(file, methods=["f-test", "mrmr"], quick=True)
-    assert Pretended.asked == []
+    assert PretendedWorker.requested == []
     with pytest.raises(SystemExit, match="another seed: name another file"):
         run.run(file, quick=True, seed=1)
     run.run(file, methods=["f-test"], quick=True, seed=1, fresh=True)
@@ -219,18 +219,18 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert [path.name for path in file.parent.iterdir()] == ["run.json"]
 
 
-@pytest.mark.usefixtures("pretended")
+@pytest.mark.usefixtures("pretended_worker")
 def test_what_the_budget_ended_goes_on_with_a_larger_one(tmp_path):
     file = tmp_path / "run.json"
-    found = run.run(file, methods=["f-test"], quick=True, budget=4)
-    state = found["methods"]["f-test"]["axes"]["p"]
+    results = run.run(file, methods=["f-test"], quick=True, budget=4)
+    state = results["methods"]["f-test"]["axes"]["p"]
     state["points"], state["why"] = state["points"][:1], "the next point would take about 9 s"
-    run.save(file, found)
-    Pretended.asked = []
+    run.save(file, results)
+    PretendedWorker.requested = []
     run.run(file, methods=["f-test"], quick=True, budget=4)
-    assert Pretended.asked == []
+    assert PretendedWorker.requested == []
     run.run(file, methods=["f-test"], quick=True, budget=40)
-    assert [size for _, axis, size in Pretended.asked if axis == "p"] == [1000, 2000]
+    assert [size for _, axis, size in PretendedWorker.requested if axis == "p"] == [1000, 2000]
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):
@@ -242,20 +242,20 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
 
 
-@pytest.mark.usefixtures("pretended")
+@pytest.mark.usefixtures("pretended_worker")
 def test_a_device_is_measured_by_methods_that_compute_there(tmp_path):
-    found = run.run(tmp_path / "run.json", "cuda", ["forest", "mrmr"], quick=True)
-    assert found["methods"]["forest"]["skipped"] == "computed on the CPU only"
-    assert {name for name, _, _ in Pretended.asked} == {"mrmr"}
+    results = run.run(tmp_path / "run.json", "cuda", ["forest", "mrmr"], quick=True)
+    assert results["methods"]["forest"]["skipped"] == "computed on the CPU only"
+    assert {name for name, _, _ in PretendedWorker.requested} == {"mrmr"}
 
 
 def test_points_are_measured():
     job = {"method": "signal-to-noise", "axis": "p", "device": "cpu", "layout": "columns",
            "seed": 0, "budget": 5.0,
            "points": [{"n": 400, "p": p} for p in (200, 400, 800)]}  # fmt: skip
-    found = list(measure.measure(job))
-    assert [point["p"] for point in found] == [200, 400, 800]
-    for point in found:
+    points = list(measure.measure(job))
+    assert [point["p"] for point in points] == [200, 400, 800]
+    for point in points:
         assert point["accuracy"] > 0.9
         assert point["seconds"] > 0
         assert point["memory"] >= 0
@@ -266,16 +266,16 @@ def test_points_are_measured():
 
 
 def test_a_worker_tells_of_an_error_and_goes_on():
-    told = []
-    out = types.SimpleNamespace(write=told.append, flush=lambda: None)
+    written = []
+    out = types.SimpleNamespace(write=written.append, flush=lambda: None)
     job = {"axis": "p", "device": "cpu", "layout": "columns", "seed": 0, "budget": 5.0,
            "points": [{"n": 100, "p": 50}]}  # fmt: skip
     lines = [json.dumps({**job, "method": name}) for name in ("nothing", "f-test")]
     measure.work(lines, out)
-    found = [json.loads(text) for text in told if text.strip()]
-    assert [one["kind"] for one in found] == ["begin", "end", "begin", "point", "end"]
-    assert found[1]["failed"]
-    assert found[-1]["why"] == "the grid ended"
+    messages = [json.loads(text) for text in written if text.strip()]
+    assert [message["kind"] for message in messages] == ["begin", "end", "begin", "point", "end"]
+    assert messages[1]["failed"]
+    assert messages[-1]["why"] == "the grid ended"
 
 
 def test_memory_of_a_call_is_seen():
@@ -284,7 +284,7 @@ def test_memory_of_a_call_is_seen():
     def call():
         np.ones(size, np.uint8)
 
-    extra = measure.watched("cpu", call, first=True)[1]
+    extra = measure.measure_call("cpu", call, first=True)[1]
     assert 0.8 * size < extra < 2 * size
 
 
@@ -295,11 +295,11 @@ def pages(monkeypatch):
     return runpy.run_path(str(DOCS / "scale_pages.py"))
 
 
-@pytest.mark.usefixtures("pretended")
+@pytest.mark.usefixtures("pretended_worker")
 def test_page_is_made_from_the_runs(tmp_path, pages):
-    some = ["f-test", "svm-rfe", "forest"]
+    methods = ["f-test", "svm-rfe", "forest"]
     runs = {
-        device: run.run(tmp_path / f"{device}.json", device, some, quick=True)
+        device: run.run(tmp_path / f"{device}.json", device, methods, quick=True)
         for device in ("cpu", "cuda")
     }
     figures = draw(runs, tmp_path)
@@ -313,15 +313,15 @@ def test_page_is_made_from_the_runs(tmp_path, pages):
     assert row.endswith(f"| {ratio:.1f} | under 1 MB | 0.95 |")
     assert "![](/generated/scale-machines.svg)" in text
     assert "GPU: computed on the CPU only: `forest`." in text
-    told = pages["rates"](runs)
-    assert "| bandwidth | 10 GB/s | 1,000 GB/s |" in told
-    assert "a device" in told
+    rates_text = pages["rates"](runs)
+    assert "| bandwidth | 10 GB/s | 1,000 GB/s |" in rates_text
+    assert "a device" in rates_text
 
 
 def test_page_without_runs_says_so(pages, tmp_path):
     assert pages["families"]({}) == pages["NOTHING"]
     assert pages["rates"]({}) == pages["NOTHING"]
-    assert pages["shown"](tmp_path) == pages["NOTHING"]
+    assert pages["large_tables"](tmp_path) == pages["NOTHING"]
 
 
 def test_everything_that_the_page_includes_is_written(pages, tmp_path):
@@ -342,7 +342,7 @@ def test_large_tables_are_on_the_page(pages, tmp_path):
     figures = [vars(figure), vars(failed)]
     made = {"machine": {"gpu": "a device"}, "figures": figures}
     (tmp_path / "gpu.json").write_text(json.dumps(made))
-    text = pages["shown"](tmp_path)
+    text = pages["large_tables"](tmp_path)
     assert "| a table | mrmr | 7.12 | fine |" in text
     assert "| mRMR | 0.15 | 0.123 | 73% | bandwidth of a copy | yes |" in text
     assert "| JMI | 0.5 | failed |" in text
@@ -366,7 +366,7 @@ def test_a_part_that_fails_does_not_stop_the_others(monkeypatch, tmp_path, capsy
     monkeypatch.setattr(sys, "argv", ["gpu", "--small", "--output", str(file)])
     with pytest.raises(SystemExit):
         gpu.main()
-    found = json.loads(file.read_text())
-    assert [one["figure"] for one in found["figures"]] == ["two", "bad", "one"]
-    assert found["figures"][1]["note"] == "ValueError: lost"
+    content = json.loads(file.read_text())
+    assert [figure["figure"] for figure in content["figures"]] == ["two", "bad", "one"]
+    assert content["figures"][1]["note"] == "ValueError: lost"
     assert "| one | under 1 | 0.5 | 25% | bandwidth |  |" in capsys.readouterr().out

@@ -30,7 +30,7 @@ def blocks(page, language="python|pycon"):
 def test_examples(page, monkeypatch, tmp_path):
     """Blocks of a page share their names; what follows a prompt must print what is shown."""
     monkeypatch.chdir(tmp_path)  # a page may write files
-    names = module_named(f"page_{page.stem}", monkeypatch)
+    names = add_module(f"page_{page.stem}", monkeypatch)
     for language, code in blocks(page):
         if language == "python":
             exec(compile(code, page.name, "exec"), names)
@@ -41,8 +41,8 @@ def test_examples(page, monkeypatch, tmp_path):
         names.update(test.globs)
 
 
-def module_named(name, monkeypatch):
-    """The names of a new module; classes made in it can be pickled."""
+def add_module(name, monkeypatch):
+    """Return the names of a new module; classes made in it can be pickled."""
     module = types.ModuleType(name)
     monkeypatch.setitem(sys.modules, name, module)
     return vars(module)
@@ -69,7 +69,7 @@ def test_the_method_of_the_contributing_guide_passes_the_checks(monkeypatch):
 
     examples = [code for _, code in blocks(ROOT / "CONTRIBUTING.md", "python")]
     method = next(code for code in examples if "class Fisher" in code)
-    names = module_named("fisher_score", monkeypatch)
+    names = add_module("fisher_score", monkeypatch)
     exec(compile(method, "CONTRIBUTING.md", "exec"), names)
     check_method(names["FisherScore"]())
 
@@ -91,17 +91,17 @@ def test_the_table_of_made_problems_is_true():
 
 # ---- published figures ---------------------------------------------------------------------------
 def pages_of(folder, **studies):
-    """The pages of verdicts, made from results in a folder."""
+    """Return the pages of verdicts, made from results in a folder."""
     from studies.__main__ import _plain, document
 
     for name, study in studies.items():
         text = json.dumps(document(study, study.run(), {}), default=_plain)
         (folder / f"{name}.json").write_text(text)
-    return verdicts()["reproduced"](folder)
+    return load_verdict_pages()["study_pages"](folder)
 
 
-def verdicts():
-    """What makes the pages of verdicts."""
+def load_verdict_pages():
+    """Return the functions that make the pages of verdicts."""
     sys.path.insert(0, str(ROOT / "docs"))  # its neighbours are found there
     try:
         return runpy.run_path(str(ROOT / "docs" / "verdict_pages.py"))
@@ -123,23 +123,23 @@ def small_study(**options):
 
 def test_a_study_becomes_a_page_of_verdicts(tmp_path):
     study = small_study(title="CorrAL again", metrics=("success", "accuracy"))
-    found = pages_of(tmp_path, corral=study)["corral"]
-    assert found.startswith("# CorrAL again\n")
-    assert "BIASED" not in found
+    page = pages_of(tmp_path, corral=study)["corral"]
+    assert page.startswith("# CorrAL again\n")
+    assert "BIASED" not in page
     counts = study.results.verdicts().counts()
-    assert f"3 claims: {counts['holds']} hold, {counts['does not hold']} do not hold, 1 ca" in found
-    a1, a2, a3 = re.findall(r"^\| A\d \|.*$", found, re.MULTILINE)
+    assert f"3 claims: {counts['holds']} hold, {counts['does not hold']} do not hold, 1 ca" in page
+    a1, a2, a3 = re.findall(r"^\| A\d \|.*$", page, re.MULTILINE)
     assert a1.startswith("| A1 | finds \\| all (table 1) | 100 | ")
     assert re.search(r"\| -?[\d.]+ \(-?[\d.]+ to -?[\d.]+\) \| \*\*(holds|does not hold)\*\*", a1)
     no_price = "| A2 | costs \\*nothing\\* |  |  | cannot be tested | no price is printed |"
     assert a2 == no_price
     assert a3 == "| A3 | is quick |  | 0.5 | **does not hold** | no clock |"
-    (row,) = re.findall(r"^\| corral \| .*±.*$", found, re.MULTILINE)
+    (row,) = re.findall(r"^\| corral \| .*±.*$", page, re.MULTILINE)
     means = study.results.families("success").group_by("method", maintain_order=True).first()
     expected = [f"{mean:.1f} ± {sd:.1f} (4)" for mean, sd in means.select("mean", "sd").rows()]
     assert [cell.strip() for cell in row.split("|")[2:4]] == expected
-    assert "| corral | 3 | 32 | 6 | 2 | `" in found
-    assert "KFold(4)" in found
+    assert "| corral | 3 | 32 | 6 | 2 | `" in page
+    assert "KFold(4)" in page
 
 
 def test_a_biased_study_says_so_before_anything_else(tmp_path):
@@ -154,22 +154,28 @@ def test_a_biased_study_says_so_before_anything_else(tmp_path):
 
 
 def test_the_overview_counts_verdicts_and_links_to_pages(tmp_path):
-    made = verdicts()
-    assert made["overview"](tmp_path) == made["totals"](tmp_path) == "No study has been run yet.\n"
+    verdict_pages = load_verdict_pages()
+    assert (
+        verdict_pages["overview"](tmp_path)
+        == verdict_pages["totals"](tmp_path)
+        == "No study has been run yet.\n"
+    )
     study = small_study(title="theirs", selection="outside", metrics="accuracy")
     pages_of(tmp_path, corral=study)
-    counts = " | ".join(str(study.results.verdicts().counts()[word]) for word in made["COUNTED"])
+    counts = " | ".join(
+        str(study.results.verdicts().counts()[word]) for word in verdict_pages["COUNTED"]
+    )
     link = "[theirs](generated/verdicts-corral.md) (biased)"
-    assert made["overview"](tmp_path).endswith(f"| {link} | {counts} |\n")
+    assert verdict_pages["overview"](tmp_path).endswith(f"| {link} | {counts} |\n")
 
 
 def test_what_is_committed_becomes_pages():
     results = ROOT / "studies" / "results"
-    pages = verdicts()["reproduced"](results, about=ROOT / "studies")
+    pages = load_verdict_pages()["study_pages"](results, about=ROOT / "studies")
     assert set(pages) == {path.stem for path in results.glob("*.json")}
     for name, page in pages.items():
         assert page.count("\n## Verdicts\n") == 1, name
         assert ":mod:" not in page, name
         file = ROOT / "studies" / f"{name.replace('-', '_')}.py"
-        told = ast.get_docstring(ast.parse(file.read_text("utf8"))).split()[:5]
-        assert page.partition(".**\n\n")[2].split()[:5] == told, name
+        first_words = ast.get_docstring(ast.parse(file.read_text("utf8"))).split()[:5]
+        assert page.partition(".**\n\n")[2].split()[:5] == first_words, name

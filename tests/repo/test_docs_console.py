@@ -28,10 +28,10 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """Where the demo has been run."""
-    found = tmp_path_factory.mktemp("shell")
-    runpy.run_path(str(ROOT / "examples" / "cohort.py"))["main"](found / "demo")
-    return found / "demo"
+    """Folder in which the demo has been run."""
+    shell_folder = tmp_path_factory.mktemp("shell")
+    runpy.run_path(str(ROOT / "examples" / "cohort.py"))["main"](shell_folder / "demo")
+    return shell_folder / "demo"
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def folder(demo, tmp_path, monkeypatch):
 
 
 class Screen(io.BytesIO):
-    """What is written here is seen on another screen, too."""
+    """A stream whose content is written to another stream, too."""
 
     def __init__(self, other):
         super().__init__()
@@ -61,22 +61,26 @@ def featly(monkeypatch):
     """Run the command line in this process: code, standard output, and all that a person sees."""
 
     def run(arguments, stdin, *, terminal):
-        seen = io.BytesIO()
-        out = Screen(seen) if terminal else io.BytesIO()
-        for name, stream in (("stdout", out), ("stderr", seen), ("stdin", io.BytesIO(stdin))):
+        seen_stream = io.BytesIO()
+        out = Screen(seen_stream) if terminal else io.BytesIO()
+        for name, stream in (
+            ("stdout", out),
+            ("stderr", seen_stream),
+            ("stdin", io.BytesIO(stdin)),
+        ):
             text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
             monkeypatch.setattr(sys, name, text)
         monkeypatch.setattr(sys, "argv", ["featly", *arguments])
-        monkeypatch.setattr(printing, "on_terminal", lambda: terminal)
-        with pytest.raises(SystemExit) as ended:
+        monkeypatch.setattr(printing, "is_output_terminal", lambda: terminal)
+        with pytest.raises(SystemExit) as exit_info:
             cli.main()
-        return ended.value.code, out.getvalue(), seen.getvalue()
+        return exit_info.value.code, out.getvalue(), seen_stream.getvalue()
 
     return run
 
 
 def sessions(page):
-    """Every command of a page, with what is shown below it."""
+    """Yield every command of a page, with the text shown below it."""
     text = (GUIDE / page).read_text("utf8")
     for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
         for session in re.split(r"^\$ ", block.replace("\\\n", ""), flags=re.MULTILINE)[1:]:
@@ -94,7 +98,7 @@ def make_files(page):
 
 
 def lines(text):
-    """The lines of a text, without the blanks that only align them and without empty ones.
+    """Return the lines of a text, without empty ones and without aligning blanks.
 
     Seconds in the last column of a table differ from run to run.
     """
@@ -104,7 +108,7 @@ def lines(text):
 
 
 def pattern(shown):
-    """Matches the lines that are shown; a line ``...`` stands for any lines."""
+    """Return a pattern for the lines that are shown; a line ``...`` stands for any lines."""
     return "".join("(?:.*\n)*?" if line == "...\n" else re.escape(line) for line in lines(shown))
 
 

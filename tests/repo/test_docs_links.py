@@ -70,9 +70,9 @@ def test_good_links(site, body):
     ],
 )
 def test_bad_links(site, body, fault):
-    (found,) = site(body)[0]
-    assert found.startswith("deep/page.html:3: ")
-    assert fault in found
+    (message,) = site(body)[0]
+    assert message.startswith("deep/page.html:3: ")
+    assert fault in message
 
 
 def test_addresses_elsewhere_are_counted_once(site):
@@ -83,8 +83,8 @@ def test_addresses_elsewhere_are_counted_once(site):
 def test_the_command_tells_and_fails(site, tmp_path, capsys):
     site('<a href="gone.html">x</a>')
     assert CHECKER["main"]([str(tmp_path / "html")]) == 1
-    told = capsys.readouterr().out.splitlines()
-    assert told[-1] == "1 broken links; 0 addresses elsewhere, not followed"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "1 broken links; 0 addresses elsewhere, not followed"
     site("fine")
     assert CHECKER["main"]([str(tmp_path / "html")]) == 0
 
@@ -92,9 +92,9 @@ def test_the_command_tells_and_fails(site, tmp_path, capsys):
 def test_of_many_faults_some_are_told(site, tmp_path, capsys):
     site("".join(f'<a href="gone{number}.html">x</a>' for number in range(60)))
     assert CHECKER["main"]([str(tmp_path / "html")]) == 1
-    told = capsys.readouterr().out.splitlines()
-    assert told[-2:] == ["... and 10 more", "60 broken links; 0 addresses elsewhere, not followed"]
-    assert len(told) == 52
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == ["... and 10 more", "60 broken links; 0 addresses elsewhere, not followed"]
+    assert len(lines) == 52
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"]])

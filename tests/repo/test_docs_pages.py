@@ -44,15 +44,15 @@ def test_every_method_has_a_page_with_its_facts_and_its_formula(module):
 
 
 def test_a_page_links_to_others_and_not_to_itself(module):
-    made = module("method_pages")
-    for name, page in made["method_pages"]().items():
+    page_functions = module("method_pages")
+    for name, page in page_functions["method_pages"]().items():
         linked = re.findall(r":class:`\w+ <(featly\.\w+)>`", page["related"])
         assert linked, name
         assert name not in linked
         for doc in re.findall(r":doc:`/([\w/]+)`", page["related"]):
             assert (DOCS / f"{doc}.md").exists(), (name, doc)
     known = {method.class_name for method in METHODS.values()}
-    for _, names in made["GROUPS"]:
+    for _, names in page_functions["GROUPS"]:
         assert set(names) <= known
 
 
@@ -71,24 +71,26 @@ def test_totals_are_sums(module, tmp_path):
     for number in (1, 2):
         counts = {"holds": 1000 * number, "does not hold": 500, "cannot be tested": number}
         (tmp_path / f"{number}.json").write_text(json.dumps({"counts": counts, "fits": 40}))
-    told = "2 studies, 4,003 claims: 3,000 hold, 1,000 do not, 3 cannot be tested"
-    assert told in totals(tmp_path)
+    expected = "2 studies, 4,003 claims: 3,000 hold, 1,000 do not, 3 cannot be tested"
+    assert expected in totals(tmp_path)
     assert "75% of what could be tested, from 80 fits" in totals(tmp_path)
 
 
 def test_claims_of_our_own_are_told_apart(module, tmp_path):
-    made = module("verdict_pages")
+    page_functions = module("verdict_pages")
     counts = {"holds": 5, "does not hold": 1, "cannot be tested": 0}
     for name in ("paper", "advice"):
         about = {"counts": counts, "fits": 4, "biased": False, "about": {"title": f"on {name}"}}
         (tmp_path / f"{name}.json").write_text(json.dumps(about))
-    assert "1 studies, 6 claims" in made["totals"](tmp_path)
-    assert "on advice" not in made["overview"](tmp_path)
-    assert "on paper" not in made["overview"](tmp_path, own=True)
-    assert "| [on advice](generated/verdicts-advice.md) | 5 | 1 | 0 |" in made["overview"](
-        tmp_path, own=True
-    )
-    assert set(made["OWN"]) <= {path.stem for path in (ROOT / "studies/results").glob("*.json")}
+    assert "1 studies, 6 claims" in page_functions["totals"](tmp_path)
+    assert "on advice" not in page_functions["overview"](tmp_path)
+    assert "on paper" not in page_functions["overview"](tmp_path, own=True)
+    assert "| [on advice](generated/verdicts-advice.md) | 5 | 1 | 0 |" in page_functions[
+        "overview"
+    ](tmp_path, own=True)
+    assert set(page_functions["OWN"]) <= {
+        path.stem for path in (ROOT / "studies/results").glob("*.json")
+    }
 
 
 def test_totals_without_a_claim_that_could_be_tested(module, tmp_path):
@@ -99,15 +101,15 @@ def test_totals_without_a_claim_that_could_be_tested(module, tmp_path):
 
 # ---- formulas ------------------------------------------------------------------------------------
 @pytest.fixture
-def drawn(module):
+def draw_formula(module):
     """The function that draws a formula; ziamath comes with the docs extra."""
     pytest.importorskip("ziamath")
     pytest.importorskip("docutils")
     return module("formulas")["drawn"]
 
 
-def test_a_formula_is_a_drawing_that_can_be_read_aloud(drawn):
-    svg = drawn(r"\lvert a \rvert < \frac{1}{2}", True)
+def test_a_formula_is_a_drawing_that_can_be_read_aloud(draw_formula):
+    svg = draw_formula(r"\lvert a \rvert < \frac{1}{2}", True)
     assert svg.startswith('<svg class="formula" role="img" aria-label="\\lvert a \\rvert &lt; \\fr')
     assert "currentColor" in svg
     assert "http" not in svg.replace("http://www.w3.org", "")
@@ -122,8 +124,8 @@ def test_a_formula_is_a_drawing_that_can_be_read_aloud(drawn):
         r"\text{a} &: x \\ \text{b} &: \sum_s y",
     ],
 )
-def test_formulas_that_the_converter_stumbles_over(drawn, text):
-    height = float(re.search(r"height:([\d.]+)em", drawn(text, True)).group(1))
+def test_formulas_that_the_converter_stumbles_over(draw_formula, text):
+    height = float(re.search(r"height:([\d.]+)em", draw_formula(text, True)).group(1))
     assert 1 < height < 6
 
 
@@ -154,12 +156,12 @@ def test_figures_of_featly_are_those_of_the_benchmarks(page):
     seconds = {cell for row in rows for cell in re.findall(cells, row)}
     assert len(seconds) >= 5
 
-    def rounded(value, cell):
+    def round_like(value, cell):
         return f"{value:.{len(cell.partition('.')[2])}f}"
 
     # of programs that were measured elsewhere: see the page
     elsewhere = {"0.71", "1.25", "0.05", "5.1", "9.5", "0.25", "28.7", "0.09"}
-    unknown = {cell for cell in seconds if cell not in {rounded(value, cell) for value in known}}
+    unknown = {cell for cell in seconds if cell not in {round_like(value, cell) for value in known}}
     assert unknown <= elsewhere
 
 
@@ -169,11 +171,11 @@ def test_what_pages_link_to_is_in_the_reference():
     known, module = set(), "featly"
     for line in api.splitlines():
         line = line.strip()
-        if found := re.fullmatch(r"\.\. (currentmodule|py:module|automodule):: (\S+)", line):
-            module = found[2]
+        if match := re.fullmatch(r"\.\. (currentmodule|py:module|automodule):: (\S+)", line):
+            module = match[2]
             known.add(module)
-        elif found := re.fullmatch(r"(?:\.\. py:data:: )?([A-Za-z_][\w.]*)", line):
-            known.add(f"{module}.{found[1]}")
+        elif match := re.fullmatch(r"(?:\.\. py:data:: )?([A-Za-z_][\w.]*)", line):
+            known.add(f"{module}.{match[1]}")
     linked = {
         (page.name, target)
         for page in WRITTEN

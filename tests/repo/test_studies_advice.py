@@ -11,10 +11,10 @@ from studies.advice_claims import (
     ADVICE,
     BY_CHANCE,
     SEEN,
-    advised,
     at_size_of_others,
     nearness,
     values_of,
+    values_of_advice,
 )
 
 from featly.study import Dataset, Study, Subsampling
@@ -34,7 +34,7 @@ def test_a_split_has_no_say_in_its_own_size():
     assert at_size_of_others(np.array([[0.5, 0.5], [0.5, 0.5]])).tolist() == [0.5, 0.5]
 
 
-def made(n_rows=40, seed=0, n_classes=2):
+def make_data(n_rows=40, seed=0, n_classes=2):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n_rows, 6)), np.arange(n_rows) % n_classes
     X[:, 0] += 2 * y
@@ -46,7 +46,7 @@ def results():
     names = ("none", "relieff", "cfs", "svm-rfe", "multiclass-svm-rfe")
     study = Study(
         {name: advice.methods()[name] for name in names},
-        {"made 0": made(), "made 1": made(45, 1, 3)},
+        {"made 0": make_data(), "made 1": make_data(45, 1, 3)},
         Subsampling(4, test_size=0.2),
         sizes=[1, 2, 4],
         learner=["linear-svm", "5-nn"],
@@ -83,9 +83,9 @@ def test_on_two_classes_both_eliminations_are_one(results):
 def test_the_advice_counts_split_by_split():
     values = {"t": {"a": np.array([1.0, 2.0]), "b": np.array([3.0, 4.0])}}
     choices = {"t": [{"method": "a", "rule": ""}, {"method": "b", "rule": ""}]}
-    assert advised(values, choices)["t"].tolist() == [1.0, 4.0]
+    assert values_of_advice(values, choices)["t"].tolist() == [1.0, 4.0]
     choices["t"][0] = {"method": "c", "rule": ""}
-    assert advised(values, choices)["t"] is None
+    assert values_of_advice(values, choices)["t"] is None
 
 
 def test_nearness_by_hand():
@@ -96,46 +96,46 @@ def test_nearness_by_hand():
     }
     ours = {"one": values["one"]["b"], "two": values["two"]["a"]}
     parts = {"one": (80, 20), "two": (80, 20)}
-    found = nearness(values, parts, ours)
+    results_by_method = nearness(values, parts, ours)
     # differences are constant, so there is no noise at all
-    assert found[ADVICE]["close"] == 1
-    assert found[ADVICE]["within"] == 0
-    assert found[ADVICE]["loss"] == pytest.approx((0.02 + 0.021) / 2)
-    assert (found["a"]["close"], found["a"]["within"]) == (1, 1)
-    assert (found["b"]["close"], found["b"]["within"]) == (2, 1)
-    assert (found["c"]["taken"], found["c"]["close"]) == (1, 0)
-    assert found["c"]["tables"] == 2
+    assert results_by_method[ADVICE]["close"] == 1
+    assert results_by_method[ADVICE]["within"] == 0
+    assert results_by_method[ADVICE]["loss"] == pytest.approx((0.02 + 0.021) / 2)
+    assert (results_by_method["a"]["close"], results_by_method["a"]["within"]) == (1, 1)
+    assert (results_by_method["b"]["close"], results_by_method["b"]["within"]) == (2, 1)
+    assert (results_by_method["c"]["taken"], results_by_method["c"]["close"]) == (1, 0)
+    assert results_by_method["c"]["tables"] == 2
     # one at random: 2 of 3 are close on the first table, 1 of 2 on the second
-    assert found[BY_CHANCE]["close"] == pytest.approx(2 / 3 + 1 / 2)
-    assert found[BY_CHANCE]["within"] == pytest.approx(1 / 3 + 1 / 2)
+    assert results_by_method[BY_CHANCE]["close"] == pytest.approx(2 / 3 + 1 / 2)
+    assert results_by_method[BY_CHANCE]["within"] == pytest.approx(1 / 3 + 1 / 2)
 
 
 def test_noise_is_what_the_splits_show():
     noisy = np.array([0.9, 0.5, 0.95, 0.55, 0.7])
     values = {"t": {"a": noisy, "b": noisy[::-1] - 0.01}}
-    found = nearness(values, {"t": (80, 20)}, {"t": values["t"]["b"]})
-    assert found[ADVICE]["within"] == 1
-    assert found[ADVICE]["loss"] == pytest.approx(0.01)
+    results_by_method = nearness(values, {"t": (80, 20)}, {"t": values["t"]["b"]})
+    assert results_by_method[ADVICE]["within"] == 1
+    assert results_by_method[ADVICE]["loss"] == pytest.approx(0.01)
 
 
 def test_the_advice_is_asked_for_on_training_rows_and_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(advice_claims, "CACHE", tmp_path / "kept.json")
     seen = []
-    real = advice_claims.advise
+    advise = advice_claims.advise
 
-    def spied(X, y, **options):
+    def record_rows(X, y, **options):
         seen.append(np.asarray(X))
-        return real(X, y, **options)
+        return advise(X, y, **options)
 
-    monkeypatch.setattr(advice_claims, "advise", spied)
-    data, splits = made(), Subsampling(3, test_size=0.25)
-    found = advice_claims.choices_of({"made": data}, splits)
-    assert [choice["method"] for choice in found["made"]] == ["relieff"] * 3
+    monkeypatch.setattr(advice_claims, "advise", record_rows)
+    data, splits = make_data(), Subsampling(3, test_size=0.25)
+    choices = advice_claims.choices_of({"made": data}, splits)
+    assert [choice["method"] for choice in choices["made"]] == ["relieff"] * 3
     for X, split in zip(seen, splits.split(data.X, data.codes), strict=True):
         assert np.array_equal(X, data.X[split.train])
-    assert advice_claims.choices_of({"made": data}, splits) == found
+    assert advice_claims.choices_of({"made": data}, splits) == choices
     assert len(seen) == 3  # the second time it is read
-    advice_claims.choices_of({"made": made(seed=2)}, splits)
+    advice_claims.choices_of({"made": make_data(seed=2)}, splits)
     assert len(seen) == 6
 
 
@@ -166,25 +166,25 @@ def test_tables_are_as_described(data_folder, name, shape, n_classes):
 
 # ---- what was committed --------------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def committed():
+def committed_study():
     return json.loads(COMMITTED.read_text("utf-8"))
 
 
-def test_the_committed_plan_is_this_one(committed):
-    about = committed["about"]
+def test_the_committed_plan_is_this_one(committed_study):
+    about = committed_study["about"]
     assert about["splits"] == repr(advice.SPLITS)
     assert list(about["methods"]) == list(advice.methods())
     assert about["sizes"] == str(advice.SIZES)
     assert about["fill"]
-    assert not committed["biased"]
+    assert not committed_study["biased"]
     assert all(len(data["hash"]) == 32 for data in about["datasets"].values())
 
 
-def test_the_committed_figures_follow_from_the_committed_values(committed):
-    found = committed["advice"]
-    looks = found["looks"]["both learners"]
-    tables = found["tables"]
-    assert looks[ADVICE]["tables"] == len(tables) == len(committed["about"]["datasets"])
+def test_the_committed_figures_follow_from_the_committed_values(committed_study):
+    stored_advice = committed_study["advice"]
+    looks = stored_advice["looks"]["both learners"]
+    tables = stored_advice["tables"]
+    assert looks[ADVICE]["tables"] == len(tables) == len(committed_study["about"]["datasets"])
     assert looks[ADVICE]["close"] == sum(row["close"] for row in tables.values())
     assert looks[ADVICE]["within"] == sum(row["within"] for row in tables.values())
     for row in tables.values():
@@ -201,52 +201,52 @@ def test_the_committed_figures_follow_from_the_committed_values(committed):
     assert {name for name, row in tables.items() if row["new"]} == set(tables) - SEEN
 
 
-def test_verdicts_follow_from_the_figures(committed):
-    verdicts = {row["claim"]: row["verdict"] for row in committed["verdicts"]}
+def test_verdicts_follow_from_the_figures(committed_study):
+    verdicts = {row["claim"]: row["verdict"] for row in committed_study["verdicts"]}
     for claim, title in (("A{}", "both learners"), ("A5 {}", "tables of no earlier study")):
-        look = committed["advice"]["looks"][title]
-        one, chance = look[ADVICE], look[BY_CHANCE]
+        look = committed_study["advice"]["looks"][title]
+        ours, chance = look[ADVICE], look[BY_CHANCE]
         others = [row for name, row in look.items() if name not in (ADVICE, BY_CHANCE)]
         names = "1234" if title == "both learners" else ("within", "close", "chance", "mean")
         expected = (
-            one["within"] >= 0.9 * one["tables"],
-            one["close"] > max(row["close"] for row in others),
-            one["close"] > chance["close"],
-            one["value"] > max(r["value"] for r in others if r["taken"] == one["tables"]),
+            ours["within"] >= 0.9 * ours["tables"],
+            ours["close"] > max(row["close"] for row in others),
+            ours["close"] > chance["close"],
+            ours["value"] > max(r["value"] for r in others if r["taken"] == ours["tables"]),
         )
         for name, holds in zip(names, expected, strict=True):
             assert verdicts[claim.format(name)] == ("holds" if holds else "does not hold")
 
 
-def test_the_guide_tells_the_committed_figures(committed):
+def test_the_guide_tells_the_committed_figures(committed_study):
     page = PAGE.read_text("utf-8")
-    one = committed["advice"]["looks"]["both learners"][ADVICE]
-    new = committed["advice"]["looks"]["tables of no earlier study"][ADVICE]
-    for row in (one, new):
+    ours = committed_study["advice"]["looks"]["both learners"][ADVICE]
+    new = committed_study["advice"]["looks"]["tables of no earlier study"][ADVICE]
+    for row in (ours, new):
         assert f"{row['within']:.0f} of {row['tables']}" in page
         assert f"{row['close']:.0f} of {row['tables']}" in page
-    chance = committed["advice"]["looks"]["both learners"][BY_CHANCE]
+    chance = committed_study["advice"]["looks"]["both learners"][BY_CHANCE]
     assert f"{chance['close']:.1f}" in page
 
 
-def test_the_guide_tells_what_it_took(committed):
-    took = committed["advice"]["seconds"]
+def test_the_guide_tells_what_it_took(committed_study):
+    took = committed_study["advice"]["seconds"]
     page = " ".join(PAGE.read_text("utf-8").split())
-    told = f"all its fits took {took[ADVICE]:.0f} s in this run, on a busy machine, SVM-RFE's "
-    told += f"{took['svm-rfe']:.0f}, MKL-RFE's {took['mkl-rfe']:.0f}, the forest's "
-    assert told + f"{took['forest']:.0f} with" in page
+    text = f"all its fits took {took[ADVICE]:.0f} s in this run, on a busy machine, SVM-RFE's "
+    text += f"{took['svm-rfe']:.0f}, MKL-RFE's {took['mkl-rfe']:.0f}, the forest's "
+    assert text + f"{took['forest']:.0f} with" in page
 
 
-def test_the_table_of_the_guide_is_the_committed_one(committed):
-    look = committed["advice"]["looks"]["both learners"]
+def test_the_table_of_the_guide_is_the_committed_one(committed_study):
+    look = committed_study["advice"]["looks"]["both learners"]
     page = PAGE.read_text("utf-8")
     rows = re.findall(r"^\| always `([\w-]+)` \| (\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|", page,
                       flags=re.MULTILINE)  # fmt: skip
     assert len(rows) == 7
     for method, *cells in rows:
-        one = look[method]
-        assert [f"{one['within']:.0f}", f"{one['close']:.0f}"] == cells[:2]
-        assert [f"{one['loss']:.3f}", f"{one['value']:.3f}"] == cells[2:]
+        row = look[method]
+        assert [f"{row['within']:.0f}", f"{row['close']:.0f}"] == cells[:2]
+        assert [f"{row['loss']:.3f}", f"{row['value']:.3f}"] == cells[2:]
 
 
 def test_the_guide_lists_every_rule():

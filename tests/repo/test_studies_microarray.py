@@ -40,8 +40,8 @@ from studies.microarray_tables import (
     SETS,
     SUBSETS,
     TABLES,
-    printed,
-    printed_breast,
+    read_printed,
+    read_printed_breast,
 )
 
 from featly import FCBF
@@ -65,9 +65,9 @@ POSITIVES = {"Brain": (7, 14), "CNS": (39, 21), "Colon": (22, 40), "DLBCL": (23,
 # ---- printed figures -----------------------------------------------------------------------------
 @pytest.mark.parametrize("table", TABLES)
 def test_printed_accuracies_are_averages_of_both_classes(table):
-    found = printed(table)
-    assert len(found) == len(SETS) * 12
-    for (name, row), (accuracy, sensitivity, specificity) in found.items():
+    figures = read_printed(table)
+    assert len(figures) == len(SETS) * 12
+    for (name, row), (accuracy, sensitivity, specificity) in figures.items():
         positive, negative = POSITIVES[name]
         whole = (positive * sensitivity + negative * specificity) / (positive + negative)
         # means over folds: those of Brain have one or two positive rows
@@ -80,7 +80,7 @@ def test_the_other_class_would_not_do():
         positive, negative = POSITIVES[name]
         apart = {True: 0.0, False: 0.0}
         for table in TABLES:
-            for (where, _), (accuracy, sensitivity, specificity) in printed(table).items():
+            for (where, _), (accuracy, sensitivity, specificity) in read_printed(table).items():
                 if where == name:
                     for right in apart:
                         p, n = (positive, negative) if right else (negative, positive)
@@ -91,7 +91,7 @@ def test_the_other_class_would_not_do():
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_printed_figures_of_breast_are_shares_of_its_test_rows(learner):
-    for figures in printed_breast(learner).values():
+    for figures in read_printed_breast(learner).values():
         counts = []
         for value, rows in zip(figures[1:], (7, 12), strict=True):
             count = min(range(rows + 1), key=lambda k: abs(k / rows - value))
@@ -102,8 +102,8 @@ def test_printed_figures_of_breast_are_shares_of_its_test_rows(learner):
 
 def test_printed_averages_of_the_sets_here_go_with_those_of_all():
     for table, averages in AVERAGES.items():
-        found = printed(table)
-        ours = [np.mean([found[name, row][0] for name in SETS]) for row in ROWS_OF]
+        figures = read_printed(table)
+        ours = [np.mean([figures[name, row][0] for name in SETS]) for row in ROWS_OF]
         known = [(a, b) for a, b in zip(ours, averages, strict=True) if b is not None]
         assert np.corrcoef(np.array(known).T)[0, 1] > 0.6  # four of the seven sets
 
@@ -200,7 +200,7 @@ def against(dataset, row, learner, repeat):
     return level + learnt + chosen.get(row, 0.0) + best + wobble(dataset, repeat, row)
 
 
-def judged(claims, results):
+def judge_claims(claims, results):
     return {claim.name: claim.check(results) for claim in claims}
 
 
@@ -208,19 +208,22 @@ def test_directions_that_hold_and_that_do_not():
     sets = list(NAMES.values())
     claims = microarray_claims.direction_claims("x")
     for accuracy, expected in ((as_published, True), (against, False)):
-        found = judged(claims, results_of(accuracy, sets))
-        assert {name: one.holds for name, one in found.items()} == {
+        findings = judge_claims(claims, results_of(accuracy, sets))
+        assert {name: finding.holds for name, finding in findings.items()} == {
             f"{name} x": expected for name in ("E6a", "E6b", "E6c", "E6d", "E8")
         }
-        assert all(one.why and one.lower <= one.ours <= one.upper for one in found.values())
+        assert all(
+            finding.why and finding.lower <= finding.ours <= finding.upper
+            for finding in findings.values()
+        )
 
 
 def test_a_tie_is_no_direction():
     """The sign may be right: without an interval above 0 a claim does not hold."""
     noisy = np.random.default_rng(0)
     results = results_of(lambda *_: 0.7 + 0.05 * noisy.normal(), list(NAMES.values()))
-    found = judged(microarray_claims.direction_claims("x"), results)
-    assert not any(found[f"{name} x"].holds for name in ("E6b", "E6c", "E6d"))
+    findings = judge_claims(microarray_claims.direction_claims("x"), results)
+    assert not any(findings[f"{name} x"].holds for name in ("E6b", "E6c", "E6d"))
 
 
 def test_deals_are_compared_repeat_by_repeat(tmp_path, monkeypatch):
@@ -229,38 +232,38 @@ def test_deals_are_compared_repeat_by_repeat(tmp_path, monkeypatch):
     monkeypatch.setattr(microarray_dobscv, "PLAIN", tmp_path / "plain.json")
     claims = [c for c in microarray_dobscv.claims() if c.name.startswith(("E5", "E7"))]
     better = results_of(
-        lambda d, r, one, k: (
-            as_published(d, r, one, k)
+        lambda d, r, learner, k: (
+            as_published(d, r, learner, k)
             + (0.0 if d == "CNS" else 0.03)
-            + 0.05 * (one == "SVM" and r in SUBSETS)
+            + 0.05 * (learner == "SVM" and r in SUBSETS)
         ),
         sets,
     )
-    before = judged(claims, better)
-    assert {one.holds for one in before.values()} == {None}
+    before = judge_claims(claims, better)
+    assert {finding.holds for finding in before.values()} == {None}
     (tmp_path / "plain.json").write_text(
-        json.dumps({"repeats": microarray_claims.as_stored(plain)})
+        json.dumps({"repeats": microarray_claims.repeats_to_store(plain)})
     )
-    found = judged(claims, better)
-    assert all(one.holds for one in found.values())
-    assert found["E5 CNS"].ours == pytest.approx(0.05 / 8, abs=0.001)  # 3 of 12 rows, one of two
-    assert found["E5 NB"].ours == pytest.approx(0.0225, abs=1e-3)
+    findings = judge_claims(claims, better)
+    assert all(finding.holds for finding in findings.values())
+    assert findings["E5 CNS"].ours == pytest.approx(0.05 / 8, abs=0.001)  # 3 of 12 rows, one of two
+    assert findings["E5 NB"].ours == pytest.approx(0.0225, abs=1e-3)
     for shift in (-0.03, 0.03):
         everywhere = results_of(lambda *key, by=shift: as_published(*key) + by, sets)
-        assert not judged(claims, everywhere)["E5 CNS"].holds
-    same = judged(claims, plain)
+        assert not judge_claims(claims, everywhere)["E5 CNS"].holds
+    same = judge_claims(claims, plain)
     assert same["E5 NB"].ours == same["E5 SVM"].ours == 0
-    assert [name for name, one in same.items() if one.holds] == ["E5 CNS"]
+    assert [name for name, finding in same.items() if finding.holds] == ["E5 CNS"]
     table = microarray_dobscv.extras(better)
     assert len(table["pairs"]["SVM"]["CNS"]) == 12
     assert table["pairs"]["SVM"]["CNS"][0][:2] == [0.67, 0.65]
 
 
 def test_rows_of_the_tables_and_repeats():
-    results = results_of(lambda d, row, one, k: 0.5 + 0.1 * k, ["CNS"], repeats=3)
-    found = microarray_claims.by_repeat(results)
-    assert set(found) == {("CNS", row, one) for row in ROWS_OF for one in LEARNERS}
-    assert found["CNS", "mrmr 50", "SVM"].tolist() == pytest.approx([0.5, 0.6, 0.7])
+    results = results_of(lambda d, row, learner, k: 0.5 + 0.1 * k, ["CNS"], repeats=3)
+    values = microarray_claims.by_repeat(results)
+    assert set(values) == {("CNS", row, learner) for row in ROWS_OF for learner in LEARNERS}
+    assert values["CNS", "mrmr 50", "SVM"].tolist() == pytest.approx([0.5, 0.6, 0.7])
     assert len(microarray_claims.by_split(results)["CNS", "none", "C4.5"]) == 15
     assert microarray_claims.genes(results, "CNS", "cfs").tolist() == [3.0] * 15
     assert microarray_claims.parts(results, "CNS") == (80.0, 20.0)
@@ -271,26 +274,28 @@ def test_rows_of_the_tables_and_repeats():
 @settings(max_examples=40)
 def test_near_is_the_interval_of_one_more(values, published):
     values = np.array(values)
-    found = microarray_claims.near(values, published, 0.01)
+    finding = microarray_claims.judge_nearness(values, published, 0.01)
     n = len(values)
     spread = np.sqrt(((values - values.mean()) ** 2).sum() / (n - 1))
     half = stats.t.ppf(0.975, n - 1) * spread * np.sqrt(1 + 1 / n)
-    assert found.ours == pytest.approx(values.mean())
-    assert (found.lower, found.upper) == pytest.approx((found.ours - half, found.ours + half))
-    if abs(abs(published - found.ours) - half - 0.01) > 1e-9:
-        assert found.holds == (abs(published - found.ours) <= half + 0.01)
+    assert finding.ours == pytest.approx(values.mean())
+    assert (finding.lower, finding.upper) == pytest.approx(
+        (finding.ours - half, finding.ours + half)
+    )
+    if abs(abs(published - finding.ours) - half - 0.01) > 1e-9:
+        assert finding.holds == (abs(published - finding.ours) <= half + 0.01)
 
 
 def test_one_more_deal_lies_in_the_interval_as_often_as_it_says():
     draws = np.random.default_rng(1).normal(size=(4000, 11))
-    inside = [microarray_claims.near(row[:10], row[10], 0.0).holds for row in draws]
+    inside = [microarray_claims.judge_nearness(row[:10], row[10], 0.0).holds for row in draws]
     assert np.mean(inside) == pytest.approx(0.95, abs=0.012)
 
 
 def test_one_repeat_makes_no_interval():
-    found = microarray_claims.near(np.array([0.7]), 0.705, 0.01)
-    assert found.holds
-    assert found.lower is None
+    finding = microarray_claims.judge_nearness(np.array([0.7]), 0.705, 0.01)
+    assert finding.holds
+    assert finding.lower is None
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -305,17 +310,17 @@ def test_largest_f1_is_its_definition(seed):
     for column in X.T:
         if np.isnan(column).any():
             continue
-        one, other = column[:5], column[5:]
-        within = np.var(one, ddof=1) + np.var(other, ddof=1)
+        first, second = column[:5], column[5:]
+        within = np.var(first, ddof=1) + np.var(second, ddof=1)
         if within > 0:
-            expected.append((one.mean() - other.mean()) ** 2 / within)
+            expected.append((first.mean() - second.mean()) ** 2 / within)
     assert microarray_claims.largest_f1(X, y) == pytest.approx(max(expected))
     assert microarray_claims.imbalance(y) == 7 / 5
 
 
 def test_a_printed_figure_of_two_decimals():
-    assert microarray_claims.rounds(1.8181, 1.82).holds
-    assert not microarray_claims.rounds(1.8149, 1.82).holds
+    assert microarray_claims.judge_rounding(1.8181, 1.82).holds
+    assert not microarray_claims.judge_rounding(1.8149, 1.82).holds
 
 
 # ---- ties ----------------------------------------------------------------------------------------
@@ -330,7 +335,10 @@ def table(seed, rows=30, genes=40):
 @pytest.mark.parametrize("seed", range(4))
 def test_without_ties_kept_it_is_fcbf(seed):
     X, y = table(seed)
-    assert microarray_ties.chosen(X, y, keep_ties=False) == FCBF(n_jobs=1).fit(X, y).order_.tolist()
+    assert (
+        microarray_ties.select_genes(X, y, retain_ties=False)
+        == FCBF(n_jobs=1).fit(X, y).order_.tolist()
+    )
 
 
 def test_perfect_genes_all_stay():
@@ -338,7 +346,7 @@ def test_perfect_genes_all_stay():
     X = np.random.default_rng(0).normal(size=(20, 30))
     X[:, [3, 11, 20]] += 100 * (y == "positive")[:, None]
     assert FCBF(n_jobs=1).fit(X, y).order_.tolist() == [3]
-    assert set(microarray_ties.chosen(X, y, keep_ties=True)) >= {3, 11, 20}
+    assert set(microarray_ties.select_genes(X, y, retain_ties=True)) >= {3, 11, 20}
 
 
 # ---- small plans ---------------------------------------------------------------------------------
@@ -361,13 +369,13 @@ def small():
 
 def test_a_small_study_has_all_rows_of_the_tables(small):
     assert small.failures.is_empty()
-    found = microarray_claims.by_repeat(small)
-    assert set(found) == {("CNS", row, learner) for row in ROWS_OF for learner in LEARNERS}
-    assert all(len(values) == 2 for values in found.values())
+    values_by_key = microarray_claims.by_repeat(small)
+    assert set(values_by_key) == {("CNS", row, learner) for row in ROWS_OF for learner in LEARNERS}
+    assert all(len(values) == 2 for values in values_by_key.values())
     for metric in ("sensitivity", "specificity", "bcr"):
-        assert set(microarray_claims.by_repeat(small, metric)) == set(found)
+        assert set(microarray_claims.by_repeat(small, metric)) == set(values_by_key)
     checks = {claim.name: claim for claim in microarray_claims.direction_claims("x")}
-    assert checks["E8 x"].check(small).ours == max(v.mean() for v in found.values())
+    assert checks["E8 x"].check(small).ours == max(v.mean() for v in values_by_key.values())
 
 
 def test_sensitivity_is_that_of_the_positive_class(small):
@@ -397,30 +405,30 @@ def test_tables_are_the_books(data_folder, monkeypatch):
 
 
 # ---- what is committed ---------------------------------------------------------------------------
-def stored(name):
+def load_stored(name):
     return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_what_was_committed(name):
-    found, claims = stored(name), MODULES[name].claims()
-    assert [row["claim"] for row in found["verdicts"]] == [claim.name for claim in claims]
-    assert [row["text"] for row in found["verdicts"]] == [claim.text for claim in claims]
-    assert len({row["claim"] for row in found["verdicts"]}) == len(claims)
-    assert all(row["why"] for row in found["verdicts"])
-    assert not found["failures"]
-    assert found["biased"] == name.startswith("book")
-    for data in found["about"]["datasets"].values():
+    committed, claims = load_stored(name), MODULES[name].claims()
+    assert [row["claim"] for row in committed["verdicts"]] == [claim.name for claim in claims]
+    assert [row["text"] for row in committed["verdicts"]] == [claim.text for claim in claims]
+    assert len({row["claim"] for row in committed["verdicts"]}) == len(claims)
+    assert all(row["why"] for row in committed["verdicts"])
+    assert not committed["failures"]
+    assert committed["biased"] == name.startswith("book")
+    for data in committed["about"]["datasets"].values():
         assert re.fullmatch("[0-9a-f]{32}", data["hash"])
-    for shown in found.get("tables", ()):
+    for shown in committed.get("tables", ()):
         assert all(len(row) == len(shown["head"]) for row in shown["rows"])
 
 
 def test_every_claim_about_microarrays_has_a_verdict():
     names = [name for name in MODULES if name.startswith("microarray")]
-    claimed = [row["claim"] for name in names for row in stored(name)["verdicts"]]
+    claimed = [row["claim"] for name in names for row in load_stored(name)["verdicts"]]
     assert len(set(claimed)) == len(claimed)
-    numbers = {int(found[1]) for one in claimed if (found := re.match(r"E(\d+)", one))}
+    numbers = {int(match[1]) for claim in claimed if (match := re.match(r"E(\d+)", claim))}
     assert numbers == set(range(1, 9))
 
 
@@ -430,11 +438,11 @@ def test_plans_are_those_that_were_committed(data_folder, monkeypatch):
     for name in MODULES:
         if not name.startswith("microarray"):
             continue
-        plan, committed = MODULES[name].study().describe(), stored(name)["about"]
+        plan, committed = MODULES[name].study().describe(), load_stored(name)["about"]
         for part in ("methods", "splits", "sizes", "learners", "selection", "fill"):
             assert plan[part] == committed[part], part
-        hashes = {one: data["hash"] for one, data in plan["datasets"].items()}
-        assert hashes == {one: data["hash"] for one, data in committed["datasets"].items()}
+        hashes = {dataset: data["hash"] for dataset, data in plan["datasets"].items()}
+        assert hashes == {dataset: data["hash"] for dataset, data in committed["datasets"].items()}
 
 
 def test_the_figure_is_drawn_from_what_was_committed(monkeypatch, tmp_path):

@@ -31,8 +31,8 @@ from studies.multiclass_measures import (
     THREE,
     TIERS,
     TWO,
-    made,
     made_sizes,
+    make_tables,
     relevant_of,
     runs,
     seed_of,
@@ -92,7 +92,7 @@ def note(**figures):
     return json.dumps([f"{Told.__name__}: {json.dumps(figures)}"])
 
 
-def placed(table, targets):
+def place_columns(table, targets):
     """A ranking in which groups of relevant columns stand about where they are told to."""
     relevant = relevant_of(table)
     scores = np.concatenate([np.zeros(relevant), np.arange(1, NOISE + 1.0)])
@@ -166,10 +166,10 @@ def methods_of(problem, n_classes, as_published):
 def order_of(table, rule, as_published, shift):
     places = (POSITIONS if as_published else WRONG).get(table)
     if places is None:
-        return placed(table, [(range(relevant_of(table)), 3)])
+        return place_columns(table, [(range(relevant_of(table)), 3)])
     at = list(RULES).index(rule)
     groups = list(TIERS.values()) if table == TWO else [range(relevant_of(table))]
-    return placed(
+    return place_columns(
         table,
         [(group, max(0, tier[at] - len(group) / 2 - 2) + shift)
          for group, tier in zip(groups, places, strict=True)],
@@ -178,7 +178,7 @@ def order_of(table, rule, as_published, shift):
 
 def verdicts_of(results, claims):
     results.claims = claims
-    return {found.claim.name: found.verdict for found in results.verdicts()}
+    return {verdict.claim.name: verdict.verdict for verdict in results.verdicts()}
 
 
 def test_claims_of_made_tables():
@@ -224,14 +224,14 @@ def test_claims_of_real_tables():
     every = multiclass_real.claims()
     right = real(by_score)
     assert set(verdicts_of(right, every).values()) == {"holds", "cannot be tested"}
-    wrong = real(lambda *which: 1 - by_score(*which))
-    found = verdicts_of(wrong, every)
-    untestable = {name for name, word in found.items() if word == "cannot be tested"}
+    wrong = real(lambda *key: 1 - by_score(*key))
+    words = verdicts_of(wrong, every)
+    untestable = {name for name, word in words.items() if word == "cannot be tested"}
     assert untestable == {"T8g", "T8h"}
-    assert {word for name, word in found.items() if name not in untestable} == {"does not hold"}
+    assert {word for name, word in words.items() if name not in untestable} == {"does not hold"}
     scores = multiclass_real.scores(right, "GE", 20)
     assert list(scores.values()) == list(multiclass_real.PRINTED["GE", 20])
-    assert multiclass_real.sure(right, "GE", 20) == scores
+    assert multiclass_real.sure_scores(right, "GE", 20) == scores
     shown = multiclass_real.extras(right)
     assert shown["seconds"]["lung"]["K-First"] == 0.6
     assert shown["prices"]["CNS"] == {"1": 6}
@@ -239,16 +239,16 @@ def test_claims_of_real_tables():
     assert all(len(row) == len(t["head"]) for t in shown["tables"] for row in t["rows"])
 
 
-def timed(*, as_published):
+def time_results(*, as_published):
     """Times by power laws."""
     combine = dict(zip(RULES, (0.002, 0.001, 0.001, 0.001, 0.003, 1.0), strict=True))
     if not as_published:
         combine |= {"Best": 0.01, "K-First": 0.02}
     fits, columns = [], {}
     for table in multiclass_time.datasets():
-        size, what = table.split()
-        p = int(size) if what == "columns" else multiclass_time.MANY_COLUMNS
-        n = int(size) if what == "rows" else multiclass_time.MANY_ROWS
+        size, unit = table.split()
+        p = int(size) if unit == "columns" else multiclass_time.MANY_COLUMNS
+        n = int(size) if unit == "rows" else multiclass_time.MANY_ROWS
         columns[table] = p
         for method in multiclass_time.METHODS:
             for split in range(2):
@@ -267,23 +267,23 @@ def timed(*, as_published):
 
 def test_claims_of_time():
     every = multiclass_time.claims()
-    assert set(verdicts_of(timed(as_published=True), every).values()) == {"holds"}
-    assert set(verdicts_of(timed(as_published=False), every).values()) == {"does not hold"}
-    shown = multiclass_time.extras(timed(as_published=True))
+    assert set(verdicts_of(time_results(as_published=True), every).values()) == {"holds"}
+    assert set(verdicts_of(time_results(as_published=False), every).values()) == {"does not hold"}
+    shown = multiclass_time.extras(time_results(as_published=True))
     assert shown["columns"]["seconds"]["Zhou OVO"][0] == pytest.approx(100 * 4)
     assert all(len(row) == len(t["head"]) for t in shown["tables"] for row in t["rows"])
 
 
 # ---- tables --------------------------------------------------------------------------------------
 def test_made_tables():
-    found = made([ONE, TWO], 2, lambda n_classes: 2 * n_classes)
-    assert list(found) == [f"{ONE}/0", f"{TWO}/0", f"{ONE}/1", f"{TWO}/1"]
-    assert [data.n_features for data in found.values()] == [540, 525] * 2
-    assert len({data.fingerprint for data in found.values()}) == 4
-    assert found[f"{ONE}/0"].names[:3] != ["f1", "f2", "f3"]  # shuffled
+    tables = make_tables([ONE, TWO], 2, lambda n_classes: 2 * n_classes)
+    assert list(tables) == [f"{ONE}/0", f"{TWO}/0", f"{ONE}/1", f"{TWO}/1"]
+    assert [data.n_features for data in tables.values()] == [540, 525] * 2
+    assert len({data.fingerprint for data in tables.values()}) == 4
+    assert tables[f"{ONE}/0"].names[:3] != ["f1", "f2", "f3"]  # shuffled
     seeds = [seed_of(name, draw) for name in MADE for draw in range(50)]
     assert len(set(seeds)) == len(seeds)
-    fewer = made([ONE, TWO], 3, lambda n_classes: n_classes, {TWO: 1})
+    fewer = make_tables([ONE, TWO], 3, lambda n_classes: n_classes, {TWO: 1})
     assert list(fewer) == [f"{ONE}/0", f"{TWO}/0", f"{ONE}/1", f"{ONE}/2"]
     assert made_sizes(540) == [2, 5, 10, 20, 40, 80]
     assert made_sizes(515) == [2, 5, 10, 15, 20, 30]
@@ -297,17 +297,17 @@ def test_runs_of_draws_are_by_the_names_of_columns():
     ]
     results = results_of(fits, {"Artificial-1-3C/0": 3, "Artificial-1-3C/1": 3})
     results.about["datasets"]["Artificial-1-3C/0"]["names"] = ["f3", "f1", "f2"]
-    found = runs(results, "Artificial-1-3C", "K-First")
-    assert found.orders.tolist() == [[1, 2, 0], [0, 1, 2]]
-    assert found.errors.ravel().tolist() == pytest.approx([0.1, 0.3])
-    assert found.figure("ties").tolist() == [3, 1]
-    assert found.parts is None
+    method_runs = runs(results, "Artificial-1-3C", "K-First")
+    assert method_runs.orders.tolist() == [[1, 2, 0], [0, 1, 2]]
+    assert method_runs.errors.ravel().tolist() == pytest.approx([0.1, 0.3])
+    assert method_runs.figure("ties").tolist() == [3, 1]
+    assert method_runs.parts is None
 
 
 def test_real_tables(data_folder, monkeypatch):
     monkeypatch.setattr(multiclass_real, "FOLDER", data_folder)
-    found = multiclass_real.datasets()
-    shapes = {name: (d.n_features, d.n_rows, len(d.classes)) for name, d in found.items()}
+    tables = multiclass_real.datasets()
+    shapes = {name: (d.n_features, d.n_rows, len(d.classes)) for name, d in tables.items()}
     assert shapes == {
         "mfeat": (649, 2000, 10),
         "libras": (90, 360, 15),
@@ -323,39 +323,39 @@ def test_real_tables(data_folder, monkeypatch):
 
 
 # ---- what is committed ---------------------------------------------------------------------------
-def stored(name):
+def load_stored(name):
     return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_what_was_committed(name):
-    found, claims = stored(name), MODULES[name].claims()
-    assert [row["claim"] for row in found["verdicts"]] == [claim.name for claim in claims]
-    assert [row["text"] for row in found["verdicts"]] == [claim.text for claim in claims]
-    assert all(row["why"] for row in found["verdicts"])
-    assert {"featly", "python", "numpy", "numba"} <= set(found["about"]["versions"])
-    assert found["seeds"]
-    assert not found["failures"]
-    assert not found["biased"]
-    for data in found["about"]["datasets"].values():
+    committed, claims = load_stored(name), MODULES[name].claims()
+    assert [row["claim"] for row in committed["verdicts"]] == [claim.name for claim in claims]
+    assert [row["text"] for row in committed["verdicts"]] == [claim.text for claim in claims]
+    assert all(row["why"] for row in committed["verdicts"])
+    assert {"featly", "python", "numpy", "numba"} <= set(committed["about"]["versions"])
+    assert committed["seeds"]
+    assert not committed["failures"]
+    assert not committed["biased"]
+    for data in committed["about"]["datasets"].values():
         assert re.fullmatch("[0-9a-f]{32}", data["hash"])
     assert (RESULTS / f"{name}.json").stat().st_size < 300_000
-    for table in found["tables"]:
+    for table in committed["tables"]:
         assert all(len(row) == len(table["head"]) for row in table["rows"])
 
 
 def test_every_claim_of_the_paper_has_a_verdict():
-    judged = [row["claim"] for name in MODULES for row in stored(name)["verdicts"]]
-    assert len(set(judged)) == len(judged)
-    numbers = {int(found[1]) for one in judged if (found := re.match(r"C(\d+)", one))}
+    claimed = [row["claim"] for name in MODULES for row in load_stored(name)["verdicts"]]
+    assert len(set(claimed)) == len(claimed)
+    numbers = {int(match[1]) for claim in claimed if (match := re.match(r"C(\d+)", claim))}
     assert numbers == set(range(1, 10))
-    assert {one for one in judged if one.startswith("T8")} == {f"T8{x}" for x in "abcdefghi"}
+    assert {claim for claim in claimed if claim.startswith("T8")} == {f"T8{x}" for x in "abcdefghi"}
 
 
 def test_plans_are_those_that_were_committed(data_folder, monkeypatch):
     monkeypatch.setattr(sys.modules["studies.multiclass_real"], "FOLDER", data_folder)
     for name in ("multiclass-real", "multiclass-time", "multiclass-ova"):
-        plan, committed = MODULES[name].study().describe(), stored(name)["about"]
+        plan, committed = MODULES[name].study().describe(), load_stored(name)["about"]
         for part in ("methods", "splits", "sizes", "learners", "selection", "random_state"):
             assert plan[part] == committed[part], part
         hashes = {table: data["hash"] for table, data in plan["datasets"].items()}
@@ -363,7 +363,7 @@ def test_plans_are_those_that_were_committed(data_folder, monkeypatch):
 
 
 def test_scores_add_up():
-    for row in stored("multiclass-real")["table8"]:
+    for row in load_stored("multiclass-real")["table8"]:
         assert len(row["printed"]) == len(row["methods"]) == 9
         if "ours" in row:
             assert sum(row["ours"]) <= 36

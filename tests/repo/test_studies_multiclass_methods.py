@@ -1,4 +1,4 @@
-"""What the studies of many classes measure, and what they rank and predict with."""
+"""Measures, rankers and learners of the studies of many classes."""
 
 import json
 import warnings
@@ -8,15 +8,24 @@ import polars as pl
 import pytest
 from scipy import stats
 from studies import multiclass_lists, multiclass_real, multiclass_sharing
-from studies.multiclass_lists import RULES, ZHOU, Rule, SharedPriceSVM, Told, Zhou, tell, told
+from studies.multiclass_lists import (
+    RULES,
+    ZHOU,
+    Rule,
+    SharedPriceSVM,
+    Told,
+    Zhou,
+    note_figures,
+    read_figures,
+)
 from studies.multiclass_measures import (
     Runs,
+    average_gains,
     error_gain,
     exponent,
     first_noise_gain,
     position_gain,
     results_error,
-    together,
 )
 
 from featly.elimination.svm_rfe import SVMRFE
@@ -34,40 +43,40 @@ def some_runs(seed, parts=None, n_runs=5, p=30):
 
 
 def test_differences_of_errors():
-    one, other = some_runs(1), some_runs(2)
-    apart = one.errors[:, [0, 2]].mean(axis=1) - other.errors[:, [0, 2]].mean(axis=1)
-    gain = error_gain(one, other, [2, 10])
+    first, second = some_runs(1), some_runs(2)
+    apart = first.errors[:, [0, 2]].mean(axis=1) - second.errors[:, [0, 2]].mean(axis=1)
+    gain = error_gain(first, second, [2, 10])
     assert (gain.lower, gain.upper) == pytest.approx(plain_interval(apart))
     assert gain.mean == pytest.approx(apart.mean())
     splits = some_runs(1, (75.0, 25.0)), some_runs(2, (75.0, 25.0))
     test = corrected_resampled_t(splits[0].error() - splits[1].error(), 75, 25)
     gain = error_gain(*splits)
     assert (gain.mean, gain.lower, gain.upper) == pytest.approx((test.mean, test.lower, test.upper))
-    assert error_gain(one, one).nothing
+    assert error_gain(first, first).is_null
 
 
 def test_differences_of_positions():
-    one, other, columns = some_runs(3), some_runs(4), [4, 7, 20, 29]
+    first_runs, second_runs, columns = some_runs(3), some_runs(4), [4, 7, 20, 29]
     where = [
-        [[order.tolist().index(c) + 1 for c in columns] for order in some.orders]
-        for some in (one, other)
+        [[order.tolist().index(c) + 1 for c in columns] for order in method_runs.orders]
+        for method_runs in (first_runs, second_runs)
     ]
-    gain = position_gain(one, other, columns)
+    gain = position_gain(first_runs, second_runs, columns)
     apart = np.mean(where[0], axis=1) - np.mean(where[1], axis=1)
     assert (gain.mean, gain.lower) == pytest.approx((apart.mean(), plain_interval(apart)[0]))
-    quarter = position_gain(one, other, columns, quartile=True)
+    quarter = position_gain(first_runs, second_runs, columns, quartile=True)
     assert quarter.mean == pytest.approx(
         np.mean([np.percentile(a, 75) - np.percentile(b, 75) for a, b in zip(*where, strict=True)])
     )
-    first = first_noise_gain(one, other, columns)
+    first = first_noise_gain(first_runs, second_runs, columns)
     assert first.mean == pytest.approx(np.mean(np.min(where[0], 1) - np.min(where[1], 1)))
-    found = one.statistics({"some": columns})["some"]
-    assert (found.best, found.worst) == (np.min(where[0]), np.max(where[0]))
-    assert found.mean == pytest.approx(np.mean(where[0]))
+    statistics = first_runs.statistics({"some": columns})["some"]
+    assert (statistics.best, statistics.worst) == (np.min(where[0]), np.max(where[0]))
+    assert statistics.mean == pytest.approx(np.mean(where[0]))
 
 
 def test_averages_over_independent_tables():
-    whole = together(
+    whole = average_gains(
         [error_gain(some_runs(5), some_runs(6)), error_gain(some_runs(7), some_runs(8))]
     )
     parts = [error_gain(some_runs(5), some_runs(6)), error_gain(some_runs(7), some_runs(8))]
@@ -77,8 +86,8 @@ def test_averages_over_independent_tables():
 
 
 def test_exponents():
-    found = exponent([1, 2, 4, 8], [3, 24, 192, 1536])
-    assert (found.mean, found.lower, found.upper) == pytest.approx((3, 3, 3))
+    gain = exponent([1, 2, 4, 8], [3, 24, 192, 1536])
+    assert (gain.mean, gain.lower, gain.upper) == pytest.approx((3, 3, 3))
     y = [1.0, 2.5, 3.5, 9.0]
     line = stats.linregress(np.log([1, 2, 4, 8]), np.log(y))
     assert exponent([1, 2, 4, 8], y).mean == pytest.approx(line.slope)
@@ -105,7 +114,7 @@ def _nothing_remembered(monkeypatch, tmp_path):
     multiclass_lists._prices_by_column.clear()
 
 
-def fitted(estimator, X, y):
+def fit_quietly(estimator, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Told)
         return estimator.fit(X, y)
@@ -125,15 +134,15 @@ def test_rules_share_lists(monkeypatch):
     ranker = SVMRFE(C=0.5, step=0.1, fine_below=20)
     for name, rule in RULES.items():
         for decomposition in ("ovo", "ova"):
-            ours = fitted(Rule(rule, C=0.5, decomposition=decomposition), X, y)
+            ours = fit_quietly(Rule(rule, C=0.5, decomposition=decomposition), X, y)
             alone = PairwiseRanker(ranker, decomposition=decomposition, combine=rule).fit(X, y)
             assert np.array_equal(ours.order_, alone.order_), name
     assert sorted(made_lists) == ["ova", "ovo"]
-    share = fitted(Rule("k-first", 0.2, C=0.5), X, y)
+    share = fit_quietly(Rule("k-first", 0.2, C=0.5), X, y)
     alone = PairwiseRanker(ranker, combine="k-first", k=0.2).fit(X, y)
     assert np.array_equal(share.order_, alone.order_)
-    fitted(Rule(C=0.5), X[1:], y[1:])
-    fitted(Rule(C=0.4), X, y)
+    fit_quietly(Rule(C=0.5), X[1:], y[1:])
+    fit_quietly(Rule(C=0.4), X, y)
     assert len(made_lists) == 4
 
 
@@ -143,7 +152,7 @@ def test_joint_eliminations(formulation):
     from featly.elimination.multiclass_svm_rfe import MulticlassSVMRFE
 
     X, y = classes_apart(1, 45)
-    ours = fitted(Zhou(formulation, C=0.5), X, y)
+    ours = fit_quietly(Zhou(formulation, C=0.5), X, y)
     importance = "abs" if formulation == "ovo" else "squared"
     alone = MulticlassSVMRFE(
         formulation=formulation, importance=importance, C=0.5, step=0.1, fine_below=20
@@ -156,35 +165,35 @@ def test_the_learner_has_the_price_of_its_split(monkeypatch):
     prices = []
     learn = LinearSVM.predict_path
 
-    def noted(self, *given):
+    def record_price(self, *arguments):
         prices.append(self.C)
-        return learn(self, *given)
+        return learn(self, *arguments)
 
-    monkeypatch.setattr(LinearSVM, "predict_path", noted)
+    monkeypatch.setattr(LinearSVM, "predict_path", record_price)
     X, y = classes_apart(2)
     C = multiclass_lists.price_of(X[::2], y[::2])
     assert C in multiclass_lists.GRID
     assert len(prices) == 5 * len(multiclass_lists.GRID)
     assert multiclass_lists.price_of(X[::2], y[::2]) == C  # remembered
     assert len(prices) == 5 * len(multiclass_lists.GRID)
-    order = fitted(Rule(), X[::2], y[::2]).order_
-    found = SharedPriceSVM().predict_path(X[::2][:, order], y[::2], X[1::2][:, order], [2, 5])
+    order = fit_quietly(Rule(), X[::2], y[::2]).order_
+    predicted = SharedPriceSVM().predict_path(X[::2][:, order], y[::2], X[1::2][:, order], [2, 5])
     assert prices[-1] == C
     expected = LinearSVM(C=C).predict_path(X[::2][:, order], y[::2], X[1::2][:, order], [2, 5])
-    assert np.array_equal(found, expected)
-    one = SharedPriceSVM().fit(X[::2][:, order], y[::2])
+    assert np.array_equal(predicted, expected)
+    learner = SharedPriceSVM().fit(X[::2][:, order], y[::2])
     alone = LinearSVM(C=C).fit(X[::2][:, order], y[::2])
-    assert np.array_equal(one.predict(X[1::2][:, order]), alone.predict(X[1::2][:, order]))
+    assert np.array_equal(learner.predict(X[1::2][:, order]), alone.predict(X[1::2][:, order]))
     with pytest.raises(KeyError):  # rows for which nothing was ranked
         SharedPriceSVM().predict_path(X[1::2], y[1::2], X[::2], [2])
 
 
 def test_figures_that_fits_tell():
     with pytest.warns(Told) as caught:
-        tell(ties=3, C=0.5)
+        note_figures(ties=3, C=0.5)
     notes = [f"{w.category.__name__}: {w.message}" for w in caught]
-    assert told(json.dumps(["ConvergenceWarning: slow", *notes])) == {"ties": 3, "C": 0.5}
-    assert told(None) == {}
+    assert read_figures(json.dumps(["ConvergenceWarning: slow", *notes])) == {"ties": 3, "C": 0.5}
+    assert read_figures(None) == {}
 
 
 @pytest.mark.usefixtures("_nothing_remembered")
@@ -197,27 +206,27 @@ def test_one_process_makes_what_others_read():
 
     for _ in range(2):
         multiclass_sharing.memory.clear()  # as in another process
-        values, seconds = multiclass_sharing.shared("key", make)
+        values, seconds = multiclass_sharing.make_once("key", make)
         assert (values.tolist(), seconds) == ([0, 1, 2], 0.5)
     assert len(made_by) == 1
     for number in range(multiclass_sharing.KEPT):
-        multiclass_sharing.shared(f"other {number}", make)
+        multiclass_sharing.make_once(f"other {number}", make)
     multiclass_sharing.memory.clear()
-    multiclass_sharing.shared("key", make)
+    multiclass_sharing.make_once("key", make)
     assert len(made_by) == multiclass_sharing.KEPT + 2
 
     def fail():
         raise ValueError("no lists")
 
     with pytest.raises(ValueError, match="no lists"):
-        multiclass_sharing.shared("new", fail)
-    assert multiclass_sharing.shared("new", lambda: 7) == 7  # nobody is locked out
+        multiclass_sharing.make_once("new", fail)
+    assert multiclass_sharing.make_once("new", lambda: 7) == 7  # nobody is locked out
 
 
 def test_memory_forgets_the_oldest():
     memory = multiclass_sharing.Memory(2)
     for key in "abc":
-        memory.keep(key, key.upper())
+        memory.put(key, key.upper())
     assert dict(memory) == {"b": "B", "c": "C"}
 
 

@@ -51,7 +51,7 @@ DEPTH = 512
 
 
 # ---- made results --------------------------------------------------------------------------------
-def made(tables, n_splits, sizes=tuple(SIZES)):
+def make_results(tables, n_splits, sizes=tuple(SIZES)):
     """Results in which each method is as stable and as good as it is told to be.
 
     `tables` maps dataset and method to (share of the ranks that are the same in every split, one
@@ -73,13 +73,13 @@ def made(tables, n_splits, sizes=tuple(SIZES)):
                 for size, value in zip(sizes, values, strict=True)
             ]
     keys = {"dataset": pl.String, "method": pl.String, "split": pl.Int64, "null_draw": pl.Int64}
-    told = {"failure": pl.String, "notes": pl.String}
+    text_columns = {"failure": pl.String, "notes": pl.String}
     fits = pl.DataFrame(
         rankings,
         orient="row",
         schema={
             **keys, "n_train": pl.Int64, "n_test": pl.Int64, "subset": pl.Boolean,
-            "select_seconds": pl.Float64, **told,
+            "select_seconds": pl.Float64, **text_columns,
         },
     ).with_columns(pl.Series("order", orders).cast(pl.List(pl.UInt32)))  # fmt: skip
     outcomes = pl.DataFrame(
@@ -132,13 +132,13 @@ def protocol_a(*, as_published):
         level["DLBCL"][SN] = (dropping(0.95, 0.3), 0.80)
     tables = {}
     for dataset, methods in level.items():
-        for seed, (method, found) in enumerate(methods.items()):
-            tables[dataset, method] = (*found, seed)
+        for seed, (method, level_of_method) in enumerate(methods.items()):
+            tables[dataset, method] = (*level_of_method, seed)
         for seed, name in enumerate(random_names(), 10):
             tables[dataset, name] = (*chance[dataset], seed)
         for weight in WEIGHTS:  # with the seed of PS: nothing differs but what is told
             tables[dataset, weight_name(weight)] = (*weighed[dataset], 0)
-    return made(tables, 20)
+    return make_results(tables, 20)
 
 
 def protocol_b(*, as_published):
@@ -150,17 +150,17 @@ def protocol_b(*, as_published):
         else:
             level = {PS: (0.3, 0.80), PLAIN: (0.8, 0.90), RFE: (0.7, 0.85), SN: (0.5, 0.90)}
         for outer in range(1, 11):
-            for seed, (method, found) in enumerate(level.items()):
+            for seed, (method, level_of_method) in enumerate(level.items()):
                 key = f"{dataset}/{outer}", method
-                tables[key] = (*found, 100 * number + 4 * outer + seed)
-    return made(tables, 4)
+                tables[key] = (*level_of_method, 100 * number + 4 * outer + seed)
+    return make_results(tables, 4)
 
 
 @functools.lru_cache
 def verdicts(module, *, as_published):
     results = {prior: protocol_a, prior_partition: protocol_b}[module](as_published=as_published)
     results.claims = module.claims()
-    return {found.claim.name: found for found in results.verdicts()}
+    return {verdict.claim.name: verdict for verdict in results.verdicts()}
 
 
 A_CLAIMS = [claim.name for claim in prior.claims()]
@@ -180,21 +180,21 @@ def test_a_claim_holds_where_it_is_true_and_nowhere_else(module, name):
 def test_a_gain_at_all_sizes_but_one_is_not_at_every_size():
     first_varies = np.r_[0.0, np.full(DEPTH - 1, 0.99)]
     tables = {("DLBCL", PS): (first_varies, 0.9, 0), ("DLBCL", PLAIN): (0.2, 0.9, 1)}
-    results = made(tables, 20)
+    results = make_results(tables, 20)
     results.claims = [claim for claim in prior.claims() if claim.name == "B6"]
-    (found,) = results.verdicts()
-    assert found.verdict == "does not hold"
-    assert found.finding.why.endswith("; not above 0 at 1")
+    (verdict,) = results.verdicts()
+    assert verdict.verdict == "does not hold"
+    assert verdict.finding.why.endswith("; not above 0 at 1")
 
 
 def test_a_gain_that_is_not_drastic():
     tables = {("DLBCL", PS): (0.84, 0.9, 0), ("DLBCL", PLAIN): (0.8, 0.9, 0)}
-    results = made(tables, 200)
+    results = make_results(tables, 200)
     results.claims = [claim for claim in prior.claims() if claim.name == "B6"]
-    (found,) = results.verdicts()
-    assert 0 < found.finding.ours < 0.1
-    assert found.finding.why.endswith("; above 0 at every size")
-    assert found.verdict == "does not hold"
+    (verdict,) = results.verdicts()
+    assert 0 < verdict.finding.ours < 0.1
+    assert verdict.finding.why.endswith("; above 0 at every size")
+    assert verdict.verdict == "does not hold"
 
 
 def norms(*, as_published):
@@ -204,14 +204,14 @@ def norms(*, as_published):
         level |= {prior_norms.PS1: (0.8, 0.90, 0), prior_norms.PLAIN1: (0.4, 0.85, 3)}
     else:
         level |= {prior_norms.PS1: (0.3, 0.80, 2), prior_norms.PLAIN1: (0.6, 0.80, 3)}
-    tables = {(dataset, m): found for dataset in MARKERS for m, found in level.items()}
-    results = made(tables, 8, tuple(size for size in SIZES if size <= 64))
+    tables = {(dataset, m): verdict for dataset in MARKERS for m, verdict in level.items()}
+    results = make_results(tables, 8, tuple(size for size in SIZES if size <= 64))
     slow = pl.col("method").is_in([prior_norms.PS1, prior_norms.PLAIN1]) == as_published
     results.rankings = results.rankings.with_columns(
         pl.when(slow).then(0.3).otherwise(0.1).alias("select_seconds")
     )
     results.claims = prior_norms.claims()
-    return {found.claim.name: found.verdict for found in results.verdicts()}
+    return {verdict.claim.name: verdict.verdict for verdict in results.verdicts()}
 
 
 def test_norms():
@@ -241,7 +241,7 @@ def test_two_signatures(as_published):
     about = {"metrics": [], "datasets": {"DLBCL": {"names": names}}, "selection": "outside"}
     results = Results(pl.DataFrame({"dataset": []}), rankings, about)
     checks = {claim.name: claim.check(results) for claim in prior_all_rows.claims()[:4]}
-    assert {name: found.holds for name, found in checks.items()} == dict.fromkeys(
+    assert {name: finding.holds for name, finding in checks.items()} == dict.fromkeys(
         ("B1", "B2", "B3a", "B3b"), as_published
     )
     assert checks["B3a"].ours == (6 if as_published else 30 - 1)
@@ -260,9 +260,11 @@ def some_runs(seed, n_splits=7, p=40):
     return Runs(orders, rng.uniform(0.5, 1, (n_splits, 4)), (1, 2, 4, 8), p, (63.0, 7.0))
 
 
-def naive_ki(one, at, rows):
-    sets = [one.orders[row, : one.sizes[at]] for row in rows]
-    return np.mean([kuncheva_index([a, b], one.n_features) for a, b in combinations(sets, 2)])
+def naive_ki(method_runs, at, rows):
+    sets = [method_runs.orders[row, : method_runs.sizes[at]] for row in rows]
+    return np.mean(
+        [kuncheva_index([a, b], method_runs.n_features) for a, b in combinations(sets, 2)]
+    )
 
 
 def naive_gain(figure, n_splits):
@@ -281,17 +283,17 @@ def close(gain, expected):
 
 
 def test_differences_of_stability_are_those_of_pairs_of_sets():
-    one, other = some_runs(1), some_runs(2)
+    first, second = some_runs(1), some_runs(2)
     sizes = [2, 4, 8]
 
     def difference(rows):
-        return np.mean([naive_ki(one, a, rows) - naive_ki(other, a, rows) for a in (1, 2, 3)])
+        return np.mean([naive_ki(first, a, rows) - naive_ki(second, a, rows) for a in (1, 2, 3)])
 
-    close(stability_gain(one, other, sizes), naive_gain(difference, 7))
+    close(stability_gain(first, second, sizes), naive_gain(difference, 7))
 
 
 def test_differences_of_geometric_means():
-    one, other = some_runs(3), some_runs(4)
+    first, second = some_runs(3), some_runs(4)
 
     def level(run, rows):
         rows = list(rows)
@@ -302,26 +304,31 @@ def test_differences_of_geometric_means():
             ]
         )  # fmt: skip
 
-    close(both_gain(one, other, [1, 4]), naive_gain(lambda r: level(one, r) - level(other, r), 7))
+    close(
+        both_gain(first, second, [1, 4]),
+        naive_gain(lambda r: level(first, r) - level(second, r), 7),
+    )
 
 
 def test_a_drop_of_stability_within_a_method():
-    one = some_runs(5)
+    method_runs = some_runs(5)
 
     def drop(rows):
-        return naive_ki(one, 3, rows) - np.mean([naive_ki(one, a, rows) for a in (0, 1)])
+        return naive_ki(method_runs, 3, rows) - np.mean(
+            [naive_ki(method_runs, a, rows) for a in (0, 1)]
+        )
 
-    close(stability_drop(one, [8], [1, 2]), naive_gain(drop, 7))
+    close(stability_drop(method_runs, [8], [1, 2]), naive_gain(drop, 7))
 
 
 def test_differences_of_rates_have_the_corrected_interval():
-    one, other, third = some_runs(6), some_runs(7), some_runs(8)
-    apart = one.rates[:, [1, 2]].mean(axis=1) - other.rates[:, [1, 2]].mean(axis=1)
+    first, second, third = some_runs(6), some_runs(7), some_runs(8)
+    apart = first.rates[:, [1, 2]].mean(axis=1) - second.rates[:, [1, 2]].mean(axis=1)
     test = corrected_resampled_t(apart, 63, 7)
-    close(rate_gain(one, other, [2, 4]), (test.mean, test.lower, test.upper))
-    means = (one.rates[:, 3] + third.rates[:, 3]) / 2 - other.rates[:, 3]
+    close(rate_gain(first, second, [2, 4]), (test.mean, test.lower, test.upper))
+    means = (first.rates[:, 3] + third.rates[:, 3]) / 2 - second.rates[:, 3]
     test = corrected_resampled_t(means, 63, 7)
-    close(mean_rate_gain([one, third], other, [8]), (test.mean, test.lower, test.upper))
+    close(mean_rate_gain([first, third], second, [8]), (test.mean, test.lower, test.upper))
 
 
 def test_outer_splits_share_rows():
@@ -331,38 +338,45 @@ def test_outer_splits_share_rows():
 
 
 def test_stability_of_what_is_not_favoured(monkeypatch):
-    found = {PS: some_runs(9), PLAIN: some_runs(10)}
-    monkeypatch.setattr(prior_claims, "runs", lambda results, dataset, method: found[method])
+    runs_by_method = {PS: some_runs(9), PLAIN: some_runs(10)}
+    monkeypatch.setattr(
+        prior_claims, "runs", lambda results, dataset, method: runs_by_method[method]
+    )
     favoured = [36, 38]  # two of the five columns that most signatures hold
-    with_, without, gain = prior_claims.of_others(None, "DLBCL", 8, favoured)
+    with_, without, gain = prior_claims.compare_others(None, "DLBCL", 8, favoured)
 
     def naive(run, rows):
         left = [column for column in range(40) if column not in favoured]
         sets = [[left.index(c) for c in run.orders[row, :8] if c in left] for row in rows]
         return nogueira_stability(sets, 38).value
 
-    assert with_ == pytest.approx(naive(found[PS], range(7)))
-    assert without == pytest.approx(naive(found[PLAIN], range(7)))
-    close(gain, naive_gain(lambda rows: naive(found[PS], rows) - naive(found[PLAIN], rows), 7))
+    assert with_ == pytest.approx(naive(runs_by_method[PS], range(7)))
+    assert without == pytest.approx(naive(runs_by_method[PLAIN], range(7)))
+    close(
+        gain,
+        naive_gain(
+            lambda rows: naive(runs_by_method[PS], rows) - naive(runs_by_method[PLAIN], rows), 7
+        ),
+    )
 
 
 def test_gains_of_two_tables():
     more = Gain(0.5, 0.2, 0.8).less(Gain(0.1, -0.3, 0.5))
     close(more, (0.4, -0.1, 0.9))
-    assert more.nothing
-    assert not more.above
-    assert not more.below
-    assert Gain(-0.2, -0.3, -0.1).below
-    assert jackknife(0.25, np.full(5, 0.25)).above
+    assert more.is_null
+    assert not more.is_positive
+    assert not more.is_negative
+    assert Gain(-0.2, -0.3, -0.1).is_negative
+    assert jackknife(0.25, np.full(5, 0.25)).is_positive
 
 
 # ---- methods and plans ---------------------------------------------------------------------------
 def test_random_genes_are_no_markers():
     markers = [3, 7, 11]
-    found = [prior.drawn(30, markers, draw) for draw in range(1, 40)]
-    assert all(len(set(one)) == 3 and not set(one) & set(markers) for one in found)
-    assert found[0] == prior.drawn(30, markers, 1)
-    assert len({tuple(one) for one in found}) > 35
+    draws = [prior.draw_genes(30, markers, draw) for draw in range(1, 40)]
+    assert all(len(set(genes)) == 3 and not set(genes) & set(markers) for genes in draws)
+    assert draws[0] == prior.draw_genes(30, markers, 1)
+    assert len({tuple(genes) for genes in draws}) > 35
 
 
 def test_other_weights_and_random_genes():
@@ -373,7 +387,7 @@ def test_other_weights_and_random_genes():
     expected = AROM(schema={"prior": {4: 50.0, 9: 50.0}}).fit(X, y)
     assert np.array_equal(heavy.order_, expected.order_)
     chance = prior.Favouring(draw=2, schema=schema).fit(X, y)
-    genes = prior.drawn(60, [4, 9], 2)
+    genes = prior.draw_genes(60, [4, 9], 2)
     expected = AROM(schema={"prior": dict.fromkeys(genes, 10.0)}).fit(X, y)
     assert np.array_equal(chance.ranking_, expected.ranking_)
     assert not np.array_equal(chance.order_, AROM(schema=schema).fit(X, y).order_)
@@ -385,10 +399,10 @@ def test_the_methods_of_a_study_know_what_they_should():
     X[:, :3] += 1.5 * (y == "ill")[:, None]
     data = Dataset.of(X, y, name="DLBCL", schema={"prior": {"x20": 10, "x21": 10}})
     study = Study(prior.methods(), data, 2, sizes=[2])
-    found = study.run(n_jobs=1)
-    assert not found.failures.height
+    results = study.run(n_jobs=1)
+    assert not results.failures.height
     train = next(study.splits.split(None, data.codes)).train
-    chance = dict.fromkeys(prior.drawn(60, [20, 21], 1), 10)
+    chance = dict.fromkeys(prior.draw_genes(60, [20, 21], 1), 10)
     expected = {
         PS: AROM(schema={"prior": {20: 10, 21: 10}}),
         weight_name(100): AROM(schema={"prior": {20: 100, 21: 100}}),
@@ -399,15 +413,15 @@ def test_the_methods_of_a_study_know_what_they_should():
     }
     for method, ranker in expected.items():
         order = ranker.fit(X[train], y[train]).order_
-        assert np.array_equal(found.orders(method=method)[0], order), method
-    assert not np.array_equal(found.orders(method=PS)[0], found.orders(method=PLAIN)[0])
-    assert runs(found, "DLBCL", PS).stability.shape == (1,)
+        assert np.array_equal(results.orders(method=method)[0], order), method
+    assert not np.array_equal(results.orders(method=PS)[0], results.orders(method=PLAIN)[0])
+    assert runs(results, "DLBCL", PS).stability.shape == (1,)
 
 
 def test_plans_are_those_that_were_committed(data_folder, monkeypatch):
     for module in (prior, prior_partition):
         monkeypatch.setattr(sys.modules["studies.prior_measures"], "FOLDER", data_folder)
-        plan, committed = module.study().describe(), stored(name_of(module))["about"]
+        plan, committed = module.study().describe(), load_stored(name_of(module))["about"]
         # a parameter that has come since then and asks for nothing
         old = {
             name: text.replace("multiclass=none, ", "") for name, text in plan["methods"].items()
@@ -422,12 +436,12 @@ def test_plans_are_those_that_were_committed(data_folder, monkeypatch):
 def test_the_prior_of_an_outer_split_is_of_other_rows(data_folder, monkeypatch):
     monkeypatch.setattr(sys.modules["studies.prior_measures"], "FOLDER", data_folder)
     monkeypatch.setattr(prior_partition, "FILES", {"colon": "colon_alon"})
-    found = prior_partition.datasets()
-    assert list(found) == [f"colon/{k}" for k in range(1, 11)]
-    for data in found.values():
+    datasets = prior_partition.datasets()
+    assert list(datasets) == [f"colon/{k}" for k in range(1, 11)]
+    for data in datasets.values():
         assert data.n_rows == 50
         assert list(data.schema.prior.values()) == [10.0] * 50
-    assert len({data.fingerprint for data in found.values()}) == 10
+    assert len({data.fingerprint for data in datasets.values()}) == 10
 
 
 # ---- what is committed ---------------------------------------------------------------------------
@@ -435,41 +449,41 @@ def name_of(module):
     return module.__name__.rpartition(".")[2].replace("_", "-")
 
 
-def stored(name):
+def load_stored(name):
     return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", COMMITTED)
 def test_what_was_committed(name):
-    found = stored(name)
+    committed = load_stored(name)
     module = importlib.import_module(f"studies.{name.replace('-', '_')}")
     claims = module.claims()
-    assert [row["claim"] for row in found["verdicts"]] == [claim.name for claim in claims]
-    assert [row["text"] for row in found["verdicts"]] == [claim.text for claim in claims]
-    assert all(row["why"] for row in found["verdicts"])
-    assert sum(found["counts"].values()) == len(claims)
-    assert {"featly", "python", "numpy", "numba"} <= set(found["about"]["versions"])
-    assert found["seeds"]
-    assert not found["failures"]
-    assert found["biased"] == (name == "prior-all-rows")
-    for data in found["about"]["datasets"].values():
+    assert [row["claim"] for row in committed["verdicts"]] == [claim.name for claim in claims]
+    assert [row["text"] for row in committed["verdicts"]] == [claim.text for claim in claims]
+    assert all(row["why"] for row in committed["verdicts"])
+    assert sum(committed["counts"].values()) == len(claims)
+    assert {"featly", "python", "numpy", "numba"} <= set(committed["about"]["versions"])
+    assert committed["seeds"]
+    assert not committed["failures"]
+    assert committed["biased"] == (name == "prior-all-rows")
+    for data in committed["about"]["datasets"].values():
         assert re.fullmatch("[0-9a-f]{32}", data["hash"])
     assert (RESULTS / f"{name}.json").stat().st_size < 300_000
-    for table in found["tables"]:
+    for table in committed["tables"]:
         assert all(len(row) == len(table["head"]) for row in table["rows"])
 
 
 def test_every_claim_of_the_paper_has_a_verdict():
-    judged = [row["claim"] for name in COMMITTED for row in stored(name)["verdicts"]]
-    assert len(set(judged)) == len(judged)
-    numbers = {int(found[1]) for one in judged if (found := re.match(r"B(\d+)", one))}
+    claimed = [row["claim"] for name in COMMITTED for row in load_stored(name)["verdicts"]]
+    assert len(set(claimed)) == len(claimed)
+    numbers = {int(match[1]) for claim in claimed if (match := re.match(r"B(\d+)", claim))}
     assert numbers == set(range(1, 16))
 
 
 def test_lines_go_with_the_verdicts():
-    found = stored("prior")
-    gain = {row["claim"]: row["ours"] for row in found["verdicts"]}
-    lines = found["lines"]["DLBCL"]
+    committed = load_stored("prior")
+    gain = {row["claim"]: row["ours"] for row in committed["verdicts"]}
+    lines = committed["lines"]["DLBCL"]
     assert lines[PS]["size"] == SIZES
     at = [SIZES.index(size) for size in SMALL]
     apart = [lines[PS]["kuncheva"][k] - lines[PLAIN]["kuncheva"][k] for k in at]
@@ -482,11 +496,11 @@ def test_lines_go_with_the_verdicts():
                 for s in POWERS
             ]
         )
-        for name, lines in found["lines"].items()
+        for name, lines in committed["lines"].items()
     }
-    shown = next(row for row in found["verdicts"] if row["claim"] == "B15a")
+    shown = next(row for row in committed["verdicts"] if row["claim"] == "B15a")
     assert min(abs(value - shown["ours"]) for value in everywhere.values()) < 1e-4
-    assert found["weights"]["DLBCL"]["10"] == lines[PS]
+    assert committed["weights"]["DLBCL"]["10"] == lines[PS]
 
 
 def test_figures_are_drawn_from_what_was_committed(monkeypatch, tmp_path):
@@ -504,8 +518,8 @@ def test_figures_are_drawn_from_what_was_committed(monkeypatch, tmp_path):
         return f"{name}.svg"
 
     files = importlib.import_module("prior_figures").draw_prior(ROOT, tmp_path, save)
-    assert [len(found) for found in files.values()] == [4, 2, 4]
-    assert [f"{name}.svg" for name in drawn] == [one for found in files.values() for one in found]
+    assert [len(pages) for pages in files.values()] == [4, 2, 4]
+    assert [f"{name}.svg" for name in drawn] == [page for pages in files.values() for page in pages]
     assert drawn["prior-dlbcl"] == [5, 5, 5]
     assert drawn["prior-weights-leukemia"] == [6, 6, 6]
     assert drawn["prior-partition-colon"] == [4, 4, 4]

@@ -1,4 +1,4 @@
-"""One small report, made once a process."""
+"""One small report, made once in a process."""
 
 import pytest
 
@@ -12,13 +12,13 @@ def cohort():
 
 
 @pytest.fixture(scope="session")
-def made(cohort):
-    """A report of mixed columns with gaps: two methods, and no selection."""
+def cohort_report(cohort):
+    """A report of mixed columns with missing values: two methods, and no selection."""
     return featly.report(
         cohort, methods=["univariate-test", "jmi"], splits=5, rule=6, sizes=[1, 6, 20], n_shown=15
     )
 
 
 @pytest.fixture(scope="session")
-def page(made):
-    return made.html()
+def page(cohort_report):
+    return cohort_report.html()

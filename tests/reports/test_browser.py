@@ -37,19 +37,22 @@ window.addEventListener('message', e => document.getElementById('told').textCont
 </script><iframe srcdoc="PAGE" style="width:WIDTHpx;height:900px;border:0"></iframe></body>"""
 
 
-def shown(page, path, script, width=1400, theme="light"):
-    """What a script in the page says; the page is in a frame, since windows have a least width."""
+def run_in_page(page, path, script, width=1400, theme="light"):
+    """Return what a script in the page returns.
+
+    The page is in a frame, since windows have a least width.
+    """
     tail = INSIDE.replace("THEME", json.dumps(theme)).replace("SCRIPT", script)
-    whole = escape(page.replace("</body>", tail), quote=True)
-    path.write_text(OUTSIDE.replace("WIDTH", str(width)).replace("PAGE", whole), "utf-8")
+    framed_page = escape(page.replace("</body>", tail), quote=True)
+    path.write_text(OUTSIDE.replace("WIDTH", str(width)).replace("PAGE", framed_page), "utf-8")
     dom = run_browser(
         ["--dump-dom", "--window-size=1600,1000", "--virtual-time-budget=20000", path.as_uri()]
     ).decode()
-    found = re.search(r'<pre id="told">(.+?)</pre>', dom, re.DOTALL)
-    assert found, dom[-500:]
-    told = json.loads(unescape(found[1]))
-    assert not (isinstance(told, dict) and "error" in told), told
-    return told
+    match = re.search(r'<pre id="told">(.+?)</pre>', dom, re.DOTALL)
+    assert match, dom[-500:]
+    document = json.loads(unescape(match[1]))
+    assert not (isinstance(document, dict) and "error" in document), document
+    return document
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -58,7 +61,9 @@ def test_nothing_serious_for_people_who_read_otherwise(page, tmp_path, width, th
     file = os.environ.get("FEATLY_AXE")
     if not file or not Path(file).is_file():
         pytest.skip("FEATLY_AXE names no axe.min.js")
-    whole = page.replace("</head>", f"<script>{Path(file).read_text('utf-8')}</script></head>")
+    page_with_axe = page.replace(
+        "</head>", f"<script>{Path(file).read_text('utf-8')}</script></head>"
+    )
     script = """
         document.querySelectorAll('details').forEach(d => d.open = true);
         document.querySelectorAll('.card').forEach(c => c.style.contentVisibility = 'visible');
@@ -66,9 +71,9 @@ def test_nothing_serious_for_people_who_read_otherwise(page, tmp_path, width, th
         return {passes: found.passes.length, violations: found.violations.map(
             v => [v.impact, v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))])};
     """
-    told = shown(whole, tmp_path / "page.html", script, width, theme)
-    assert told["passes"] > 15
-    assert [v for v in told["violations"] if v[0] in ("serious", "critical")] == []
+    result = run_in_page(page_with_axe, tmp_path / "page.html", script, width, theme)
+    assert result["passes"] > 15
+    assert [v for v in result["violations"] if v[0] in ("serious", "critical")] == []
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -81,15 +86,15 @@ def test_nothing_sticks_out(page, tmp_path, width):
         return {wide, inner: innerWidth, out};
     """
     long = pl.DataFrame({f"{k}{'x' * 300}": np.arange(40) * (k + 1.0) % 7 for k in range(4)})
-    made = featly.report(long, np.arange(40) % 2, methods=["f-test"], splits=2, sizes=[2], rule=2)
-    for text in (page, made.html()):
-        told = shown(text, tmp_path / "page.html", script, width)
-        assert told["inner"] == width
-        assert told["out"] == []
-        assert told["wide"] <= told["inner"] + 1, told
+    report = featly.report(long, np.arange(40) % 2, methods=["f-test"], splits=2, sizes=[2], rule=2)
+    for text in (page, report.html()):
+        result = run_in_page(text, tmp_path / "page.html", script, width)
+        assert result["inner"] == width
+        assert result["out"] == []
+        assert result["wide"] <= result["inner"] + 1, result
 
 
-def test_sorting_filtering_and_looking_up(made, page, tmp_path):
+def test_sorting_filtering_and_looking_up(cohort_report, page, tmp_path):
     script = """
         const table = document.getElementById('ranks');
         const column = k => [...table.tBodies[0].rows].map(r => r.cells[k].textContent);
@@ -107,16 +112,16 @@ def test_sorting_filtering_and_looking_up(made, page, tmp_path):
                 told: document.getElementById('ranks-told').textContent,
                 found: document.getElementById('found').firstChild.textContent};
     """
-    told = shown(page, tmp_path / "page.html", script)
-    names = [row["name"] for row in made.facts["features"]]
-    assert told["before"] == [str(k + 1) for k in range(len(names))]
-    assert told["up"] == sorted(names, key=str.lower)
-    assert told["down"] == told["up"][::-1]
-    assert told["sort"] == "descending"
-    assert 1 <= told["left"] < len(names)
-    assert told["told"] == f"{told['left']} of {len(names)}"
+    result = run_in_page(page, tmp_path / "page.html", script)
+    names = [row["name"] for row in cohort_report.facts["features"]]
+    assert result["before"] == [str(k + 1) for k in range(len(names))]
+    assert result["up"] == sorted(names, key=str.lower)
+    assert result["down"] == result["up"][::-1]
+    assert result["sort"] == "descending"
+    assert 1 <= result["left"] < len(names)
+    assert result["told"] == f"{result['left']} of {len(names)}"
     first = sorted(names, key=str.lower)[0]
-    assert told["found"].startswith(f"{first}: rank {names.index(first) + 1} of ")
+    assert result["found"].startswith(f"{first}: rank {names.index(first) + 1} of ")
 
 
 def test_light_and_dark_by_the_button(page, tmp_path):
@@ -127,10 +132,10 @@ def test_light_and_dark_by_the_button(page, tmp_path):
         document.getElementById('theme').click();
         return {light, dark: [ground(), ink()], theme: document.documentElement.dataset.theme};
     """
-    told = shown(page, tmp_path / "page.html", script)
-    assert told["theme"] == "dark"
-    assert told["light"][0] != told["dark"][0]
-    assert told["light"][1] != told["dark"][1]
+    result = run_in_page(page, tmp_path / "page.html", script)
+    assert result["theme"] == "dark"
+    assert result["light"][0] != result["dark"][0]
+    assert result["light"][1] != result["dark"][1]
 
 
 def test_the_page_is_whole_without_javascript(page, tmp_path):
@@ -140,7 +145,7 @@ def test_the_page_is_whole_without_javascript(page, tmp_path):
         return [...document.querySelectorAll('section, figure, .card, table, h2')].filter(
             e => !e.closest('details') && getComputedStyle(e).display === 'none').length;
     """
-    assert shown(plain, tmp_path / "page.html", script) == 0
+    assert run_in_page(plain, tmp_path / "page.html", script) == 0
 
 
 def test_hostile_names_run_nothing(tmp_path):
@@ -150,15 +155,18 @@ def test_hostile_names_run_nothing(tmp_path):
     y = np.array(["<svg onload='window.hit=1'>", "\"'><script>window.hit=1</script>"])[
         np.arange(40) % 2
     ]
-    made = featly.report(
+    report = featly.report(
         frame, y, methods=["f-test"], splits=2, sizes=[4], rule=4, n_shown=2,
         title="<script>window.hit=1</script>",
     )  # fmt: skip
-    assert shown(made.html(), tmp_path / "page.html", "return window.hit === undefined") is True
+    assert (
+        run_in_page(report.html(), tmp_path / "page.html", "return window.hit === undefined")
+        is True
+    )
 
 
-def test_the_pdf_has_pages(made, tmp_path):
-    made.save(tmp_path / "report.pdf")
+def test_the_pdf_has_pages(cohort_report, tmp_path):
+    cohort_report.save(tmp_path / "report.pdf")
     content = (tmp_path / "report.pdf").read_bytes()
     assert content.startswith(b"%PDF")
     assert len(content) > 20_000

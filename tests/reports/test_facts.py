@@ -1,4 +1,4 @@
-"""What a report tells is what the study found."""
+"""Facts of a report: they are those that the study found."""
 
 import re
 
@@ -17,45 +17,45 @@ from featly.reports.columns import column_facts, number
 from featly.study import KFold, Subsampling
 
 
-def test_figures_are_those_of_the_study(made):
-    row = made.results.summary("bcr", rule=6).filter(pl.col("method") == "univariate-test")
-    headline = made.facts["headline"]
-    assert headline["size"] == row["size"][0] == 6 == len(made.signature)
+def test_figures_are_those_of_the_study(cohort_report):
+    row = cohort_report.results.summary("bcr", rule=6).filter(pl.col("method") == "univariate-test")
+    headline = cohort_report.facts["headline"]
+    assert headline["size"] == row["size"][0] == 6 == len(cohort_report.signature)
     assert headline["value"] == row["bcr"][0]
     assert (headline["lower"], headline["upper"]) == (row["lower"][0], row["upper"][0])
     assert headline["chance"] == 0.5
     assert headline["n_splits"] == 5
-    methods = [row["method"] for row in made.facts["comparison"]["rows"]]
+    methods = [row["method"] for row in cohort_report.facts["comparison"]["rows"]]
     assert methods == ["univariate-test", "jmi", "none"]
-    assert len(made.facts["comparison"]["pairs"]) == 3
+    assert len(cohort_report.facts["comparison"]["pairs"]) == 3
 
 
-def test_the_signature_is_made_from_all_rows(made, cohort):
+def test_the_signature_is_made_from_all_rows(cohort_report, cohort):
     test = featly.UnivariateTest(schema=cohort.schema).fit(cohort.X, cohort.y)
     names = np.array(cohort.X.columns)
-    assert made.signature == names[test.order_[:6]].tolist()
-    shown = made.facts["features"]
+    assert cohort_report.signature == names[test.order_[:6]].tolist()
+    shown = cohort_report.facts["features"]
     assert [row["name"] for row in shown] == names[test.order_[:15]].tolist()
     assert [row["q_value"] for row in shown] == test.q_value_[test.order_[:15]].tolist()
-    ranking = made.ranking()
+    ranking = cohort_report.ranking()
     assert ranking["feature"].to_list() == names[test.order_].tolist()
     assert ranking["selected"].sum() == 6
 
 
-def test_frequencies_and_ranks_by_hand(made, cohort):
-    orders = made.results.orders(method="univariate-test")
+def test_frequencies_and_ranks_by_hand(cohort_report, cohort):
+    orders = cohort_report.results.orders(method="univariate-test")
     names = list(cohort.X.columns)
-    for row in made.facts["features"]:
-        places = [list(order).index(names.index(row["name"])) + 1 for order in orders]
-        assert row["frequency"] == sum(place <= 6 for place in places) / 5
-        assert row["ranks"][1] == sorted(places)[2]
+    for row in cohort_report.facts["features"]:
+        ranks = [list(order).index(names.index(row["name"])) + 1 for order in orders]
+        assert row["frequency"] == sum(rank <= 6 for rank in ranks) / 5
+        assert row["ranks"][1] == sorted(ranks)[2]
     often = {
         name: sum(names.index(name) in order[:6] for order in orders) / 5
         for name in names
-        if name not in made.signature
+        if name not in cohort_report.signature
     }
     expected = {name: share for name, share in often.items() if share > 0.5}
-    assert {m["name"]: m["frequency"] for m in made.facts["near_misses"]} == expected
+    assert {m["name"]: m["frequency"] for m in cohort_report.facts["near_misses"]} == expected
 
 
 def test_alternatives_say_the_same():
@@ -64,8 +64,8 @@ def test_alternatives_say_the_same():
     x = rng.normal(size=80) + 2 * y
     noise = rng.normal(size=(80, 5))
     X = np.column_stack([x, np.exp(x), -x + 0.1 * rng.normal(size=80), noise])
-    made = featly.report(X, y, methods=["f-test"], splits=3, sizes=[1], rule=1)
-    (row,) = [row for row in made.facts["features"] if row["selected"]]
+    report = featly.report(X, y, methods=["f-test"], splits=3, sizes=[1], rule=1)
+    (row,) = [row for row in report.facts["features"] if row["selected"]]
     assert {other["name"] for other in row["alternatives"]} == {"x0", "x1", "x2"} - {row["name"]}
     assert all(other["association"] > 0.9 for other in row["alternatives"])
     assert not any(other["selected"] for other in row["alternatives"])
@@ -78,16 +78,16 @@ def test_alternatives_of_large_tables_are_the_same(monkeypatch):
     copies = np.hstack([x + 0.2 * rng.normal(size=x.shape) for _ in range(7)])
     X = np.hstack([x, copies, rng.normal(size=(60, 9))])
 
-    def told(table, method="f-test"):
-        made = featly.report(table, y, methods=[method], splits=3, sizes=[4], rule=4)
-        return [row["alternatives"] for row in made.facts["features"] if row["selected"]]
+    def alternatives_of(table, method="f-test"):
+        report = featly.report(table, y, methods=[method], splits=3, sizes=[4], rule=4)
+        return [row["alternatives"] for row in report.facts["features"] if row["selected"]]
 
-    expected = told(X)
+    expected = alternatives_of(X)
     mixed = {f"x{k}": column for k, column in enumerate(X.T)} | {"ward": ["a", "b", "c"] * 20}
     monkeypatch.setattr(signature, "MOST_CELLS", 10)
-    found = told(X)
-    assert sum("more" in other for row in found for other in row) > 0
-    for row, other in zip(found, expected, strict=True):
+    by_blocks = alternatives_of(X)
+    assert sum("more" in other for row in by_blocks for other in row) > 0
+    for row, other in zip(by_blocks, expected, strict=True):
         assert [a.get("name", a.get("more")) for a in row] == [
             a.get("name", a.get("more")) for a in other
         ]
@@ -95,26 +95,26 @@ def test_alternatives_of_large_tables_are_the_same(monkeypatch):
             [a.get("association") for a in other[:5]], abs=1e-9
         )
         assert [a.get("selected") for a in row] == [a.get("selected") for a in other]
-    assert all(row == [] for row in told(pl.DataFrame(mixed), "univariate-test"))
+    assert all(row == [] for row in alternatives_of(pl.DataFrame(mixed), "univariate-test"))
 
 
 def test_the_size_is_judged_on_splits_that_did_not_choose_it():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 40)), np.arange(60) % 2
     X[:, 0] += y
-    made = featly.report(X, y, methods=["f-test"], splits=8, rule="best")
-    curve = made.results.curve("bcr", method="f-test")
-    found = []
+    report = featly.report(X, y, methods=["f-test"], splits=8, rule="best")
+    curve = report.results.curve("bcr", method="f-test")
+    left_out_values = []
     for k in range(8):
-        others = np.delete(curve.values, k, axis=0).mean(axis=0)
-        best = np.flatnonzero(others >= others.max() - 1e-12)[0]
-        found.append(curve.values[k, best])
-    assert made.facts["headline"]["nested"] == pytest.approx(np.mean(found))
-    assert f"the figure is {words.rate(np.mean(found))}" in made.html()
+        other_means = np.delete(curve.values, k, axis=0).mean(axis=0)
+        best = np.flatnonzero(other_means >= other_means.max() - 1e-12)[0]
+        left_out_values.append(curve.values[k, best])
+    assert report.facts["headline"]["nested"] == pytest.approx(np.mean(left_out_values))
+    assert f"the figure is {words.rate(np.mean(left_out_values))}" in report.html()
 
 
 # ---- any table -----------------------------------------------------------------------------------
-def simple(n=40, p=6, n_classes=2):
+def make_table(n=40, p=6, n_classes=2):
     rng = np.random.default_rng(1)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, p))
@@ -124,77 +124,79 @@ def simple(n=40, p=6, n_classes=2):
 
 @pytest.mark.parametrize("n_classes", [3, 15])
 def test_many_classes(n_classes):
-    X, y = simple(120, 8, n_classes)
+    X, y = make_table(120, 8, n_classes)
     ranker = featly.PairwiseRanker(featly.FTest())
-    made = featly.report(X, y, methods={"pairs": ranker}, splits=2, sizes=[2], rule=2)
-    assert made.signature[0] == "x0"
-    assert "pairs" in {figure.name for figure in made.figures}
-    assert made.facts["headline"]["chance"] == pytest.approx(1 / n_classes)
-    assert "Highest in" in made.html()
+    report = featly.report(X, y, methods={"pairs": ranker}, splits=2, sizes=[2], rule=2)
+    assert report.signature[0] == "x0"
+    assert "pairs" in {figure.name for figure in report.figures}
+    assert report.facts["headline"]["chance"] == pytest.approx(1 / n_classes)
+    assert "Highest in" in report.html()
 
 
 def test_sparse_tables_have_the_names_they_are_given():
-    X, y = simple()
+    X, y = make_table()
     names = [f"word {k}" for k in range(6)]
-    made = featly.report(
+    report = featly.report(
         scipy.sparse.csr_array(X), y, methods=["f-test"], splits=3, names=names, rule=2,
         sizes=[2],
     )  # fmt: skip
-    assert made.signature[0] == "word 0"
-    page = made.html()
+    assert report.signature[0] == "word 0"
+    page = report.html()
     assert "word 0" in page
     assert not re.findall(r">x\d", page)  # no picture falls back to names of its own
 
 
 def test_figures_by_what_there_is_to_draw():
-    X, y = simple()
-    made = featly.report(X, y, methods=["svm-rfe"], splits=2, sizes=[2], rule=2)
-    drawn = {figure.name: figure.svg.decode() for figure in made.figures}
+    X, y = make_table()
+    report = featly.report(X, y, methods=["svm-rfe"], splits=2, sizes=[2], rule=2)
+    drawn = {figure.name: figure.svg.decode() for figure in report.figures}
     assert set(drawn) == {"performance", "stability", "frequencies", "ranking", "path", "scatter"}
     assert "not selected" in drawn["ranking"]  # two of six are the signature
-    assert made._evidence.fitted_main.get_support().sum() == 2
+    assert report._evidence.fitted_main.get_support().sum() == 2
     once = featly.report(X, y, methods=["f-test"], splits=1, sizes=[2], rule=2)
     assert {figure.name for figure in once.figures} == set(drawn) - {"stability", "path"}
     names = [f"gene {k}" for k in range(6)]
-    other = featly.report(X, y, methods=["svm-rfe"], splits=2, names=names, sizes=[2], rule=2)
-    assert all("gene 0" in figure.svg.decode() for figure in other.figures[2:])
+    named_report = featly.report(
+        X, y, methods=["svm-rfe"], splits=2, names=names, sizes=[2], rule=2
+    )
+    assert all("gene 0" in figure.svg.decode() for figure in named_report.figures[2:])
 
 
 def test_pandas_and_pyarrow():
     pandas = pytest.importorskip("pandas")
-    X, y = simple()
+    X, y = make_table()
     frame = pandas.DataFrame(X, columns=list("abcdef")).assign(
         stage=pandas.Categorical(np.array(["I", "II"])[y], ordered=True), ill=y
     )
-    made = featly.report(frame, "ill", methods=["univariate-test"], splits=3, sizes=[2], rule=2)
-    assert set(made.signature) == {"a", "stage"}
-    stage = next(row for row in made.facts["features"] if row["name"] == "stage")
+    report = featly.report(frame, "ill", methods=["univariate-test"], splits=3, sizes=[2], rule=2)
+    assert set(report.signature) == {"a", "stage"}
+    stage = next(row for row in report.facts["features"] if row["name"] == "stage")
     assert [cell["level"] for cell in stage["classes"][0]["levels"]] == ["I", "II"]
-    assert "ill" not in [row["name"] for row in made.facts["features"]]
+    assert "ill" not in [row["name"] for row in report.facts["features"]]
 
 
 def test_methods_that_choose_themselves_and_methods_of_others():
-    X, y = simple(p=20)
-    made = featly.report(X, y, methods=["fcbf", "f-test"], splits=4, sizes=[1, 2, 4])
-    assert made.signature == [f"x{c}" for c in featly.FCBF().fit(X, y).order_]
-    assert all(row["ranks"] is None for row in made.facts["features"])
-    assert {"frequencies", "ranking", "stability"} <= {figure.name for figure in made.figures}
-    made.html()
-    other = featly.report(X, y, methods={"k best": SelectKBest(k=3)}, splits=3)
-    assert len(other.signature) == 3
-    assert "0" in {name[1:] for name in other.signature}
-    other.html()
+    X, y = make_table(p=20)
+    report = featly.report(X, y, methods=["fcbf", "f-test"], splits=4, sizes=[1, 2, 4])
+    assert report.signature == [f"x{c}" for c in featly.FCBF().fit(X, y).order_]
+    assert all(row["ranks"] is None for row in report.facts["features"])
+    assert {"frequencies", "ranking", "stability"} <= {figure.name for figure in report.figures}
+    report.html()
+    foreign_report = featly.report(X, y, methods={"k best": SelectKBest(k=3)}, splits=3)
+    assert len(foreign_report.signature) == 3
+    assert "0" in {name[1:] for name in foreign_report.signature}
+    foreign_report.html()
 
 
 def test_one_split_one_row_per_class_constant_and_empty_columns():
-    X, y = simple()
+    X, y = make_table()
     X[:, 3] = 5.0
     X[:, 4] = np.nan
     frame = pl.DataFrame(X, schema=list("abcdef")).with_columns(pl.lit(None, pl.String).alias("g"))
-    made = featly.report(
+    report = featly.report(
         frame, y, methods=["univariate-test"], splits=1, sizes=[7], rule=7, individuals=False
     )
-    page = made.html()
+    page = report.html()
     assert "too little for an interval" in page
     assert "constant (5.0)" in page
     assert "entirely missing" in page
@@ -202,47 +204,47 @@ def test_one_split_one_row_per_class_constant_and_empty_columns():
 
 
 def test_costs_and_a_prior_are_drawn():
-    X, y = simple(60, 12)
+    X, y = make_table(60, 12)
     schema = Schema(prior={"x7": 10.0}, costs={"x0": 5.0, "x1": 1.0})
     with pytest.warns(SchemaWarning, match="does not use costs"):
-        made = featly.report(
+        report = featly.report(
             X, y, methods=["signal-to-noise"], schema=schema, splits=4, sizes=[1, 3], rule=3
         )
-    assert any("does not use costs" in text for text in made.facts["data"]["warnings"])
-    assert {"prior", "costs"} <= {figure.name for figure in made.figures}
-    assert "What believing in some columns changed" in made.html()
-    assert any("x7" in line for line in made.facts["prior"])
+    assert any("does not use costs" in text for text in report.facts["data"]["warnings"])
+    assert {"prior", "costs"} <= {figure.name for figure in report.figures}
+    assert "What believing in some columns changed" in report.html()
+    assert any("x7" in line for line in report.facts["prior"])
 
 
 def test_shuffled_labels_and_groups():
-    X, y = simple(40)
+    X, y = make_table(40)
     groups = np.arange(40) // 2 % 10
-    made = featly.report(
+    report = featly.report(
         X, y, methods=["f-test"], splits=KFold(3), null=3, row_groups=groups, sizes=[1, 2]
     )
-    questions = [answer["question"] for answer in made.facts["answers"]]
+    questions = [answer["question"] for answer in report.facts["answers"]]
     assert "Could it be chance?" in questions
-    assert "10 groups" in made.html()
-    assert "KFold" in made.facts["python"]
+    assert "10 groups" in report.html()
+    assert "KFold" in report.facts["python"]
 
 
 def test_without_methods_it_is_advised():
-    X, y = simple(60, 10)
-    made = featly.report(X, y, splits=3)
+    X, y = make_table(60, 10)
+    report = featly.report(X, y, splits=3)
     advice = featly.advise(X, y)
-    assert made.facts["method"]["name"] == advice.method
-    assert made.facts["method"]["reasons"]
-    assert "advised by featly" in made.html()
+    assert report.facts["method"]["name"] == advice.method
+    assert report.facts["method"]["reasons"]
+    assert "advised by featly" in report.html()
 
 
 def test_reasons_are_of_what_was_done():
-    X, y = simple(60, 10)
+    X, y = make_table(60, 10)
     advice = featly.advise(X, y)
-    told = featly.report(X, y, methods=advice, splits=3).facts["method"]["reasons"]
-    assert told == [str(reason) for reason in advice.reasons[:2]]
-    other = featly.report(X, y, methods=advice, splits=3, learner="1-nn").facts
-    assert other["method"]["reasons"] == told[:1]
-    assert "random splits" not in " ".join(told)  # the report has its own number
+    reasons = featly.report(X, y, methods=advice, splits=3).facts["method"]["reasons"]
+    assert reasons == [str(reason) for reason in advice.reasons[:2]]
+    other_facts = featly.report(X, y, methods=advice, splits=3, learner="1-nn").facts
+    assert other_facts["method"]["reasons"] == reasons[:1]
+    assert "random splits" not in " ".join(reasons)  # the report has its own number
 
 
 SAME = {
@@ -268,37 +270,37 @@ SAME = {
 
 @pytest.mark.parametrize("options", SAME.values(), ids=SAME)
 def test_the_python_of_the_page_makes_the_same_report(options):
-    X, y = simple(60, 8, 3)
-    made = featly.report(X, y, **options)
+    X, y = make_table(60, 8, 3)
+    report = featly.report(X, y, **options)
     names = {"X": X, "y": y}
-    exec(made.facts["python"].replace('report.save("report.html")', ""), names)
+    exec(report.facts["python"].replace('report.save("report.html")', ""), names)
     again = names["report"].facts
     for part in ("signature", "headline", "features", "curves", "protocol", "individuals"):
-        assert again[part] == made.facts[part], part
-    assert again["python"] == made.facts["python"]
+        assert again[part] == report.facts[part], part
+    assert again["python"] == report.facts["python"]
 
 
 @pytest.mark.parametrize("words", [("train", "test"), ("Train", "TEST")])
 def test_an_official_split_judges_and_its_test_rows_have_no_say_in_the_advice(words):
-    X, y = simple(60, 10)
+    X, y = make_table(60, 10)
     part = np.array(words)[(np.arange(60) >= 40).astype(int)]
     frame = pl.DataFrame(X).with_columns(pl.Series("part", part))
-    made = featly.report(frame, y, official="part")
-    assert made.facts["protocol"]["splitter"] == "Holdout"
-    assert (made.facts["protocol"]["n_train"], made.facts["protocol"]["n_test"]) == (40, 20)
-    assert "Holdout(column='part')" in made.facts["python"]
-    assert made.facts["method"]["name"] == featly.advise(X[:40], y[:40]).method
-    assert "part" not in made.signature
+    report = featly.report(frame, y, official="part")
+    assert report.facts["protocol"]["splitter"] == "Holdout"
+    assert (report.facts["protocol"]["n_train"], report.facts["protocol"]["n_test"]) == (40, 20)
+    assert "Holdout(column='part')" in report.facts["python"]
+    assert report.facts["method"]["name"] == featly.advise(X[:40], y[:40]).method
+    assert "part" not in report.signature
     with pytest.raises(ParameterError, match="official goes with a Holdout"):
         featly.report(frame, y, official="part", splits=5)
 
 
 def test_warnings_are_on_the_page_and_passed_on():
-    X, y = simple(40)
+    X, y = make_table(40)
     frame = pl.DataFrame(X).with_columns(pl.Series("patient_id", np.arange(40) // 4))
     with pytest.warns(LeakWarning, match="patient_id"):
-        made = featly.report(frame, y, methods=["f-test"], splits=3, sizes=[1])
-    assert any("patient_id" in text for text in made.facts["data"]["warnings"])
+        report = featly.report(frame, y, methods=["f-test"], splits=3, sizes=[1])
+    assert any("patient_id" in text for text in report.facts["data"]["warnings"])
 
 
 # ---- words ---------------------------------------------------------------------------------------
@@ -332,8 +334,8 @@ def headline(**changes):
     ],
 )  # fmt: skip
 def test_does_it_predict(changes, answer, level):
-    found = words._predicts(headline(**changes))
-    assert (found["answer"], found["level"]) == (answer, level)
+    reply = words._prediction_answer(headline(**changes))
+    assert (reply["answer"], reply["level"]) == (answer, level)
 
 
 @pytest.mark.parametrize(
@@ -341,9 +343,9 @@ def test_does_it_predict(changes, answer, level):
     [(1.0, "Yes"), (0.75, "Mostly"), (0.4, "In part"), (0.39, "Hardly"), (None, "Cannot be told")],
 )
 def test_is_it_stable(value, answer):
-    found = words._stable(headline(stability=value))
-    assert found["answer"] == answer
-    assert "1.04" not in found["text"]
+    reply = words._stability_answer(headline(stability=value))
+    assert reply["answer"] == answer
+    assert "1.04" not in reply["text"]
 
 
 @pytest.mark.parametrize(
@@ -359,7 +361,7 @@ def test_could_it_be_chance(n_null, p_value, answer):
         "null_best": 0.6,
         "observed": 0.8,
     }
-    assert words._beyond_shuffles(row)["answer"] == answer
+    assert words._chance_answer(row)["answer"] == answer
 
 
 def test_against_all_columns_one_question_was_settled_before():
@@ -372,14 +374,14 @@ def test_against_all_columns_one_question_was_settled_before():
         "headline": headline(size=4),
         "data": {"columns": 2000},
     }
-    found = words._against_all(facts)
-    assert (found["answer"], found["level"]) == ("Yes", "good")
-    assert "differs by +0.100 from that of all 2,000 columns" in found["text"]
-    assert "interval +0.020 to +0.180, p = 0.02; 0.06 if all 2 comparisons" in found["text"]
+    reply = words._all_columns_answer(facts)
+    assert (reply["answer"], reply["level"]) == ("Yes", "good")
+    assert "differs by +0.100 from that of all 2,000 columns" in reply["text"]
+    assert "interval +0.020 to +0.180, p = 0.02; 0.06 if all 2 comparisons" in reply["text"]
     pair |= {"p_value": 0.3}
-    assert words._against_all(facts)["level"] == "fair"
+    assert words._all_columns_answer(facts)["level"] == "fair"
     pair |= {"p_value": 0.01, "difference": 0.1, "lower": 0.02, "upper": 0.18}
-    assert words._against_all(facts)["answer"] == "No, worse"
+    assert words._all_columns_answer(facts)["answer"] == "No, worse"
 
 
 def test_columns_in_words():
@@ -433,13 +435,13 @@ def test_numbers(value, text):
     ],
 )
 def test_mistakes_are_told(options, message):
-    X, y = simple()
+    X, y = make_table()
     with pytest.raises(ParameterError, match=message):
         featly.report(X, y, **({"methods": ["f-test"], "splits": 3} | options))
 
 
 def test_mistakes_are_told_before_the_work(monkeypatch):
-    X, y = simple()
+    X, y = make_table()
     monkeypatch.setattr(featly.Study, "run", None)  # whoever gets there fails
     for options in ({"names": ["a"]}, {"rule": "luck"}, {"rule": 3, "sizes": [1, 2]}):
         with pytest.raises(ParameterError):
@@ -447,7 +449,7 @@ def test_mistakes_are_told_before_the_work(monkeypatch):
 
 
 def test_a_method_that_never_works_is_told():
-    X, y = simple()
+    X, y = make_table()
     frame = pl.DataFrame(X, schema=list("abcdef")).with_columns(pl.Series("g", ["u", "v"] * 20))
     with pytest.raises(DataError, match=r"f-test failed on every split: .*categorical"):
         featly.report(frame, y, methods=["f-test"], splits=3)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import featly
-from featly.basics.privacy import count_told, percentile_told
+from featly.basics.privacy import is_percentile_safe, mask_count
 from featly.plots.table_columns import read_columns
 from featly.reports.columns import column_facts
 from featly.reports.sparklines import miniature
@@ -30,8 +30,8 @@ def table():
     return pl.DataFrame({"marker": marker, "rare": rare, "other": other}), ill
 
 
-def shown(text):
-    """Numbers of a page, in whatever form."""
+def numbers_in(text):
+    """Return the numbers of a page, in whatever form."""
     return {
         abs(float(n.replace(",", ""))) for n in re.findall(r"-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?", text)
     }
@@ -40,20 +40,20 @@ def shown(text):
 @pytest.mark.parametrize("individuals", [True, False])
 def test_no_single_row_can_be_read_off(table, individuals, tmp_path):
     X, y = table
-    made = featly.report(
+    report = featly.report(
         X, y, methods=["univariate-test", "jmi"], splits=4, sizes=[3], rule=3,
         individuals=individuals,
     )  # fmt: skip
-    page = made.html()
-    svg = "".join(figure.svg.decode() for figure in made.figures)
+    page = report.html()
+    svg = "".join(figure.svg.decode() for figure in report.figures)
     words = re.sub(r"[0-9a-f]{12,}", " ", Page(page).text)  # without the fingerprint
-    telling = any(abs(n - OUTLIER) < 0.02 * OUTLIER for n in shown(words))
+    telling = any(abs(n - OUTLIER) < 0.02 * OUTLIER for n in numbers_in(words))
     assert telling == individuals
     assert ('class="p ' in page) == individuals
     assert ("Values of single rows are in this page" in page) == individuals
     assert ("No individuals." in page) == (not individuals)
     if not individuals:
-        assert max(shown(re.sub(r"<[^>]*>|[0-9a-f]{12,}", " ", svg)), default=0) < OUTLIER / 2
+        assert max(numbers_in(re.sub(r"<[^>]*>|[0-9a-f]{12,}", " ", svg)), default=0) < OUTLIER / 2
         assert "secret level</bdi> &lt;5 " in page
         assert "secret level: 2 rows" not in page
     else:
@@ -61,9 +61,9 @@ def test_no_single_row_can_be_read_off(table, individuals, tmp_path):
 
 
 def test_what_few_rows_allow():
-    assert [percentile_told(50, n) for n in (9, 10)] == [False, True]
-    assert [percentile_told(p, 100) for p in (4, 5, 95, 96)] == [False, True, True, False]
-    assert [count_told(n) for n in (0, 1, 4, 5, 1234)] == ["0", "<5", "<5", "5", "1,234"]
+    assert [is_percentile_safe(50, n) for n in (9, 10)] == [False, True]
+    assert [is_percentile_safe(p, 100) for p in (4, 5, 95, 96)] == [False, True, True, False]
+    assert [mask_count(n) for n in (0, 1, 4, 5, 1234)] == ["0", "<5", "<5", "5", "1,234"]
 
 
 @pytest.mark.parametrize("n", [1, 4, 9, 10, 19, 20, 99, 100])
@@ -72,16 +72,16 @@ def test_percentiles_of_few_rows_are_left_out(n):
     X = np.random.default_rng(n).normal(size=(n + 200, 1))
     (column,) = read_columns(X, [0], Schema(), ["x"])
     facts = column_facts(column, ["few", "many"], y, individuals=False)
-    few = facts["classes"][0]
-    assert ("median" in few) == (n >= 10)
-    assert ("quartile_1" in few) == ("quartile_3" in few) == (n >= 20)
-    assert ("low" in few) == (n >= 100)
+    few_rows = facts["classes"][0]
+    assert ("median" in few_rows) == (n >= 10)
+    assert ("quartile_1" in few_rows) == ("quartile_3" in few_rows) == (n >= 20)
+    assert ("low" in few_rows) == (n >= 100)
     drawing = miniature(column, ["few", "many"], y, points=True, individuals=False)
     assert drawing.count("<rect") == 1 + (n >= 20)
     assert drawing.count('class="m"') == 1 + (n >= 10)
     assert ("few rows" in drawing) == (n < 10)
-    whole = column_facts(column, ["few", "many"], y, individuals=True)["classes"][0]
-    assert {"low", "median", "high"} <= set(whole)
+    all_facts = column_facts(column, ["few", "many"], y, individuals=True)["classes"][0]
+    assert {"low", "median", "high"} <= set(all_facts)
 
 
 def test_boxes_alone_are_not_squeezed_by_one_row():

@@ -15,51 +15,51 @@ from featly.table.schema import Schema
 from tests.reports.reading import Page
 
 
-def test_all_parts_are_there(made, page):
-    read = Page(page)
-    parts = [a["id"] for a in read.all("section")]
+def test_all_parts_are_there(cohort_report, page):
+    parsed = Page(page)
+    parts = [a["id"] for a in parsed.all("section")]
     assert parts == ["sure", "signature", "ranking", "comparison", "data", "done", "words", "again"]
-    for link in read.all("a"):
+    for link in parsed.all("a"):
         assert link["href"].lstrip("#") in parts
-    for name in made.signature:
-        assert name in read.text
-    facts = made.facts
+    for name in cohort_report.signature:
+        assert name in parsed.text
+    facts = cohort_report.facts
     for answer in facts["answers"]:
-        assert answer["text"] in read.text
-    assert facts["summary"] in read.text
+        assert answer["text"] in parsed.text
+    assert facts["summary"] in parsed.text
     headings = re.findall(r"<h3><bdi>(\d+)\. (.*?)</bdi>", page)
-    assert [name for _, name in headings] == made.signature
+    assert [name for _, name in headings] == cohort_report.signature
     assert [int(rank) for rank, _ in headings] == list(range(1, len(headings) + 1))
-    assert len(re.findall(r'<svg class="mini"', page)) == len(made.signature)
-    assert len(read.all("figure")) == len(made.figures) >= 6
-    assert "Nadeau and Bengio" in read.text
+    assert len(re.findall(r'<svg class="mini"', page)) == len(cohort_report.signature)
+    assert len(parsed.all("figure")) == len(cohort_report.figures) >= 6
+    assert "Nadeau and Bengio" in parsed.text
 
 
 def test_nothing_is_fetched(page):
-    read = Page(page)
-    for tag, attributes in read.elements:
+    parsed = Page(page)
+    for tag, attributes in parsed.elements:
         for name in ("src", "href", "xlink:href", "action", "data", "poster"):
             target = attributes.get(name) or ""
             assert target.startswith(("#", "data:")) or not target, (tag, target)
     assert not re.findall(r"url\((?!#|data:)", page)
     assert not re.findall(r"@import", page)
-    (policy,) = read.all("meta", **{"http-equiv": "Content-Security-Policy"})
+    (policy,) = parsed.all("meta", **{"http-equiv": "Content-Security-Policy"})
     assert policy["content"].startswith("default-src 'none'")
 
 
 def test_identifiers_are_unique_and_known(page):
-    read = Page(page)
-    ids = [a["id"] for _, a in read.elements if "id" in a]
+    parsed = Page(page)
+    ids = [a["id"] for _, a in parsed.elements if "id" in a]
     assert len(ids) == len(set(ids))
     used = re.findall(r'(?:xlink:href|href)="#([^"]+)"|url\(#([^)]+)\)', page)
     assert {a or b for a, b in used} <= set(ids)
 
 
-def test_figures_take_the_ink_of_the_page(made, page):
+def test_figures_take_the_ink_of_the_page(cohort_report, page):
     from featly.plots.canvas import FAINT, INK
 
     for ink in (INK, FAINT):
-        assert any(ink in figure.svg.decode() for figure in made.figures)
+        assert any(ink in figure.svg.decode() for figure in cohort_report.figures)
         body = page[page.index("<main>") :]
         assert ink.lower() not in body.lower()
     assert page.count("currentColor") > 50
@@ -103,17 +103,17 @@ def hostile():
 
 def test_hostile_names_are_escaped(hostile):
     page = hostile.html()
-    read = Page(page)
-    assert len(read.all("script")) == 1  # of few columns, there is nothing to look up
-    assert not read.all("img")
-    assert not read.all("i") or all("style" in a for a in read.all("i"))
-    assert not read.all("u")
-    assert not read.all("b", onerror="")
+    parsed = Page(page)
+    assert len(parsed.all("script")) == 1  # of few columns, there is nothing to look up
+    assert not parsed.all("img")
+    assert not parsed.all("i") or all("style" in a for a in parsed.all("i"))
+    assert not parsed.all("u")
+    assert not parsed.all("b", onerror="")
     for name in hostile.signature:
-        assert " ".join(name.split()) in read.text
-    assert len(read.all("li", **{"class": "card"})) == len(hostile.signature)
-    assert "<h1>&" in read.text
-    assert read.all("bdi")
+        assert " ".join(name.split()) in parsed.text
+    assert len(parsed.all("li", **{"class": "card"})) == len(hostile.signature)
+    assert "<h1>&" in parsed.text
+    assert parsed.all("bdi")
 
 
 def test_hostile_names_in_markdown_and_tables(hostile, tmp_path):
@@ -134,10 +134,10 @@ def test_hostile_levels_and_classes_are_escaped_in_pictures():
     y = np.arange(40) // 20
     for column in read_columns(frame, [0, 1], Schema(), frame.columns):
         drawing = miniature(column, [bad, "<&>"], y, points=True, individuals=True)
-        read = Page(drawing)
-        assert not read.all("a")
-        assert bad in read.text
-        assert "<&>" in read.text
+        parsed = Page(drawing)
+        assert not parsed.all("a")
+        assert bad in parsed.text
+        assert "<&>" in parsed.text
 
 
 def test_many_columns_can_be_looked_up_and_cannot_end_the_script():
@@ -145,13 +145,13 @@ def test_many_columns_can_be_looked_up_and_cannot_end_the_script():
     X = pl.DataFrame({f"</script>{k}": rng.normal(size=20) for k in range(30)})
     y = np.arange(20) % 2
     page = featly.report(X, y, methods=["f-test"], splits=3, sizes=[2], rule=2, n_shown=5).html()
-    read = Page(page)
-    assert len(read.all("script")) == 2
+    parsed = Page(page)
+    assert len(parsed.all("script")) == 2
     (text,) = re.findall(r'<script type="application/json" id="all">(.*?)</script>', page)
-    found = json.loads(text)
-    assert sorted(found["names"]) == sorted(X.columns)
-    assert found["total"] == 30
-    assert sum(found["chosen"].values()) == 3 * 2
+    lookup = json.loads(text)
+    assert sorted(lookup["names"]) == sorted(X.columns)
+    assert lookup["total"] == 30
+    assert sum(lookup["chosen"].values()) == 3 * 2
 
 
 def test_five_hundred_columns_stay_below_two_megabytes():
@@ -159,11 +159,11 @@ def test_five_hundred_columns_stay_below_two_megabytes():
     X = rng.normal(size=(300, 20_000)).astype(np.float32)
     y = np.arange(300) % 2
     X[:, :500] += 0.5 * y[:, None]
-    made = featly.report(
+    report = featly.report(
         X, y, methods=["f-test"], splits=2, sizes=[500], rule=500, n_shown=500,
         names=[f"ENSG{k:011d} a gene with a rather long name" for k in range(20_000)],
     )  # fmt: skip
-    page = made.html()
+    page = report.html()
     assert page.count('<svg class="mini"') == 500
     assert len(page.encode()) < 2_000_000
     assert "show every row, the others boxes alone" in page
@@ -176,13 +176,13 @@ def test_many_classes_and_long_names_do_not_make_a_large_page():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 600)), np.arange(300) % 15
     X[:, 1:300] = X[:, :1] + 0.1 * rng.normal(size=(300, 299))  # all say the same
-    made = featly.report(
+    report = featly.report(
         X, y, methods=["f-test"], splits=2, sizes=[500], rule=500, n_shown=500,
         names=[f"{k:03d} {'long ' * 60}" for k in range(600)],
     )  # fmt: skip
-    page = made.html()
+    page = report.html()
     assert len(page.encode()) < 2_000_000
     assert page.count('<li class="card">') == 500
-    drawn = page.count('<svg class="mini"')
-    assert 50 < drawn < 500
-    assert f"The last {500 - drawn} have no picture" in page
+    n_drawn = page.count('<svg class="mini"')
+    assert 50 < n_drawn < 500
+    assert f"The last {500 - n_drawn} have no picture" in page

@@ -19,7 +19,7 @@ from featly.measures.sizes import SIZE_RULES
 from featly.registry import METHODS, method_class
 from featly.study import KFold, Study, Subsampling, advise
 from featly.study.advise.facts import MOST_COLUMNS, MOST_ROWS, Facts
-from featly.study.advise.rules import RULES, first_rule, protocol_for, takes
+from featly.study.advise.rules import RULES, first_rule, is_applicable, protocol_for
 
 
 def classes(n_rows, n_classes=2):
@@ -41,14 +41,14 @@ def categories(n_rows, n_columns, n_classes=2, n_levels=3, seed=0):
     return pl.DataFrame({f"c{j}": levels[:, j] for j in range(n_columns)}), y
 
 
-def mixed(n_rows, n_numbers, n_categories, n_classes=2):
+def mixed_table(n_rows, n_numbers, n_categories, n_classes=2):
     X, y = numbers(n_rows, n_numbers, n_classes)
     frame, _ = categories(n_rows, n_categories, n_classes)
     return pl.DataFrame(X, schema=[f"n{j}" for j in range(n_numbers)]).hstack(frame), y
 
 
 # ---- rules ---------------------------------------------------------------------------------------
-def curved(n_rows=300):
+def curved_table(n_rows=300):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 6))
     return X, (X[:, 0] * X[:, 1] > 0).astype(int)
@@ -74,13 +74,13 @@ CASES = {
         "nothing special",
     ),
     "prior on mixed columns": (
-        lambda: (*mixed(60, 4, 3), {"prior": {"n0": 5.0}}),
-        lambda: (*mixed(60, 4, 3), None),
+        lambda: (*mixed_table(60, 4, 3), {"prior": {"n0": 5.0}}),
+        lambda: (*mixed_table(60, 4, 3), None),
         "mixed columns, two classes",
     ),
     "columns that tell only together": (
-        lambda: (*curved(), None),
-        lambda: (curved()[0], (curved()[0][:, 0] > 0).astype(int), None),
+        lambda: (*curved_table(), None),
+        lambda: (curved_table()[0], (curved_table()[0][:, 0] > 0).astype(int), None),
         "nothing special",
     ),
     "many more categories than rows": (
@@ -90,16 +90,16 @@ CASES = {
     ),
     "categories": (
         lambda: (*categories(200, 5), None),
-        lambda: (*mixed(200, 1, 5), None),
+        lambda: (*mixed_table(200, 1, 5), None),
         "mixed columns, two classes",
     ),
     "mixed columns, two classes": (
-        lambda: (*mixed(100, 4, 3), None),
-        lambda: (*mixed(100, 4, 3, n_classes=3), None),
+        lambda: (*mixed_table(100, 4, 3), None),
+        lambda: (*mixed_table(100, 4, 3, n_classes=3), None),
         "mixed columns, many classes",
     ),
     "mixed columns, many classes": (
-        lambda: (*mixed(90, 4, 3, n_classes=3), None),
+        lambda: (*mixed_table(90, 4, 3, n_classes=3), None),
         lambda: (*numbers(90, 7, n_classes=3), None),
         "many classes",
     ),
@@ -153,17 +153,17 @@ def test_a_rule_names_what_exists(rule):
 
 
 def test_the_reason_tells_the_facts_of_this_table():
-    X, y = mixed(100, 4, 3)
+    X, y = mixed_table(100, 4, 3)
     assert "4 columns of numbers and 3 of categories" in advise(X, y).reasons[0].text
-    X, y = curved()
-    told = advise(X, y)
-    assert f"{told.facts.neighbour_error:.0%}" in told.reasons[0].text
-    assert f"{told.facts.linear_error:.0%}" in told.reasons[0].text
-    assert told.facts.neighbour_error + 0.05 <= told.facts.linear_error
+    X, y = curved_table()
+    advice = advise(X, y)
+    assert f"{advice.facts.neighbour_error:.0%}" in advice.reasons[0].text
+    assert f"{advice.facts.linear_error:.0%}" in advice.reasons[0].text
+    assert advice.facts.neighbour_error + 0.05 <= advice.facts.linear_error
 
 
 def test_alternatives_that_do_not_take_the_table_are_left_out():
-    two, many = curved(), numbers(90, 7, n_classes=3)
+    two, many = curved_table(), numbers(90, 7, n_classes=3)
     assert [c.method for c in advise(*two).alternatives] == ["svm-rfe", "forest", "multisurf"]
     assert advise(*two).alternatives[0].parameters == {"kernel": "rbf"}
     X = two[0][:, :2]
@@ -188,7 +188,7 @@ def test_a_prior_that_favours_all_columns_alike_is_none():
     assert advise(X, y, schema={"prior": dict.fromkeys(range(3), 10.0)}).facts.prior
 
 
-def test_gaps_are_filled_only_where_they_stand_in_the_way():
+def test_missing_values_are_filled_only_where_they_stand_in_the_way():
     X, y = numbers(90, 7, n_classes=3)
     assert not advise(X, y).fill
     X[0, 1] = np.nan
@@ -204,7 +204,7 @@ def test_gaps_are_filled_only_where_they_stand_in_the_way():
     assert two.estimator().fit(X, classes(90)).order_.shape == (7,)
 
 
-def test_a_sparse_table_with_gaps_and_many_classes_goes_without_filling():
+def test_a_sparse_table_with_missing_values_and_many_classes_goes_without_filling():
     X, y = numbers(30, 60, n_classes=3)
     X[np.abs(X) < 1] = 0
     X[0, 0] = np.nan
@@ -214,17 +214,19 @@ def test_a_sparse_table_with_gaps_and_many_classes_goes_without_filling():
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, np.asarray, list])
-def test_gaps_are_filled_in_every_sort_of_table(library):
+def test_missing_values_are_filled_in_every_sort_of_table(library):
     X, y = numbers(90, 3, n_classes=3)
     X[0, 1] = np.nan
-    given = library(X, **_named(library)) if "Frame" in library.__name__ else library(X.tolist())
-    advice = advise(given, y, schema={"keep": [2]})
+    table = (
+        library(X, **_names_option(library)) if "Frame" in library.__name__ else library(X.tolist())
+    )
+    advice = advise(table, y, schema={"keep": [2]})
     assert advice.fill
-    fitted = advice.estimator().fit(given, y)
+    fitted = advice.estimator().fit(table, y)
     assert fitted[-1].order_[0] == 2
     if "Frame" in library.__name__:
-        assert set(fitted.transform(given).columns) < set("abc")
-        assert type(fitted.transform(given)) is library
+        assert set(fitted.transform(table).columns) < set("abc")
+        assert type(fitted.transform(table)) is library
 
 
 def test_what_cannot_be_filled_is_not():
@@ -238,8 +240,14 @@ def test_what_cannot_be_filled_is_not():
 
 # ---- how to judge --------------------------------------------------------------------------------
 def facts(**parts):
-    given = {"rows": 200, "columns": 50, "classes": 2, "smallest_class": 90, "largest_class": 110}
-    return Facts(**(given | {"continuous": 50} | parts))
+    defaults = {
+        "rows": 200,
+        "columns": 50,
+        "classes": 2,
+        "smallest_class": 90,
+        "largest_class": 110,
+    }
+    return Facts(**(defaults | {"continuous": 50} | parts))
 
 
 @pytest.mark.parametrize(
@@ -258,10 +266,10 @@ def facts(**parts):
     ],
 )
 def test_splits_sizes_and_rule(parts, splits, sizes, rule):
-    found = protocol_for(facts(**parts), 0)
-    assert (found.splits, found.sizes, found.rule) == (splits, sizes, rule)
-    assert found.rule in SIZE_RULES
-    assert ("stay together" in found.reasons[0].text) == ("row_groups" in parts)
+    protocol = protocol_for(facts(**parts), 0)
+    assert (protocol.splits, protocol.sizes, protocol.rule) == (splits, sizes, rule)
+    assert protocol.rule in SIZE_RULES
+    assert ("stay together" in protocol.reasons[0].text) == ("row_groups" in parts)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +296,7 @@ def test_thresholds(parts, rule):
 
 
 def test_a_study_judges_the_method_its_alternatives_and_none():
-    X, y = mixed(40, 3, 2)
+    X, y = mixed_table(40, 3, 2)
     advice = advise(X, y)
     study = advice.study(X, y)
     assert isinstance(study, Study)
@@ -296,8 +304,8 @@ def test_a_study_judges_the_method_its_alternatives_and_none():
     assert study.splits == advice.splits
     assert list(study.learners) == ["clinical-svm"]
     assert study.sizes == "all"
-    advice = advise(*curved())
-    assert advice.study(*curved()).methods["svm-rfe"].kernel == "rbf"
+    advice = advise(*curved_table())
+    assert advice.study(*curved_table()).methods["svm-rfe"].kernel == "rbf"
 
 
 def test_a_study_of_it_runs_and_keeps_groups_together():
@@ -313,7 +321,7 @@ def test_a_study_of_it_runs_and_keeps_groups_together():
 
 
 # ---- what it does not depend on ------------------------------------------------------------------
-def decided(advice):
+def decision(advice):
     measured = {
         k: round(v, 9) if isinstance(v, float) else v for k, v in advice.facts.document().items()
     }
@@ -327,26 +335,28 @@ def test_it_does_not_depend_on_order_or_names(name):
     X, y, schema = CASES[name][0]()
     if name == "many rows":
         pytest.skip("only some rows are looked at")
-    first = decided(advise(X, y, schema=schema))
+    first = decision(advise(X, y, schema=schema))
     order = np.random.default_rng(1).permutation(len(y))
-    assert decided(advise(X[order], y[order], schema=schema)) == first
+    assert decision(advise(X[order], y[order], schema=schema)) == first
     labels = np.array(["zebra", "ape", "cat"])[y]
-    assert decided(advise(X, labels, schema=schema)) == first
+    assert decision(advise(X, labels, schema=schema)) == first
     if isinstance(X, pl.DataFrame):
         new = {old: f"site {k}" for k, old in enumerate(X.columns)}
         prior = {new[k]: v for k, v in ((schema or {}).get("prior") or {}).items()}
-        assert decided(advise(X.rename(new), y, schema={"prior": prior})) == first
-        assert decided(advise(X.to_pandas(), y, schema=schema)) == first
+        assert decision(advise(X.rename(new), y, schema={"prior": prior})) == first
+        assert decision(advise(X.to_pandas(), y, schema=schema)) == first
 
 
 def test_it_does_not_depend_on_threads_and_can_be_repeated():
     cohort = make_cohort(n_patients=80, n_genes=100)
-    told = [advise(cohort.X, cohort.y, schema=cohort.schema, n_jobs=n).document() for n in (1, 2)]
-    assert told[0] == told[1]
+    documents = [
+        advise(cohort.X, cohort.y, schema=cohort.schema, n_jobs=n).document() for n in (1, 2)
+    ]
+    assert documents[0] == documents[1]
 
 
 def test_the_seed_is_that_of_the_splits_and_of_the_method():
-    X, y = mixed(90, 4, 3, n_classes=3)
+    X, y = mixed_table(90, 4, 3, n_classes=3)
     advice = advise(X, y, random_state=7)
     assert advice.splits.random_state == 7
     assert advice.estimator().random_state == 7
@@ -369,13 +379,13 @@ def tables(draw):
         st.tuples(st.integers(0, 40), st.integers(0, 4)).filter(lambda both: sum(both) > 0)
     )
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-    rest = rng.integers(0, n_classes, n_rows - 2 * n_classes)
-    y = rng.permutation(np.concatenate([np.arange(n_classes).repeat(2), rest]))
+    other_labels = rng.integers(0, n_classes, n_rows - 2 * n_classes)
+    y = rng.permutation(np.concatenate([np.arange(n_classes).repeat(2), other_labels]))
     values = rng.normal(size=(n_rows, n_numbers)).round(draw(st.sampled_from([0, 1, 6])))
     if draw(st.booleans()) and n_numbers:
         values[:, rng.integers(n_numbers)] = 1.0
-    gaps = draw(st.booleans())
-    if gaps:
+    has_missing = draw(st.booleans())
+    if has_missing:
         values[rng.random(values.shape) < 0.1] = np.nan
     schema = {}
     if draw(st.booleans()) and n_numbers + n_categories > 1:
@@ -388,7 +398,7 @@ def tables(draw):
     columns = {f"n{j}": values[:, j] for j in range(n_numbers)}
     for j in range(n_categories):
         levels = [f"level {k}" for k in rng.integers(0, 1 + rng.integers(4), n_rows)]
-        if gaps:
+        if has_missing:
             levels[0] = None
         columns[f"c{j}"] = levels
     return pl.DataFrame(columns), y, schema
@@ -408,7 +418,9 @@ def test_what_is_advised_takes_the_table(table):
     last = fitted[-1] if advice.fill else fitted
     assert sorted(last.order_) == list(range(X.shape[1]))
     for choice in advice.alternatives:
-        assert takes(METHODS[choice.method], advice.facts, choice.parameters, fill=advice.fill)
+        assert is_applicable(
+            METHODS[choice.method], advice.facts, choice.parameters, fill=advice.fill
+        )
     assert len(advice.alternatives) + 1 >= 2
     json.dumps(advice.document())
     assert advice.method in str(advice)
@@ -436,11 +448,11 @@ def test_alternatives_take_the_table_too(name):
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, list])
 def test_frames_and_lists(library):
     X, y = numbers(30, 3)
-    given = library(X.tolist()) if library is list else library(X, **_named(library))
-    assert advise(given, y.tolist()).facts.rows == 30
+    table = library(X.tolist()) if library is list else library(X, **_names_option(library))
+    assert advise(table, y.tolist()).facts.rows == 30
 
 
-def _named(library):
+def _names_option(library):
     return {"columns": list("abc")} if library is pd.DataFrame else {"schema": list("abc")}
 
 
@@ -484,17 +496,17 @@ def test_large_tables_are_looked_at_in_part():
 
 
 # ---- warnings ------------------------------------------------------------------------------------
-def told(X, y, **options):
+def warnings_text(X, y, **options):
     return "\n".join(advise(X, y, **options).warnings)
 
 
 def test_small_classes_and_imbalance_are_told():
     X, _ = numbers(40, 3)
     small = np.array(["many"] * 37 + ["few"] * 3)
-    assert "'few' (3)" in told(X, small)
+    assert "'few' (3)" in warnings_text(X, small)
     uneven = np.array(["many"] * 32 + ["few"] * 8)
-    assert "4.0 rows for one" in told(X, uneven)
-    assert told(*numbers(40, 3)) == ""
+    assert "4.0 rows for one" in warnings_text(X, uneven)
+    assert warnings_text(*numbers(40, 3)) == ""
 
 
 def test_identifiers_unusable_and_repeated_columns_are_told():
@@ -506,15 +518,15 @@ def test_identifiers_unusable_and_repeated_columns_are_told():
         same=pl.lit("x"),
         again=2.54 * pl.col("b") + 1,
     )
-    text = told(frame, y)
+    text = warnings_text(frame, y)
     assert "2 columns are different in nearly every row, like an identifier: 'who', 'count'" in text
     assert "1 column has one value or none: 'same'" in text
     assert "1 column says what another one says already: 'again'" in text
-    assert told(frame.select("a", "b", "c"), y) == ""
+    assert warnings_text(frame.select("a", "b", "c"), y) == ""
 
 
 def test_an_identifier_does_not_hide_that_columns_tell_together():
-    X, y = curved()
+    X, y = curved_table()
     frame = pl.DataFrame(X, schema=list("abcdef"))
     named = frame.with_columns(who=pl.Series([f"P{k}" for k in range(len(y))]))
     assert advise(named, y).rule == advise(frame, y).rule == "columns that tell only together"
@@ -524,13 +536,13 @@ def test_an_identifier_does_not_hide_that_columns_tell_together():
 def test_columns_that_give_the_class_away_are_told():
     X, y = numbers(40, 3)
     X[:, 2] = y + 0.01 * np.random.default_rng(0).random(40)
-    assert "1 column tells all classes apart alone: 'x2'" in told(X, y)
+    assert "1 column tells all classes apart alone: 'x2'" in warnings_text(X, y)
 
 
 def test_batches_are_told_by_name():
-    X, y = mixed(40, 4, 1)
-    assert "'batch_no' may say where or when" in told(X.rename({"c0": "batch_no"}), y)
-    assert "may say where" not in told(X.rename({"c0": "runner"}), y)
+    X, y = mixed_table(40, 4, 1)
+    assert "'batch_no' may say where or when" in warnings_text(X.rename({"c0": "batch_no"}), y)
+    assert "may say where" not in warnings_text(X.rename({"c0": "runner"}), y)
 
 
 def test_identifiers_that_repeat_become_a_warning_of_the_advice():
@@ -538,20 +550,20 @@ def test_identifiers_that_repeat_become_a_warning_of_the_advice():
     frame = pl.DataFrame(X, schema=list("abc")).with_columns(
         patient_id=pl.Series(np.arange(40) // 2)
     )
-    text = told(frame, y)  # and no LeakWarning, which would be an error here
+    text = warnings_text(frame, y)  # and no LeakWarning, which would be an error here
     assert "column 'patient_id' looks like an identifier that repeats" in text
-    assert "repeats" not in told(frame, y, row_groups="patient_id")
+    assert "repeats" not in warnings_text(frame, y, row_groups="patient_id")
 
 
 def test_parts_of_the_schema_that_nothing_uses_are_told():
     X, y = numbers(40, 3)
-    assert "no method uses costs" in told(X, y, schema={"costs": {0: 2.0}})
-    assert "column groups" in told(X, y, schema={"column_groups": {"g": [0, 1]}})
+    assert "no method uses costs" in warnings_text(X, y, schema={"costs": {0: 2.0}})
+    assert "column groups" in warnings_text(X, y, schema={"column_groups": {"g": [0, 1]}})
 
 
 def test_a_target_with_too_many_classes_is_doubted():
     X, _ = numbers(60, 3)
-    assert "is the target a measurement" in told(X, np.arange(60) // 2)
+    assert "is the target a measurement" in warnings_text(X, np.arange(60) // 2)
 
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -580,7 +592,7 @@ def test_a_senseless_seed():
 
 # ---- words and time ------------------------------------------------------------------------------
 def test_in_words():
-    X, y = mixed(100, 4, 3)
+    X, y = mixed_table(100, 4, 3)
     text = str(advise(X, y))
     assert text == repr(advise(X, y)) == advise(X, y).summary()
     assert text.startswith("use mkl-rfe\n  because 4 columns of numbers and 3 of categories")

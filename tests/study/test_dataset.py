@@ -52,7 +52,7 @@ def test_the_target_by_name_or_apart_is_the_same(library, labels):
         assert data.codes.tolist() == [sorted(set(y)).index(label) for label in y]
         assert data.names == ["age", "sex", "dose"]
         assert data.row_groups.tolist() == [0, 0, 1, 1, 2, 3]
-        assert data.gappy == (0, 1)
+        assert data.columns_with_missing == (0, 1)
     # numbers stay numbers: scikit-learn takes no object arrays of them
     assert named.y.dtype.kind == apart.y.dtype.kind or labels == "strings"
     assert named.y.dtype.kind == {"ints": "i", "floats": "f", "bools": "b"}.get(
@@ -62,14 +62,14 @@ def test_the_target_by_name_or_apart_is_the_same(library, labels):
 
 def test_all_libraries_give_the_same_table():
     y = LABELS["strings"]
-    found = [Dataset.of(frame(library), y, row_groups="who") for library in MAKERS]
-    for data in found:
+    datasets = [Dataset.of(frame(library), y, row_groups="who") for library in MAKERS]
+    for data in datasets:
         assert data.X.dtypes[0] == data.X.dtypes[2] == pl.Float64
         assert data.X["age"].is_nan().to_list() == [False, False, True, False, False, False]
         assert data.X["sex"].cast(str).to_list() == COLUMNS["sex"]
         assert data.X["dose"].to_list() == COLUMNS["dose"]
-        assert [*map(int, data.kinds)] == [*map(int, found[0].kinds)]
-    assert len({data.fingerprint for data in found}) == 1
+        assert [*map(int, data.kinds)] == [*map(int, datasets[0].kinds)]
+    assert len({data.fingerprint for data in datasets}) == 1
 
 
 def test_numbers_lie_in_one_array():
@@ -98,7 +98,7 @@ def test_text_beside_numbers_does_not_make_text_of_them():
     data = Dataset.of([[1, "a"], [2, "b"], [3, "a"], [2, None]], [0, 1, 0, 1])
     assert data.X.dtypes[0] == pl.Float64
     assert data.kinds.tolist() == [0, 2]
-    assert data.gappy == (1,)
+    assert data.columns_with_missing == (1,)
 
 
 def test_objects_with_a_table_bring_their_schema_and_roles():
@@ -118,7 +118,7 @@ def test_names_that_polars_takes_for_patterns():
     odd = pl.DataFrame({"*": [1.0, None, 3.0], "^a$": ["x", None, "y"], "y": [0, 1, 0]})
     data = Dataset.of(odd, "y")
     assert data.names == ["*", "^a$"]
-    assert data.gappy == (0, 1)
+    assert data.columns_with_missing == (0, 1)
     assert take_rows(data.X, np.array([2])).rows() == [(3.0, "y")]
     assert len(data.fingerprint) == 32
     some = odd[1:][["*", "y"]].fill_null(9.0).with_columns(b=pl.lit(1.0))
@@ -233,10 +233,10 @@ def test_groups_keep_one_label(groups, draw):
     groups = [*groups, 90, 91]
     y = [group % 2 for group in groups]
     data = Dataset.of(np.zeros((len(y), 1)), y, row_groups=groups)
-    found = data.shuffled(draw, 0)
+    shuffled_data = data.shuffled(draw, 0)
     for group in set(groups):
-        assert len({found.y[row] for row, g in enumerate(groups) if g == group}) == 1
-    labels = [[d.y[groups.index(g)] for g in sorted(set(groups))] for d in (data, found)]
+        assert len({shuffled_data.y[row] for row, g in enumerate(groups) if g == group}) == 1
+    labels = [[d.y[groups.index(g)] for g in sorted(set(groups))] for d in (data, shuffled_data)]
     assert sorted(labels[0]) == sorted(labels[1])
 
 
@@ -253,11 +253,11 @@ def test_the_fingerprint_tells_tables_apart():
     assert base.fingerprint == Dataset.of(X.copy(), y, row_groups=list("aabbcc")).fingerprint
     other = X.copy()
     other[5, 1] += 1e-9
-    gap = X.copy()
-    gap[0, 0] = np.nan
+    with_missing = X.copy()
+    with_missing[0, 0] = np.nan
     changed = [
         Dataset.of(other, y, row_groups=[1, 1, 2, 2, 3, 3]),
-        Dataset.of(gap, y, row_groups=[1, 1, 2, 2, 3, 3]),
+        Dataset.of(with_missing, y, row_groups=[1, 1, 2, 2, 3, 3]),
         Dataset.of(X, y[::-1], row_groups=[1, 1, 2, 2, 3, 3]),
         Dataset.of(X, [str(v) for v in y], row_groups=[1, 1, 2, 2, 3, 3]),
         Dataset.of(X, y),
@@ -270,18 +270,20 @@ def test_the_fingerprint_tells_tables_apart():
 
 
 def test_the_fingerprint_sees_texts():
-    one = pl.DataFrame({"a": ["x", "y", "x"], "b": [1.0, 2.0, 3.0]})
-    two = pl.DataFrame({"a": ["x", "y", "y"], "b": [1.0, 2.0, 3.0]})
-    found = [Dataset.of(table, [0, 1, 0]).fingerprint for table in (one, two, one.clone())]
-    assert found[0] == found[2] != found[1]
+    first = pl.DataFrame({"a": ["x", "y", "x"], "b": [1.0, 2.0, 3.0]})
+    second = pl.DataFrame({"a": ["x", "y", "y"], "b": [1.0, 2.0, 3.0]})
+    fingerprints = [
+        Dataset.of(table, [0, 1, 0]).fingerprint for table in (first, second, first.clone())
+    ]
+    assert fingerprints[0] == fingerprints[2] != fingerprints[1]
     sparse = [scipy.sparse.csr_array(np.eye(3) * k) for k in (1.0, 2.0)]
-    found = [Dataset.of(table, [0, 1, 0]).fingerprint for table in sparse]
-    assert found[0] != found[1]
+    fingerprints = [Dataset.of(table, [0, 1, 0]).fingerprint for table in sparse]
+    assert fingerprints[0] != fingerprints[1]
 
 
 # ---- sharing -------------------------------------------------------------------------------------
-def mapped(address, name):
-    """Whether an address lies in a mapping of a file of this name."""
+def is_mapped(address, name):
+    """Return whether an address lies in a mapping of a file of this name."""
     with open("/proc/self/maps") as maps:
         for line in maps:
             if line.rstrip().endswith(name):
@@ -295,25 +297,29 @@ def test_arrays_are_mapped(tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 40)).astype(np.float32)
     X[3, 5] = np.nan
     data = Dataset.of(X, np.arange(300) % 3, row_groups=np.arange(300) // 2, name="d")
-    found = open_shared(share(data, tmp_path / "shared"))
-    assert isinstance(found.X, np.memmap)
-    assert not found.X.flags.writeable
-    assert np.array_equal(found.X, X, equal_nan=True)
-    assert found.X.dtype == np.float32
-    assert (found.fingerprint, found.name, found.gappy) == (data.fingerprint, "d", (5,))
-    assert found is open_shared(str(tmp_path / "shared"))  # once a process
-    taken = take_rows(found.X, np.array([1, 2]))
+    opened = open_shared(share(data, tmp_path / "shared"))
+    assert isinstance(opened.X, np.memmap)
+    assert not opened.X.flags.writeable
+    assert np.array_equal(opened.X, X, equal_nan=True)
+    assert opened.X.dtype == np.float32
+    assert (opened.fingerprint, opened.name, opened.columns_with_missing) == (
+        data.fingerprint,
+        "d",
+        (5,),
+    )
+    assert opened is open_shared(str(tmp_path / "shared"))  # once a process
+    taken = take_rows(opened.X, np.array([1, 2]))
     taken[:] = 0  # rows are a copy that a method may change
-    assert found.X[1, 0] == X[1, 0]
+    assert opened.X[1, 0] == X[1, 0]
 
 
 def test_sparse_matrices_are_mapped(tmp_path):
     X = scipy.sparse.random_array((50, 30), density=0.3, rng=np.random.default_rng(0)).tocsr()
     data = Dataset.of(X, np.arange(50) % 2)
-    found = open_shared(share(data, tmp_path / "shared"))
-    assert mapped(found.X.data.__array_interface__["data"][0], "data.npy")
-    assert (found.X.toarray() == X.toarray()).all()
-    assert found.fingerprint == data.fingerprint
+    opened = open_shared(share(data, tmp_path / "shared"))
+    assert is_mapped(opened.X.data.__array_interface__["data"][0], "data.npy")
+    assert (opened.X.toarray() == X.toarray()).all()
+    assert opened.fingerprint == data.fingerprint
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -328,19 +334,19 @@ def test_numbers_of_mixed_frames_are_mapped(tmp_path, dtype):
         }
     ).with_columns(pl.when(pl.col("a") > 2).then(None).otherwise(pl.col("a")).alias("a"))
     data = Dataset.of(table, np.arange(4000) % 2)
-    found = open_shared(share(data, tmp_path / "shared"))
+    opened = open_shared(share(data, tmp_path / "shared"))
     for name in ("a", "b"):
-        values = found.X.get_column(name).to_numpy(allow_copy=False)
-        assert mapped(values.__array_interface__["data"][0], "numbers.npy")
-    assert found.X.equals(data.X)
-    assert found.X.schema == data.X.schema
-    assert found.fingerprint == data.fingerprint
+        values = opened.X.get_column(name).to_numpy(allow_copy=False)
+        assert is_mapped(values.__array_interface__["data"][0], "numbers.npy")
+    assert opened.X.equals(data.X)
+    assert opened.X.schema == data.X.schema
+    assert opened.fingerprint == data.fingerprint
 
 
 def test_frames_of_labels_alone_are_shared(tmp_path):
     data = Dataset.of(pl.DataFrame({"a": ["x", "y", "x"], "b": [True, False, None]}), [0, 1, 0])
-    found = open_shared(share(data, tmp_path / "shared"))
-    assert found.X.equals(data.X)
+    opened = open_shared(share(data, tmp_path / "shared"))
+    assert opened.X.equals(data.X)
 
 
 def test_a_table_looks_the_same_when_it_is_mapped(tmp_path):
@@ -355,18 +361,18 @@ def test_a_table_looks_the_same_when_it_is_mapped(tmp_path):
         }
     )
     data = Dataset.of(table, [0, 1, 0, 1])
-    found = open_shared(share(data, tmp_path / "shared"))
-    assert found.X.schema == data.X.schema
-    assert found.X.equals(data.X)
+    opened = open_shared(share(data, tmp_path / "shared"))
+    assert opened.X.schema == data.X.schema
+    assert opened.X.equals(data.X)
     assert set(data.X.dtypes[:4]) == {pl.Float64}
     assert sum(c.null_count() for c in data.X.get_columns()[:4]) == 0
-    assert data.gappy == found.gappy == (0, 1, 2, 3, 4)
+    assert data.columns_with_missing == opened.columns_with_missing == (0, 1, 2, 3, 4)
 
 
 def test_a_shared_dataset_is_found_from_another_folder(tmp_path, monkeypatch):
     """Processes that an earlier study started stay in the folder where they were started."""
     monkeypatch.chdir(tmp_path)
-    place = share(Dataset.of(np.eye(4), [0, 1, 0, 1]), Path("shared"))
+    shared_folder = share(Dataset.of(np.eye(4), [0, 1, 0, 1]), Path("shared"))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert np.array_equal(open_shared(place).X, np.eye(4))
+    assert np.array_equal(open_shared(shared_folder).X, np.eye(4))

@@ -41,16 +41,16 @@ def frame_of(rows, categorical):
 def test_distances_are_heoms(table):
     rows, _, categorical = table
     everything = np.arange(len(rows))
-    found = [heom(frame_of(rows, categorical)).among(everything)(i) for i in everything]
+    distances = [heom(frame_of(rows, categorical)).for_rows(everything)(i) for i in everything]
     for i in everything:
         exact = [float(heom_squared(rows, i, j, categorical)) for j in everything]
-        assert found[i] == pytest.approx(exact, rel=1e-12)
+        assert distances[i] == pytest.approx(exact, rel=1e-12)
 
 
 @given(mixed_tables(), st.integers(2, 4), st.integers(0, 99))
 def test_folds_are_those_of_the_definition(table, n_folds, seed):
     rows, y, categorical = table
-    found = deal_balanced(
+    folds = deal_balanced(
         heom(frame_of(rows, categorical)),
         np.array(y),
         np.arange(len(y)),
@@ -58,7 +58,7 @@ def test_folds_are_those_of_the_definition(table, n_folds, seed):
         np.random.default_rng(seed),
     )
     naive = balanced_folds(rows, y, n_folds, categorical, np.random.default_rng(seed))
-    assert found.tolist() == naive
+    assert folds.tolist() == naive
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6))
@@ -72,8 +72,8 @@ def test_sparse_dense_and_frame_give_the_same_folds(seed, n_folds):
     everything = np.arange(30)
     sparse = scipy.sparse.csr_array(X)
     for i in range(0, 30, 7):
-        dense = heom(X).among(everything)(i)
-        assert heom(sparse).among(everything)(i) == pytest.approx(dense, rel=1e-12)
+        dense = heom(X).for_rows(everything)(i)
+        assert heom(sparse).for_rows(everything)(i) == pytest.approx(dense, rel=1e-12)
     expected = [split.test.tolist() for split in splitter.split(X, y)]
     frame = pl.DataFrame(X).fill_nan(None)
     for other in (sparse, scipy.sparse.coo_matrix(X), frame, frame.to_pandas(), X.tolist()):
@@ -83,10 +83,10 @@ def test_sparse_dense_and_frame_give_the_same_folds(seed, n_folds):
 def test_complete_numbers_are_scipys_distances_of_ranged_columns():
     X = np.random.default_rng(0).normal(size=(40, 700)) * 3 + 1e4  # several blocks of columns
     ranged = (X - X.min(axis=0)) / np.ptp(X, axis=0)
-    distance = heom(X).among(np.arange(5, 40))
+    distance = heom(X).for_rows(np.arange(5, 40))
     exact = cdist(ranged[5:], ranged[5:], "sqeuclidean")
     assert [distance(i) for i in range(35)] == pytest.approx(exact, rel=1e-9)
-    rounding = heom(X.astype(np.float32)).among(np.arange(5, 40))
+    rounding = heom(X.astype(np.float32)).for_rows(np.arange(5, 40))
     assert rounding(0) == pytest.approx(exact[0], rel=1e-2)
 
 
@@ -118,8 +118,8 @@ def test_the_schema_says_which_numbers_are_labels():
     """Wards 1, 2, 9: as labels they are equally far, as numbers 1 and 2 are near."""
     X = np.array([[1.0], [2.0], [9.0]])
     rows = np.arange(3)
-    assert heom(X).among(rows)(0).tolist() == [0, 1 / 64, 1]
-    labels = heom(X, {"categorical": ["x0"]}).among(rows)
+    assert heom(X).for_rows(rows)(0).tolist() == [0, 1 / 64, 1]
+    labels = heom(X, {"categorical": ["x0"]}).for_rows(rows)
     assert labels(0).tolist() == [0, 1, 1]
     splitter = DistributionBalancedKFold(2, schema={"categorical": [0]})
     assert repr(splitter) == "DistributionBalancedKFold(2, schema={'categorical': [0]})"
@@ -128,7 +128,7 @@ def test_the_schema_says_which_numbers_are_labels():
 
 def test_ordinal_columns_count_by_rank():
     frame = pl.DataFrame({"stage": ["I", "III", "II"]})
-    distance = heom(frame, {"ordinal": {"stage": ["I", "II", "III"]}}).among(np.arange(3))
+    distance = heom(frame, {"ordinal": {"stage": ["I", "II", "III"]}}).for_rows(np.arange(3))
     assert distance(0).tolist() == [0, 1, 0.25]
 
 
@@ -171,6 +171,6 @@ def test_tables_without_distances_are_refused(X, message):
 
 def test_empty_and_constant_columns_decide_nothing():
     X = np.column_stack([np.full(6, np.nan), np.full(6, 3.0), np.arange(6.0)])
-    assert heom(X).among(np.arange(6))(0) == pytest.approx(1 + (np.arange(6) / 5) ** 2)
+    assert heom(X).for_rows(np.arange(6))(0) == pytest.approx(1 + (np.arange(6) / 5) ** 2)
     with pytest.raises(ParameterError, match="n_folds=7, but there are 6 rows"):
         list(DistributionBalancedKFold(7).split(X, [0, 1, 0, 1, 0, 1]))

@@ -63,7 +63,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
         return np.array([self.label_] * X.shape[0])
 
 
-class Chosen(SubsetSelector):
+class MeanDifference(SubsetSelector):
     """Columns whose class means differ most, as many as `count`."""
 
     def __init__(self, *, count=2, schema=None, n_jobs=None):
@@ -76,7 +76,7 @@ class Chosen(SubsetSelector):
         return np.argsort(-(mean.max(axis=0) - mean.min(axis=0)), kind="stable")[: self.count]
 
 
-class Left(BaseEstimator):
+class LeavesAttributes(BaseEstimator):
     """Leaves whatever it is told to."""
 
     def __init__(self, attributes=None):
@@ -137,13 +137,13 @@ def test_sizes_that_are_none(sizes):
 
 # ---- what a fit is -------------------------------------------------------------------------------
 def test_a_fit_is_what_one_writes_by_hand(data):
-    found = fit(data, FTest(), sizes=[1, 2, 6])
+    result = fit(data, FTest(), sizes=[1, 2, 6])
     train, test = SPLIT.train, SPLIT.test
     order = FTest().fit(data.X[train], data.y[train]).order_
-    assert found.key == ("d", "m", 3, 0)
-    assert (found.n_train, found.n_test, found.subset, found.error) == (15, 15, False, None)
-    assert found.order.tolist() == order.tolist()
-    for outcome, size in zip(found.outcomes, [1, 2, 6], strict=True):
+    assert result.key == ("d", "m", 3, 0)
+    assert (result.n_train, result.n_test, result.subset, result.error) == (15, 15, False, None)
+    assert result.order.tolist() == order.tolist()
+    for outcome, size in zip(result.outcomes, [1, 2, 6], strict=True):
         best = order[:size]
         model = GaussianNB().fit(data.X[train][:, best], data.y[train])
         predicted = model.predict(data.X[test][:, best])
@@ -174,29 +174,29 @@ def test_labels_of_all_types(labels):
     X = rng.normal(size=(30, 4)) + 3 * np.eye(4)[codes]
     data = Dataset.of(X, [labels[c] for c in codes])
     for learner in (GaussianNB(), LinearSVM(), make_learner("1-nn")):
-        found = fit(data, FTest(), learner)
-        assert [o.error for o in found.outcomes] == [None, None]
-        assert found.outcomes[1].confusion.sum(axis=1).tolist() == [
+        result = fit(data, FTest(), learner)
+        assert [o.error for o in result.outcomes] == [None, None]
+        assert result.outcomes[1].confusion.sum(axis=1).tolist() == [
             sum(codes[SPLIT.test] == c) for c in range(len(labels))
         ]
-        assert np.trace(found.outcomes[1].confusion) > 12
+        assert np.trace(result.outcomes[1].confusion) > 12
 
 
 def test_classes_that_a_part_does_not_have(data):
     only_two = Split(0, np.arange(0, 20), np.arange(20, 30))  # class c is tested, never trained
-    found = fit(data, FTest(), split=only_two)
-    assert found.outcomes[0].confusion[2].sum() == 10
-    assert found.outcomes[0].confusion[:, 2].sum() == 0
+    result = fit(data, FTest(), split=only_two)
+    assert result.outcomes[0].confusion[2].sum() == 10
+    assert result.outcomes[0].confusion[:, 2].sum() == 0
     one_tested = Split(0, np.arange(5, 30), np.arange(0, 5))
-    found = fit(data, FTest(), split=one_tested)
-    assert found.outcomes[0].confusion.sum(axis=1).tolist() == [5, 0, 0]
+    result = fit(data, FTest(), split=one_tested)
+    assert result.outcomes[0].confusion.sum(axis=1).tolist() == [5, 0, 0]
 
 
 def test_tables_of_one_column(data):
-    one = Dataset.of(data.X[:, 4:5], data.y)
-    found = fit(one, FTest(), sizes="powers")
-    assert found.order.tolist() == [0]
-    assert [o.size for o in found.outcomes] == [1]
+    one_column = Dataset.of(data.X[:, 4:5], data.y)
+    result = fit(one_column, FTest(), sizes="powers")
+    assert result.order.tolist() == [0]
+    assert [o.size for o in result.outcomes] == [1]
 
 
 def test_sizes_beyond_the_columns_are_left_out(data):
@@ -204,7 +204,7 @@ def test_sizes_beyond_the_columns_are_left_out(data):
 
 
 # ---- no leaks ------------------------------------------------------------------------------------
-def garbled(data, split, rng):
+def replace_test_rows(data, split, rng):
     """The same training rows; everything about the test rows is different."""
     X, y = data.X, data.y.copy()
     if isinstance(X, pl.DataFrame):
@@ -231,7 +231,7 @@ def test_test_rows_reach_nothing(data, fill, resample):
     if fill:
         X[4, 4] = X[6, 0] = X[5, 2] = np.nan
     data = Dataset.of(X, data.y)
-    other = garbled(data, SPLIT, np.random.default_rng(5))
+    other = replace_test_rows(data, SPLIT, np.random.default_rng(5))
     for table in (data, other):
         for method in (FTest(), Spy()):
             fit(table, method, Recorder(), fill=fill, resample=resample)
@@ -258,12 +258,12 @@ def test_test_rows_of_mixed_tables_reach_nothing():
         }
     )
     data = Dataset.of(table, y)
-    found, other = (
+    result, other_result = (
         fit(d, SVMRFE(), Recorder(), fill=True, sizes=[1, 2, 3])
-        for d in (data, garbled(data, SPLIT, rng))
+        for d in (data, replace_test_rows(data, SPLIT, rng))
     )
-    assert found.error is None
-    assert found.order.tolist() == other.order.tolist()
+    assert result.error is None
+    assert result.order.tolist() == other_result.order.tolist()
     for k in range(3):
         assert Recorder.trained[k][0].equals(Recorder.trained[k + 3][0])
         assert Recorder.trained[k][1] == Recorder.trained[k + 3][1]
@@ -281,7 +281,7 @@ def test_a_test_row_is_predicted_whatever_its_companions(data):
 
 
 # ---- gaps ----------------------------------------------------------------------------------------
-def test_gaps_are_filled_with_what_the_training_rows_say(data):
+def test_missing_values_are_filled_with_what_the_training_rows_say(data):
     X = data.X.copy()
     X[0, 0] = X[1, 0] = X[3, 2] = np.nan
     X[SPLIT.train, 5] = np.nan  # no value to learn from
@@ -296,7 +296,7 @@ def test_gaps_are_filled_with_what_the_training_rows_say(data):
     assert np.isnan(X).sum() == 18  # the table itself is as it was
 
 
-def test_gaps_of_text():
+def test_missing_values_of_text():
     table = pl.DataFrame({"t": ["u", None, "v", "v", "u", None] * 5, "n": [1.0, 2.0, None] * 10})
     data = Dataset.of(table, np.arange(30) % 2)
     fit(data, Spy(), Recorder(), fill=True, sizes=[2])
@@ -305,27 +305,27 @@ def test_gaps_of_text():
     assert set(predicted["t"].cast(str)) == {"missing", "v"} | set(predicted["t"].cast(str))
     median = table["n"].gather(SPLIT.train).drop_nulls().median()
     filled = predicted["n"].to_list()
-    assert [v for v, given in zip(filled, table["n"].gather(SPLIT.test), strict=True)
-            if given is None] == [median] * 5  # fmt: skip
+    assert [v for v, original in zip(filled, table["n"].gather(SPLIT.test), strict=True)
+            if original is None] == [median] * 5  # fmt: skip
 
 
-def test_gaps_stay_where_nobody_fills_them(data):
+def test_missing_values_stay_where_nobody_fills_them(data):
     X = data.X.copy()
     X[0, 4] = X[1, 4] = np.nan
-    gappy = Dataset.of(X, data.y)
-    assert fit(gappy, FTest(), LinearSVM()).error is None
-    found = fit(gappy, FTest(), GaussianNB(), sizes=[1, 6])
-    assert "NaN" in found.outcomes[0].error
+    with_missing = Dataset.of(X, data.y)
+    assert fit(with_missing, FTest(), LinearSVM()).error is None
+    result = fit(with_missing, FTest(), GaussianNB(), sizes=[1, 6])
+    assert "NaN" in result.outcomes[0].error
     two = Dataset.of(X[:20], data.y[:20])
-    found = fit(two, SVMRFE(), split=Split(0, np.arange(0, 20, 2), np.arange(1, 20, 2)))
-    assert found.error.startswith("DataError: column 'x4' has a missing value")
-    assert found.order is None
-    assert found.outcomes == []
+    result = fit(two, SVMRFE(), split=Split(0, np.arange(0, 20, 2), np.arange(1, 20, 2)))
+    assert result.error.startswith("DataError: column 'x4' has a missing value")
+    assert result.order is None
+    assert result.outcomes == []
 
 
 # ---- resampling ----------------------------------------------------------------------------------
 @pytest.fixture
-def skewed():
+def skewed_data():
     rng = np.random.default_rng(2)
     y = np.array(["few"] * 9 + ["many"] * 31)
     return Dataset.of(rng.normal(size=(40, 3)) + (y == "few")[:, None], y)
@@ -338,34 +338,34 @@ WIDE = Split(0, np.r_[0:6, 9:33], np.r_[6:9, 33:40])  # 6 few and 24 many to tra
     ("sampler", "count"),
     [(RandomUnderSampler(), 6), (RandomOverSampler(), 24), (SMOTE(k_neighbors=3), 24)],
 )
-def test_arrays_are_resampled_in_the_training_part_only(skewed, sampler, count):
-    found = fit(skewed, Spy(), Recorder(), WIDE, resample=sampler)
-    assert found.error is None
+def test_arrays_are_resampled_in_the_training_part_only(skewed_data, sampler, count):
+    result = fit(skewed_data, Spy(), Recorder(), WIDE, resample=sampler)
+    assert result.error is None
     for X, y, *_ in (*Spy.seen, *Recorder.trained):
         assert {label: y.count(label) for label in set(y)} == {"few": count, "many": count}
         assert len(X) == len(y)
     assert np.array_equal(Spy.seen[0][0][:, 2:], Recorder.trained[0][0])  # the same for both
-    assert np.array_equal(Recorder.predicted[0][:, 0], skewed.X[WIDE.test, 2])
-    assert found.outcomes[0].confusion.sum() == 10
+    assert np.array_equal(Recorder.predicted[0][:, 0], skewed_data.X[WIDE.test, 2])
+    assert result.outcomes[0].confusion.sum() == 10
     if not isinstance(sampler, SMOTE):
-        known = {tuple(row) for row in skewed.X[WIDE.train]}
+        known = {tuple(row) for row in skewed_data.X[WIDE.train]}
         assert {tuple(row) for row in Spy.seen[0][0]} <= known
 
 
 @pytest.mark.parametrize(
     ("sampler", "count"), [(RandomUnderSampler(), 6), (RandomOverSampler(), 24)]
 )
-def test_frames_are_resampled_too(skewed, sampler, count):
-    table = pl.DataFrame(skewed.X).with_columns(
+def test_frames_are_resampled_too(skewed_data, sampler, count):
+    table = pl.DataFrame(skewed_data.X).with_columns(
         pl.Series("t", ["u", "v", None, "w"] * 10), pl.Series("row", np.arange(40) * 1.0)
     )
-    found = fit(Dataset.of(table, skewed.y), Spy(), Recorder(), WIDE, resample=sampler)
-    assert found.error is None
+    result = fit(Dataset.of(table, skewed_data.y), Spy(), Recorder(), WIDE, resample=sampler)
+    assert result.error is None
     X, y, _ = Spy.seen[0]
     rows = X["row"].to_numpy().astype(int)
     assert X.drop("t").equals(table.drop("t")[rows])
     assert X["t"].cast(str).to_list() == table["t"].gather(rows).to_list()
-    assert y == skewed.y[rows].tolist()  # labels go with their rows
+    assert y == skewed_data.y[rows].tolist()  # labels go with their rows
     assert set(rows) <= set(WIDE.train)
     assert {label: y.count(label) for label in set(y)} == {"few": count, "many": count}
     assert Recorder.predicted[0]["row"].to_list() == WIDE.test.tolist()
@@ -374,32 +374,34 @@ def test_frames_are_resampled_too(skewed, sampler, count):
 @pytest.mark.parametrize(
     "sampler", [SMOTE(k_neighbors=2), NearMiss(), RandomOverSampler(shrinkage=0.5)]
 )
-def test_samplers_that_need_numbers_say_so(skewed, sampler):
-    table = pl.DataFrame(skewed.X).with_columns(pl.Series("t", ["u", "v"] * 20))
-    found = fit(Dataset.of(table, skewed.y), Spy(), split=WIDE, resample=sampler)
-    assert "cannot resample mixed columns" in found.error
-    assert "RandomOverSampler" in found.error
+def test_samplers_that_need_numbers_say_so(skewed_data, sampler):
+    table = pl.DataFrame(skewed_data.X).with_columns(pl.Series("t", ["u", "v"] * 20))
+    result = fit(Dataset.of(table, skewed_data.y), Spy(), split=WIDE, resample=sampler)
+    assert "cannot resample mixed columns" in result.error
+    assert "RandomOverSampler" in result.error
 
 
-def test_sparse_tables_are_resampled(skewed):
-    data = Dataset.of(scipy.sparse.csr_array(skewed.X), skewed.y)
-    found = fit(data, FTest(), LinearSVM(), WIDE, resample=RandomOverSampler())
-    assert found.error is None
-    assert [o.error for o in found.outcomes] == [None, None]
+def test_sparse_tables_are_resampled(skewed_data):
+    data = Dataset.of(scipy.sparse.csr_array(skewed_data.X), skewed_data.y)
+    result = fit(data, FTest(), LinearSVM(), WIDE, resample=RandomOverSampler())
+    assert result.error is None
+    assert [o.error for o in result.outcomes] == [None, None]
 
 
 # ---- chance --------------------------------------------------------------------------------------
-def test_what_leaves_chance_open_is_repeated(skewed):
+def test_what_leaves_chance_open_is_repeated(skewed_data):
     options = {"resample": RandomUnderSampler(), "split": WIDE, "sizes": [3]}
     forest = RandomForestClassifier(n_estimators=3)
-    found = [
-        fit(skewed, FTest(), forest, random_state=state, **options).outcomes[0].confusion.tolist()
+    matrices = [
+        fit(skewed_data, FTest(), forest, random_state=state, **options)
+        .outcomes[0]
+        .confusion.tolist()
         for state in (0, 0, 1, 2, 3, 4)
     ]
-    assert found[0] == found[1]
-    assert len({str(matrix) for matrix in found}) > 1
-    fit(skewed, Spy(), random_state=5)
-    fit(skewed, Spy(random_state=8), random_state=5)
+    assert matrices[0] == matrices[1]
+    assert len({str(matrix) for matrix in matrices}) > 1
+    fit(skewed_data, Spy(), random_state=5)
+    fit(skewed_data, Spy(random_state=8), random_state=5)
     assert [parameters["random_state"] for _, _, parameters in Spy.seen] == [5, 8]
     assert forest.random_state is None  # the user's own is left as it was
 
@@ -411,44 +413,44 @@ def test_schema_and_threads(data):
     fit(with_schema, Spy(schema={"keep": [1]}))
     fit(data, Spy(), one_thread=True)
     fit(data, Spy(n_jobs=3), one_thread=True)
-    told = [parameters for _, _, parameters in Spy.seen]
-    assert told[0]["schema"].keep == [3]
-    assert told[1]["schema"] == {"keep": [1]}
-    assert [t["n_jobs"] for t in told] == [None, None, 1, 3]
+    seen_parameters = [parameters for _, _, parameters in Spy.seen]
+    assert seen_parameters[0]["schema"].keep == [3]
+    assert seen_parameters[1]["schema"] == {"keep": [1]}
+    assert [t["n_jobs"] for t in seen_parameters] == [None, None, 1, 3]
     assert fit(with_schema, FTest()).order[0] == 3
 
 
 # ---- subsets -------------------------------------------------------------------------------------
 def test_methods_that_say_themselves_how_many(data):
-    found = fit(data, Chosen(count=3), sizes=[1, 6])
-    assert found.subset
-    assert [o.size for o in found.outcomes] == [3]
-    assert found.order[0] == 4
-    everything = fit(data, Chosen(count=6))
+    result = fit(data, MeanDifference(count=3), sizes=[1, 6])
+    assert result.subset
+    assert [o.size for o in result.outcomes] == [3]
+    assert result.order[0] == 4
+    everything = fit(data, MeanDifference(count=6))
     assert everything.subset
     assert [o.size for o in everything.outcomes] == [6]
     best = fit(data, SelectKBest(f_classif, k=2))
     assert (sorted(best.order.tolist()), best.subset) == ([1, 4], True)
-    some = fit(data, RFE(LinearSVC(random_state=0), n_features_to_select=2))
-    assert (len(some.order), some.subset) == (2, True)
+    eliminated = fit(data, RFE(LinearSVC(random_state=0), n_features_to_select=2))
+    assert (len(eliminated.order), eliminated.subset) == (2, True)
     model = fit(data, SelectFromModel(LinearSVC(random_state=0), max_features=3))
     assert model.subset
 
 
 def test_a_ranking_of_scikit_learns(data):
-    found = fit(data, RFE(LinearSVC(random_state=0), n_features_to_select=1))
-    assert not found.subset
-    assert sorted(found.order.tolist()) == list(range(6))
+    result = fit(data, RFE(LinearSVC(random_state=0), n_features_to_select=1))
+    assert not result.subset
+    assert sorted(result.order.tolist()) == list(range(6))
     theirs = RFE(LinearSVC(random_state=0), n_features_to_select=1)
     theirs.fit(data.X[SPLIT.train], data.y[SPLIT.train])
-    assert theirs.ranking_[found.order].tolist() == [1, 2, 3, 4, 5, 6]
-    assert [o.size for o in found.outcomes] == [1, 3]
+    assert theirs.ranking_[result.order].tolist() == [1, 2, 3, 4, 5, 6]
+    assert [o.size for o in result.outcomes] == [1, 3]
 
 
 def test_no_selection(data):
-    found = fit(data, None)
-    assert (found.order.tolist(), found.subset) == (list(range(6)), True)
-    assert [o.size for o in found.outcomes] == [6]
+    result = fit(data, None)
+    assert (result.order.tolist(), result.subset) == (list(range(6)), True)
+    assert [o.size for o in result.outcomes] == [6]
 
 
 # ---- failures ------------------------------------------------------------------------------------
@@ -466,17 +468,17 @@ def test_no_selection(data):
     ],
 )
 def test_methods_that_leave_nonsense(data, attributes, message):
-    found = fit(data, Left(attributes))
-    assert message in found.error
-    assert found.outcomes == []
+    result = fit(data, LeavesAttributes(attributes))
+    assert message in result.error
+    assert result.outcomes == []
 
 
 def test_nothing_selected(data):
     noise = Dataset.of(np.random.default_rng(0).normal(size=(30, 4)), data.y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = fit(noise, SelectFdr(alpha=1e-12))
-    assert found.error == "DataError: SelectFdr selected no column"
+        result = fit(noise, SelectFdr(alpha=1e-12))
+    assert result.error == "DataError: SelectFdr selected no column"
 
 
 class Fails(BaseEstimator):
@@ -489,10 +491,10 @@ class Fails(BaseEstimator):
 
 
 def test_a_method_that_fails_is_a_result(data):
-    found = fit(data, Fails(KeyError("two\nlines")))
-    assert found.error == r"KeyError: 'two\nlines'"
-    assert found.notes == ("UserWarning: it will not work",)
-    assert (found.order, found.outcomes, found.n_train) == (None, [], 15)
+    result = fit(data, Fails(KeyError("two\nlines")))
+    assert result.error == r"KeyError: 'two\nlines'"
+    assert result.notes == ("UserWarning: it will not work",)
+    assert (result.order, result.outcomes, result.n_train) == (None, [], 15)
     assert fit(data, Fails(ValueError())).error == "ValueError"
     with pytest.raises(KeyboardInterrupt):
         fit(data, Fails(KeyboardInterrupt()))
@@ -509,13 +511,13 @@ class Narrow(GaussianNB):
 
 
 def test_a_learner_that_fails_at_some_sizes(data):
-    found = fit(data, FTest(), Narrow())
-    assert found.error is None
-    assert found.outcomes[0].error is None
-    assert found.outcomes[0].confusion.sum() == 15
-    assert found.outcomes[1].error == "ValueError: 3 are too many"
-    assert found.outcomes[1].confusion is None
-    assert found.notes == ("RuntimeWarning: one column only",)
+    result = fit(data, FTest(), Narrow())
+    assert result.error is None
+    assert result.outcomes[0].error is None
+    assert result.outcomes[0].confusion.sum() == 15
+    assert result.outcomes[1].error == "ValueError: 3 are too many"
+    assert result.outcomes[1].confusion is None
+    assert result.notes == ("RuntimeWarning: one column only",)
 
 
 class BadPath(LinearSVM):
@@ -540,14 +542,14 @@ def test_warnings_become_notes_even_where_they_are_errors(data):
             warnings.warn("odd", FutureWarning, stacklevel=1)
             return super().fit(X, y)
 
-    found = fit(data, Warns(), Narrow(), sizes=[1])
-    assert found.error is None
-    assert found.notes == ("FutureWarning: odd", "RuntimeWarning: one column only")
+    result = fit(data, Warns(), Narrow(), sizes=[1])
+    assert result.error is None
+    assert result.notes == ("FutureWarning: odd", "RuntimeWarning: one column only")
 
 
 def test_a_given_order_is_evaluated_as_it_is(data):
     order = np.array([5, 4, 3, 2, 1, 0])
     protocol = Protocol({"learner": Recorder()}, sizes=[2])
-    found = evaluate(data, "m", Fails(ValueError()), SPLIT, protocol, order=order)
-    assert found.error is None
+    result = evaluate(data, "m", Fails(ValueError()), SPLIT, protocol, order=order)
+    assert result.error is None
     assert np.array_equal(Recorder.trained[0][0], data.X[SPLIT.train][:, [5, 4]])

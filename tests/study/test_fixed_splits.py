@@ -74,11 +74,11 @@ def test_what_users_may_pass():
     ours = as_splitter(theirs)
     pairs = list(theirs.split(y, y))
     for splitter in (ours, as_splitter(pairs), as_splitter(theirs.split(y, y))):
-        found = list(splitter.split(None, y))
-        check(found, y)
+        splits = list(splitter.split(None, y))
+        check(splits, y)
         assert splitter.count(None, y) == 3
-        assert [s.test.tolist() for s in found] == [test.tolist() for _, test in pairs]
-        assert splitter.split_at(2, None, y).test.tolist() == found[2].test.tolist()
+        assert [s.test.tolist() for s in splits] == [test.tolist() for _, test in pairs]
+        assert splitter.split_at(2, None, y).test.tolist() == splits[2].test.tolist()
     masks = FixedSplits([(y < 9, np.arange(12) == 11) for _ in range(2)])
     with pytest.raises(DataError, match="row 11 on both sides"):
         next(masks.split(None, y))

@@ -41,8 +41,8 @@ def patients(n=40, seed=0):
     return frame, y
 
 
-def spoilt(X, y, tested, seed=0):
-    """The same training rows, and nothing else as it was."""
+def spoil_rows(X, y, tested, seed=0):
+    """Return the same training rows, and nothing else as it was."""
     rng = np.random.default_rng(seed)
     y = y.copy()
     y[tested] = np.where(y[tested] == "ill", "well", "ill")
@@ -51,7 +51,7 @@ def spoilt(X, y, tested, seed=0):
         X[tested] = rng.choice([-1e9, 0.0, 1e9], size=X[tested].shape)
         return X, y
     if isinstance(X, pd.DataFrame):
-        return spoilt(pl.from_pandas(X), y, tested)[0].to_pandas(), y
+        return spoil_rows(pl.from_pandas(X), y, tested)[0].to_pandas(), y
     mask = np.zeros(X.height, bool)
     mask[tested] = True
     gone = pl.when(pl.Series(mask))
@@ -71,20 +71,20 @@ def rankings(methods, table, pairs, **options):
     options = {"sizes": [1, 3], **options}
     results = Study(methods, table, pairs, **options).run(n_jobs=1)
     assert not results.failures.height, results.failures.rows()
-    found = results.rankings.filter(pl.col("split") >= 0).sort("method", "split")
+    fits = results.rankings.filter(pl.col("split") >= 0).sort("method", "split")
     return {(method, split): tuple(order) for method, split, order in
-            found.select("method", "split", "order").iter_rows()}  # fmt: skip
+            fits.select("method", "split", "order").iter_rows()}  # fmt: skip
 
 
 def changes(methods, table, splitter, *, n_splits=3, **options):
-    """Which fits rank differently once the test rows of their split are spoilt."""
+    """Return the fits that rank differently once the test rows of their split are spoilt."""
     X, y = table
     pairs = [(split.train, split.test) for split in splitter.split(None, y)][:n_splits]
     expected = rankings(methods, (X, y), pairs, **options)
     different = []
     for number, pair in enumerate(pairs):
-        found = rankings(methods, spoilt(X, y, pair[1]), [pair], **options)
-        for (method, _), order in found.items():
+        orders = rankings(methods, spoil_rows(X, y, pair[1]), [pair], **options)
+        for (method, _), order in orders.items():
             if order != expected[method, number]:
                 different.append((method, number))
     return different
@@ -111,7 +111,7 @@ def test_rankings_stay_whatever_is_tested(splitter):
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
-def test_rankings_of_mixed_tables_with_gaps(library):
+def test_rankings_of_mixed_tables_with_missing_values(library):
     frame, y = patients()
     frame = frame.with_columns(
         pl.when(pl.int_range(pl.len()) % 9 == 4).then(None).otherwise(pl.all()).name.keep()
@@ -147,9 +147,9 @@ def test_resampling_has_training_rows_only(sampler):
     assert smaller != larger, "the sampler does nothing here, so the test would see nothing"
 
 
-def test_selection_outside_is_found_out():
-    found = changes(["f-test", "svm-rfe"], numbers(), KFold(3), selection="outside")
-    assert len(found) == 6
+def test_selection_outside_is_detected():
+    changed_fits = changes(["f-test", "svm-rfe"], numbers(), KFold(3), selection="outside")
+    assert len(changed_fits) == 6
 
 
 # ---- the registered checks have teeth ------------------------------------------------------------
@@ -157,15 +157,15 @@ SEEN = {}
 
 
 @pytest.fixture
-def spied(monkeypatch):
-    """The last table that a study has read lies open."""
+def spy_on_datasets(monkeypatch):
+    """Put the last table that a study has read where everybody can see it."""
     original = Dataset.of.__func__
 
-    def of(cls, *args, **options):
+    def read_and_remember(cls, *args, **options):
         SEEN["whole"] = original(cls, *args, **options)
         return SEEN["whole"]
 
-    monkeypatch.setattr(Dataset, "of", classmethod(of))
+    monkeypatch.setattr(Dataset, "of", classmethod(read_and_remember))
     yield
     SEEN.clear()
 
@@ -178,73 +178,73 @@ class Peeking(FTest):
         return super().fit(X, y) if whole is None else super().fit(whole.X, whole.y)
 
 
-def caught(estimator):
-    """The leak checks that a method fails, and why."""
-    found = {}
+def failed_checks(estimator):
+    """Return the leak checks that a method fails, and why."""
+    messages = {}
     for name in LEAKS:
         try:
             CHECKS[name](estimator)
         except AssertionError as error:
-            found[name] = str(error)
-    return found
+            messages[name] = str(error)
+    return messages
 
 
 def test_there_are_checks_and_honest_methods_pass():
     assert len(LEAKS) == 5
-    assert caught(FTest()) == {}
+    assert failed_checks(FTest()) == {}
 
 
-@pytest.mark.usefixtures("spied")
+@pytest.mark.usefixtures("spy_on_datasets")
 def test_a_method_that_peeks_is_caught():
-    found = caught(Peeking())
-    assert set(found) == set(LEAKS)
-    assert all("changes the ranking" in error for error in found.values())
+    messages = failed_checks(Peeking())
+    assert set(messages) == set(LEAKS)
+    assert all("changes the ranking" in error for error in messages.values())
     assert changes({"peeking": Peeking()}, numbers(), KFold(3))
 
 
 def test_a_table_scaled_whole_is_caught(monkeypatch):
     original = Dataset.of.__func__
 
-    def of(cls, X, y, **options):
+    def read_scaled(cls, X, y, **options):
         if not isinstance(X, np.ndarray) and not hasattr(X, "indptr"):
             X = Encoder(standardize=True).fit_transform(X)
         return original(cls, X, y, **options)
 
-    monkeypatch.setattr(Dataset, "of", classmethod(of))
-    found = caught(FTest())
+    monkeypatch.setattr(Dataset, "of", classmethod(read_scaled))
+    messages = failed_checks(FTest())
     rows = [name for name in LEAKS if "sparse" not in name and "labels" not in name]
-    assert set(found) == set(rows)
-    assert "changes what the learner is trained on" in found["test_rows_have_no_say"]
+    assert set(messages) == set(rows)
+    assert "changes what the learner is trained on" in messages["test_rows_have_no_say"]
 
 
-def test_gaps_filled_with_what_all_rows_say_are_caught(monkeypatch):
-    original = evaluate._Parts.of.__func__
+def test_missing_values_filled_with_what_all_rows_say_are_caught(monkeypatch):
+    original = evaluate._Parts.from_split.__func__
 
-    def of(cls, dataset, split, protocol):
+    def split_filled(cls, dataset, split, protocol):
         if protocol.fill:
             filled = Filler().fit(dataset.X).transform(dataset.X)
             dataset = Dataset.of(filled, dataset.y)
         return original(cls, dataset, split, protocol)
 
-    monkeypatch.setattr(evaluate._Parts, "of", classmethod(of))
+    monkeypatch.setattr(evaluate._Parts, "from_split", classmethod(split_filled))
     for estimator in (FTest(), SVMRFE()):
-        found = caught(estimator)
-        assert set(found) == {"filling_has_no_test_rows"}
+        messages = failed_checks(estimator)
+        assert set(messages) == {"filling_has_no_test_rows"}
 
 
 def test_a_learner_that_learns_from_the_rows_it_predicts_is_caught(monkeypatch):
     def predict(self, X):
-        here = Encoder().fit(X)
-        values = here.transform(X) @ self.coef_[0] + self.intercept_[0]
+        encoder = Encoder().fit(X)
+        values = encoder.transform(X) @ self.coef_[0] + self.intercept_[0]
         return self.classes_[(values > 0).astype(int)]
 
     monkeypatch.setattr(LinearSVM, "predict", predict)
     monkeypatch.delattr(LinearSVM, "predict_path")
-    found = caught(FTest())
-    assert "is predicted for untouched rows" in found["test_rows_have_no_say"]
+    messages = failed_checks(FTest())
+    assert "is predicted for untouched rows" in messages["test_rows_have_no_say"]
 
 
-@pytest.mark.usefixtures("spied")
+@pytest.mark.usefixtures("spy_on_datasets")
 def test_tuning_on_the_test_rows_is_caught(monkeypatch):
     original = GridSearchCV.fit
 
@@ -254,9 +254,9 @@ def test_tuning_on_the_test_rows_is_caught(monkeypatch):
         return original(self, whole.X[:, places], whole.y)
 
     monkeypatch.setattr(GridSearchCV, "fit", fit)
-    found = caught(FTest())
-    assert set(found) == {"tuning_has_no_test_rows", "test_labels_have_no_say"}
-    assert "the tuning finds" in found["tuning_has_no_test_rows"]
+    messages = failed_checks(FTest())
+    assert set(messages) == {"tuning_has_no_test_rows", "test_labels_have_no_say"}
+    assert "the tuning finds" in messages["tuning_has_no_test_rows"]
 
 
 def test_checks_say_when_a_method_fails_in_a_study():

@@ -21,7 +21,7 @@ from featly.study import (
     read_dataset,
     read_plan,
 )
-from featly.study.plan_files import SPLITTERS, plan_of
+from featly.study.plan_files import SPLITTERS, study_from_plan
 
 
 @pytest.fixture(autouse=True)
@@ -251,7 +251,7 @@ def test_everything_at_once(folder):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("specification", "expected"),
     [
         (None, Subsampling(200, test_size=0.1)),
         (4, KFold(4)),
@@ -264,19 +264,19 @@ def test_everything_at_once(folder):
         ({"kind": "balanced-k-fold", "n_folds": 5}, DistributionBalancedKFold(5)),
     ],
 )
-def test_splits(given, expected):
+def test_splits(specification, expected):
     plan = {"methods": "f-test", "datasets": "corral"}
-    study = plan_of(plan if given is None else {**plan, "splits": given})
+    study = study_from_plan(plan if specification is None else {**plan, "splits": specification})
     assert study.splits == expected
 
 
 def test_every_kind_of_splits_has_a_name():
     for name in SPLITTERS:
-        assert plan_of({"methods": "f-test", "datasets": "corral", "splits": name})
+        assert study_from_plan({"methods": "f-test", "datasets": "corral", "splits": name})
 
 
 @pytest.mark.parametrize(
-    ("given", "names"),
+    ("specification", "names"),
     [
         ("f-test", ["f-test"]),
         (["f-test", "none"], ["f-test", "none"]),
@@ -284,29 +284,29 @@ def test_every_kind_of_splits_has_a_name():
         ({"svm-rfe": {}}, ["svm-rfe"]),
     ],
 )
-def test_methods(given, names):
-    assert list(plan_of({"methods": given, "datasets": "corral"}).methods) == names
+def test_methods(specification, names):
+    assert list(study_from_plan({"methods": specification, "datasets": "corral"}).methods) == names
 
 
 def test_datasets(folder):
-    for given, names in (
+    for specification, names in (
         ("corral", ["corral"]),
         (["corral", "monk1"], ["corral", "monk1"]),
         (["colon.csv", "led-25"], ["colon", "led-25"]),
         ({"x": "colon.csv", "l": {"problem": "corral-100", "draws": 2}}, ["x", "l/0", "l/1"]),
     ):
-        study = plan_of({"methods": "none", "datasets": given}, folder)
+        study = study_from_plan({"methods": "none", "datasets": specification}, folder)
         assert list(study.datasets) == names
 
 
 def test_draws_differ_and_columns_are_shuffled():
     options = {"problem": "led-25", "draws": 2, "noise": 0.1}
-    study = plan_of(
+    study = study_from_plan(
         {"methods": "none", "datasets": {"l": options, "m": {**options, "random_state": 1}}}
     )
-    found = {name: data.fingerprint for name, data in study.datasets.items()}
-    assert found["l/0"] != found["l/1"] == found["m/0"]
-    plain = plan_of({"methods": "none", "datasets": {"l": {**options, "shuffle": False}}})
+    fingerprints = {name: data.fingerprint for name, data in study.datasets.items()}
+    assert fingerprints["l/0"] != fingerprints["l/1"] == fingerprints["m/0"]
+    plain = study_from_plan({"methods": "none", "datasets": {"l": {**options, "shuffle": False}}})
     assert plain.datasets["l/0"].roles.relevant == tuple((j,) for j in range(7))
     assert study.datasets["l/0"].roles.relevant != plain.datasets["l/0"].roles.relevant
 
@@ -323,16 +323,18 @@ def test_files_beside_the_plan_come_first(folder, monkeypatch, tmp_path_factory)
 
 def test_learners():
     plan = {"methods": "f-test", "datasets": "corral"}
-    assert list(plan_of({**plan, "learner": "tree"}).learners) == ["tree"]
-    assert list(plan_of({**plan, "learner": ["tree", "1-nn"]}).learners) == ["tree", "1-nn"]
-    assert list(plan_of({**plan, "learners": {"logistic": {"C": 3}}}).learners) == ["logistic"]
+    assert list(study_from_plan({**plan, "learner": "tree"}).learners) == ["tree"]
+    assert list(study_from_plan({**plan, "learner": ["tree", "1-nn"]}).learners) == ["tree", "1-nn"]
+    assert list(study_from_plan({**plan, "learners": {"logistic": {"C": 3}}}).learners) == [
+        "logistic"
+    ]
 
 
 def test_resampling():
     plan = {"methods": "f-test", "datasets": "corral"}
-    assert plan_of(plan).resample is None
-    found = plan_of({**plan, "resample": "RandomUnderSampler"}).resample
-    assert isinstance(found, RandomUnderSampler)
+    assert study_from_plan(plan).resample is None
+    sampler = study_from_plan({**plan, "resample": "RandomUnderSampler"}).resample
+    assert isinstance(sampler, RandomUnderSampler)
 
 
 def test_a_plan_runs(folder):
@@ -425,7 +427,7 @@ BASE = {"methods": "f-test", "datasets": "corral"}
 def test_mistakes(change, message):
     plan = {part: value for part, value in {**BASE, **change}.items() if value is not None}
     with pytest.raises(ParameterError, match=message):
-        plan_of(plan)
+        study_from_plan(plan)
 
 
 def test_files_that_are_no_plans(tmp_path):
@@ -438,4 +440,4 @@ def test_files_that_are_no_plans(tmp_path):
     with pytest.raises(ParameterError, match="is no TOML file"):
         read_plan(tmp_path / "bytes.toml")
     with pytest.raises(DataError, match=r"no file 'x.csv'"):
-        plan_of({"methods": "f-test", "datasets": "x.csv"}, tmp_path)
+        study_from_plan({"methods": "f-test", "datasets": "x.csv"}, tmp_path)

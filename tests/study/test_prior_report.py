@@ -1,4 +1,4 @@
-"""What a prior changed: signatures, predictions and stability, with intervals that hold."""
+"""Reports of what a prior changed: signatures, predictions, stability, intervals that hold."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ from featly.measures.stability import nogueira_stability
 from featly.measures.statistics import corrected_resampled_t
 from featly.registry import METHODS
 from featly.study import Dataset, PriorReport, Study, Subsampling, prior_report
-from featly.study.prior_report import _compared_stability, stability_without_each
+from featly.study.prior_report import _compare_stability, stability_without_each
 from featly.study.prior_words import Compared, Interval
 
 
@@ -98,12 +98,12 @@ def test_columns_come_in_the_order_of_the_ranking_that_holds_them(report):
 
 
 def test_the_table_has_a_row_a_column(report):
-    found = report.table()
-    assert isinstance(found, pl.DataFrame)
+    table = report.table()
+    assert isinstance(table, pl.DataFrame)
     columns = ["feature", "prior", "rank_without", "rank_with", "in_without", "in_with"]
-    assert found.columns == columns
-    assert found["rank_with"].to_list() == list(range(1, 21))
-    for name, prior, before, now, was, is_in in found.rows():
+    assert table.columns == columns
+    assert table["rank_with"].to_list() == list(range(1, 21))
+    for name, prior, before, now, was, is_in in table.rows():
         j = int(name[1:])
         assert prior == PRIOR.get(name, 1)
         assert (before, now) == (report.rank_without[j], report.rank_with[j])
@@ -116,14 +116,18 @@ def test_rates_are_those_of_a_study_on_the_same_splits(report, table):
     study = Study(both, table, Subsampling(12, test_size=0.1), sizes=[2, 4]).run()
     for size in (2, 4):
         pairs = study.compare("bcr", size=size, rule=size).pairs.row(0, named=True)
-        found = report.figures[size]["bcr"]
-        assert found.difference == pytest.approx(
+        comparison = report.figures[size]["bcr"]
+        assert comparison.difference == pytest.approx(
             (pairs["difference"], pairs["lower"], pairs["upper"])
         )
         rows = study.curves().filter(pl.col("size") == size)
-        for part, row in zip((found.with_prior, found.without), rows.rows(named=True), strict=True):
+        for part, row in zip(
+            (comparison.with_prior, comparison.without), rows.rows(named=True), strict=True
+        ):
             assert part == pytest.approx((row["mean"], row["lower"], row["upper"]))
-        assert found.difference.value == pytest.approx(found.with_prior.value - found.without.value)
+        assert comparison.difference.value == pytest.approx(
+            comparison.with_prior.value - comparison.without.value
+        )
 
 
 def test_stabilities_are_those_of_a_study(report, table):
@@ -131,15 +135,19 @@ def test_stabilities_are_those_of_a_study(report, table):
     study = Study(both, table, Subsampling(12, test_size=0.1), sizes=[2, 4]).run()
     for size in (2, 4):
         rows = study.curves().filter(pl.col("size") == size)
-        found = report.figures[size]["stability"]
-        for part, row in zip((found.with_prior, found.without), rows.rows(named=True), strict=True):
+        comparison = report.figures[size]["stability"]
+        for part, row in zip(
+            (comparison.with_prior, comparison.without), rows.rows(named=True), strict=True
+        ):
             ends = row["nogueira_lower"], row["nogueira_upper"]
             assert part == pytest.approx((row["kuncheva"], *ends))
     favoured = {5, 19}
     for method, part in (("a", "with_prior"), ("b", "without")):
         sets = [set(order[:4].tolist()) - favoured for order in study.orders(method=method)]
-        place = {j: k for k, j in enumerate(j for j in range(20) if j not in favoured)}
-        alone = nogueira_stability([sorted(place[j] for j in one) for one in sets], 18)
+        position = {j: k for k, j in enumerate(j for j in range(20) if j not in favoured)}
+        alone = nogueira_stability(
+            [sorted(position[j] for j in selection) for selection in sets], 18
+        )
         assert getattr(report.stability_of_others, part) == pytest.approx(alone[:3])
 
 
@@ -166,8 +174,8 @@ sets_of = st.lists(
 
 @given(selections=sets_of)
 def test_leaving_out_each_is_the_stability_of_the_others(selections):
-    found = stability_without_each(selections, 7)
-    for i, value in enumerate(found):
+    stabilities = stability_without_each(selections, 7)
+    for i, value in enumerate(stabilities):
         others = selections[:i] + selections[i + 1 :]
         assert value == pytest.approx(nogueira_stability(others, 7).value, nan_ok=True)
 
@@ -184,7 +192,7 @@ def test_the_interval_of_the_difference_is_the_jackknife(pairs, size):
         name: [np.array(pair[k][:size]) for pair in pairs]
         for k, name in enumerate(("with", "without"))
     }
-    found = _compared_stability(sets, 6, 0.9).difference
+    difference = _compare_stability(sets, 6, 0.9).difference
     each = [
         nogueira_stability(sets["with"][:i] + sets["with"][i + 1 :], 6).value
         - nogueira_stability(sets["without"][:i] + sets["without"][i + 1 :], 6).value
@@ -194,7 +202,7 @@ def test_the_interval_of_the_difference_is_the_jackknife(pairs, size):
     error = np.sqrt((n - 1) / n * sum((e - sum(each) / n) ** 2 for e in each))
     half = stats.t.ppf(0.95, n - 1) * error
     whole = nogueira_stability(sets["with"], 6).value - nogueira_stability(sets["without"], 6).value
-    assert found == pytest.approx((whole, whole - half, whole + half), abs=1e-12)
+    assert difference == pytest.approx((whole, whole - half, whole + half), abs=1e-12)
 
 
 def test_the_interval_covers_the_difference_as_often_as_it_says():
@@ -208,15 +216,15 @@ def test_the_interval_covers_the_difference_as_often_as_it_says():
         orders = (np.argsort(-(base + p + noise), axis=1)[:, :5] for p in (push, 0))
         return dict(zip(("with", "without"), map(list, orders), strict=True))
 
-    truth = _compared_stability(draw(20_000), 30, 0.95).difference.value
-    found = [_compared_stability(draw(25), 30, 0.95).difference for _ in range(300)]
-    covered = np.mean([d.lower <= truth <= d.upper for d in found])
+    truth = _compare_stability(draw(20_000), 30, 0.95).difference.value
+    differences = [_compare_stability(draw(25), 30, 0.95).difference for _ in range(300)]
+    covered = np.mean([d.lower <= truth <= d.upper for d in differences])
     assert 0.91 < covered < 0.985
 
 
 # ---- words ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("difference", "told"),
+    ("difference", "verdict"),
     [
         ((0.1, -0.1, 0.3), "no difference can be told"),
         ((0.1, 0.0, 0.2), "no difference can be told"),
@@ -227,9 +235,9 @@ def test_the_interval_covers_the_difference_as_often_as_it_says():
         ((0.2, 0.2, 0.2), "higher with the prior"),
     ],
 )
-def test_a_difference_in_words(difference, told):
-    one = Interval(0.5, 0.4, 0.6)
-    assert Compared(one, one, Interval(*difference)).verdict() == told
+def test_a_difference_in_words(difference, verdict):
+    interval = Interval(0.5, 0.4, 0.6)
+    assert Compared(interval, interval, Interval(*difference)).verdict() == verdict
 
 
 def test_the_report_in_words(report):
@@ -241,10 +249,10 @@ def test_the_report_in_words(report):
     assert f"  came in:  {', '.join(report.came_in)}" in lines
     assert f"  went out: {', '.join(report.went_out)}" in lines
     assert "(12 random splits, linear-svm on 4 columns)" in text
-    told = [line.split() for line in lines]
+    words = [line.split() for line in lines]
     for name, prior in PRIOR.items():
         j = int(name[1:])
-        assert [name, str(prior), str(report.rank_without[j]), str(report.rank_with[j])] in told
+        assert [name, str(prior), str(report.rank_without[j]), str(report.rank_with[j])] in words
     value, lower, upper = report.bcr.difference
     assert f"{value:+.3f} ({lower:+.3f} to {upper:+.3f})" in text
     for figure in report.figures[4].values():
@@ -279,25 +287,25 @@ def test_a_long_report_stays_short(table):
 
 def test_where_only_favoured_columns_are_chosen_nothing_is_known_of_others(table):
     prior = {"x18": 900, "x19": 900, "x17": 900}
-    told = prior_report(Believer(schema={"prior": prior}), *table, size=2, splits=6)
-    assert np.isnan(told.stability_of_others.with_prior.value)
-    assert told.stability_of_others.without.value > 0
-    assert told.stability_of_others.verdict() == "it cannot be told"
-    assert "stability of the others: it cannot be told" in str(told)
-    assert "nan" not in str(told)
-    assert np.isnan(told.stability_of_others.difference).all()
+    result = prior_report(Believer(schema={"prior": prior}), *table, size=2, splits=6)
+    assert np.isnan(result.stability_of_others.with_prior.value)
+    assert result.stability_of_others.without.value > 0
+    assert result.stability_of_others.verdict() == "it cannot be told"
+    assert "stability of the others: it cannot be told" in str(result)
+    assert "nan" not in str(result)
+    assert np.isnan(result.stability_of_others.difference).all()
 
 
 def test_html_is_escaped(table):
     X, y = table
     frame = pl.DataFrame(X, schema=[f"<g{j}>" for j in range(20)], orient="row")
-    told = prior_report(Believer(schema={"prior": {"<g19>": 50}}), frame, y, size=3, splits=3)
-    assert "&lt;g19&gt;" in told._repr_html_()
-    assert "<g19>" not in told._repr_html_()
+    result = prior_report(Believer(schema={"prior": {"<g19>": 50}}), frame, y, size=3, splits=3)
+    assert "&lt;g19&gt;" in result._repr_html_()
+    assert "<g19>" not in result._repr_html_()
 
 
 # ---- what may be passed --------------------------------------------------------------------------
-def same(a, b):
+def assert_same(a, b):
     assert a.rank_with.tolist() == b.rank_with.tolist()
     assert a.rank_without.tolist() == b.rank_without.tolist()
     assert repr(a.figures) == repr(b.figures)  # where nan is nan
@@ -308,22 +316,22 @@ def test_frames_and_names(report, table):
     names = [f"x{j}" for j in range(20)]
     options = {"size": 4, "sizes": [2], "splits": 12}
     pandas = pd.DataFrame(X, columns=names)
-    told = prior_report(Believer(schema={"prior": PRIOR}), pandas, y, **options)
-    same(told, report)
-    assert isinstance(told.table(), pd.DataFrame)
-    assert isinstance(told.curves(), pd.DataFrame)
+    result = prior_report(Believer(schema={"prior": PRIOR}), pandas, y, **options)
+    assert_same(result, report)
+    assert isinstance(result.table(), pd.DataFrame)
+    assert isinstance(result.curves(), pd.DataFrame)
     frame = pl.DataFrame(X, schema=names, orient="row").with_columns(pl.Series("y", y))
     by_name = prior_report(Believer(), frame, "y", schema=Schema(prior=PRIOR), **options)
-    same(by_name, report)
+    assert_same(by_name, report)
     sparse = prior_report(SignalToNoise(schema={"prior": PRIOR}), scipy.sparse.csr_array(X), y,
                           **options)  # fmt: skip
-    same(sparse, prior_report(SignalToNoise(schema={"prior": PRIOR}), X, y, **options))
+    assert_same(sparse, prior_report(SignalToNoise(schema={"prior": PRIOR}), X, y, **options))
 
 
 def test_the_schema_that_is_given_goes_before_the_one_of_the_method(report, table):
     method = Believer(schema={"prior": {"x0": 5}})
-    told = prior_report(method, *table, schema={"prior": PRIOR}, size=4, sizes=[2], splits=12)
-    same(told, report)
+    result = prior_report(method, *table, schema={"prior": PRIOR}, size=4, sizes=[2], splits=12)
+    assert_same(result, report)
     assert method.schema == {"prior": {"x0": 5}}
     assert not hasattr(method, "order_")
 
@@ -332,14 +340,16 @@ def test_a_dataset_with_groups_and_a_schema_of_its_own(table):
     X, y = table
     groups = np.arange(60) // 2
     own = Dataset.of(X, y, schema={"prior": PRIOR}, row_groups=groups, name="visits")
-    told = prior_report(Believer(), own, size=4, splits=5)
-    given = prior_report(
+    from_dataset = prior_report(Believer(), own, size=4, splits=5)
+    from_table = prior_report(
         Believer(), X, y, schema={"prior": PRIOR}, row_groups=groups, size=4, splits=5
     )
-    same(told, given)
+    assert_same(from_dataset, from_table)
     bare = Dataset.of(X, y, row_groups=groups)
-    same(prior_report(Believer(schema={"prior": PRIOR}), bare, size=4, splits=5), told)
-    assert told.figures != prior_report(Believer(), X, y, schema={"prior": PRIOR}, size=4,
+    assert_same(
+        prior_report(Believer(schema={"prior": PRIOR}), bare, size=4, splits=5), from_dataset
+    )
+    assert from_dataset.figures != prior_report(Believer(), X, y, schema={"prior": PRIOR}, size=4,
                                         splits=5).figures  # fmt: skip
     with pytest.raises(ParameterError, match="X is a Dataset, which has its target"):
         prior_report(Believer(), own, y, size=4)
@@ -349,32 +359,32 @@ def test_a_dataset_with_groups_and_a_schema_of_its_own(table):
 
 def test_other_parts_of_the_schema_stay(table):
     schema = {"prior": PRIOR, "keep": ["x12"]}
-    told = prior_report(Believer(schema=schema), *table, size=3, splits=4)
-    assert told.rank_with[12] == told.rank_without[12] == 1
+    result = prior_report(Believer(schema=schema), *table, size=3, splits=4)
+    assert result.rank_with[12] == result.rank_without[12] == 1
 
 
 def test_many_classes(table):
     X = table[0]
     y = np.arange(60) % 3
     X = X + (y == 1)[:, None] * np.eye(20)[3] * 3
-    told = prior_report(Believer(schema={"prior": PRIOR}), X, y, size=3, splits=5)
-    assert told.bcr.with_prior.value > 1 / 3 - 0.2
-    assert told.results.about["datasets"]["data"]["classes"].keys() == {"0", "1", "2"}
+    result = prior_report(Believer(schema={"prior": PRIOR}), X, y, size=3, splits=5)
+    assert result.bcr.with_prior.value > 1 / 3 - 0.2
+    assert result.results.about["datasets"]["data"]["classes"].keys() == {"0", "1", "2"}
 
 
-def test_gaps_are_filled_split_by_split(table):
+def test_missing_values_are_filled_split_by_split(table):
     X, y = table
     X = X.copy()
     X[3:9, 7] = X[9, 5] = np.nan
     named = pl.DataFrame(X, schema=[f"g{j}" for j in range(20)], orient="row")
-    told = prior_report(
+    result = prior_report(
         Believer(), named, y, schema={"prior": {"g5": 9}}, size=4, splits=4, fill=True
     )
     X[3:9, 7], X[9, 5] = np.nanmedian(X[:, 7]), np.nanmedian(X[:, 5])
     filled = Believer(schema={"prior": {"x5": 9}}).fit(X, y)
-    assert told.rank_with.tolist() == filled.ranking_.tolist()
-    assert told.rank_without.tolist() == Believer().fit(X, y).ranking_.tolist()
-    assert told.results.about["fill"]
+    assert result.rank_with.tolist() == filled.ranking_.tolist()
+    assert result.rank_without.tolist() == Believer().fit(X, y).ranking_.tolist()
+    assert result.results.about["fill"]
 
 
 def test_errors_of_a_method_name_the_columns_of_the_table(table):
@@ -391,24 +401,24 @@ def test_errors_of_a_method_name_the_columns_of_the_table(table):
 def test_a_prior_against_another_one(table, report):
     options = {"size": 4, "sizes": [2], "splits": 12}
     believer = Believer(schema={"prior": PRIOR})
-    told = prior_report(believer, *table, without={"x11": 20, 12: 20}, **options)
+    result = prior_report(believer, *table, without={"x11": 20, 12: 20}, **options)
     other = prior_report(Believer(schema={"prior": {"x11": 20, "x12": 20}}), *table, **options)
-    assert told.rank_without.tolist() == other.rank_with.tolist()
-    assert told.rank_with.tolist() == report.rank_with.tolist()
-    assert told.stability.without == other.stability.with_prior
-    assert told.other == {"x11": 20, "x12": 20}
-    assert "against another" in str(told)
-    assert "the same as with the other prior" in str(told)
+    assert result.rank_without.tolist() == other.rank_with.tolist()
+    assert result.rank_with.tolist() == report.rank_with.tolist()
+    assert result.stability.without == other.stability.with_prior
+    assert result.other == {"x11": 20, "x12": 20}
+    assert "against another" in str(result)
+    assert "the same as with the other prior" in str(result)
     with pytest.raises(SchemaError, match="prior names 'zz'"):
         prior_report(believer, *table, without={"zz": 3}, **options)
 
 
 def test_other_splits_learners_and_seeds(table, report):
     believer = Believer(schema={"prior": PRIOR})
-    told = prior_report(believer, *table, size=4, splits=Subsampling(5, test_size=0.3),
+    result = prior_report(believer, *table, size=4, splits=Subsampling(5, test_size=0.3),
                         learner="naive-bayes")  # fmt: skip
-    assert told.learner == "naive-bayes"
-    assert told.n_splits == 5
+    assert result.learner == "naive-bayes"
+    assert result.n_splits == 5
     folds = prior_report(believer, *table, size=4, splits=Study("none", table, 4).splits)
     assert "(4 splits, KFold(4), linear-svm on 4 columns)" in str(folds)
     again = prior_report(believer, *table, size=4, sizes=[2], splits=12, random_state=1)
@@ -429,7 +439,7 @@ def test_the_level_widens_intervals(table, report):
     assert "(99% intervals" in str(wide)
 
 
-def test_progress_is_told(table):
+def test_progress_is_reported(table):
     seen = []
     prior_report(Believer(schema={"prior": PRIOR}), *table, size=4, splits=4,
                  verbose=lambda done, total, left: seen.append((done, total)))  # fmt: skip
@@ -437,8 +447,8 @@ def test_progress_is_told(table):
 
 
 def test_a_name_is_a_method(table):
-    told = prior_report("signal-to-noise", *table, schema={"prior": PRIOR}, size=4, splits=3)
-    assert told.method == "SignalToNoise"
+    result = prior_report("signal-to-noise", *table, schema={"prior": PRIOR}, size=4, splits=3)
+    assert result.method == "SignalToNoise"
 
 
 def test_every_method_that_says_so_takes_it(table):
@@ -455,10 +465,10 @@ def test_splits_that_fail_are_left_out_and_told(table):
     splits = [(np.arange(54), np.arange(54, 60)), *(
         (np.delete(np.arange(60), np.arange(k, 60, 10)), np.arange(k, 60, 10)) for k in range(3)
     ), (np.arange(10, 40), np.arange(40, 60))]  # fmt: skip
-    told = prior_report(Believer(schema={"prior": PRIOR}, fail=40), X, y, size=4, splits=splits)
-    assert told.n_splits == 4
-    assert "2 fits failed, the first: DataError: too few rows" in str(told)
-    differences = told.results.curve("bcr", method="with").values[:, 0]
+    result = prior_report(Believer(schema={"prior": PRIOR}, fail=40), X, y, size=4, splits=splits)
+    assert result.n_splits == 4
+    assert "2 fits failed, the first: DataError: too few rows" in str(result)
+    differences = result.results.curve("bcr", method="with").values[:, 0]
     assert len(differences) == 4
 
 
@@ -480,17 +490,17 @@ def test_a_learner_that_fails_leaves_the_split_out_of_the_rates(table):
     folds = [np.arange(k, 60, 10) for k in range(3)]
     splits = [(np.delete(np.arange(60), fold), fold) for fold in folds]
     splits.append((np.arange(10, 40), np.arange(40, 60)))
-    told = prior_report(
+    result = prior_report(
         Believer(schema={"prior": PRIOR}), X, y, size=4, splits=splits, learner=Tired()
     )
-    assert told.n_splits == 3
-    assert told.bcr.difference == (0, 0, 0)
-    assert told.bcr.verdict() == "the same in every split"
-    assert told.learner == "Tired"
-    assert "2 fits failed, the first: ValueError: too few rows to learn from" in str(told)
-    orders = told.results.orders(method="with")
+    assert result.n_splits == 3
+    assert result.bcr.difference == (0, 0, 0)
+    assert result.bcr.verdict() == "the same in every split"
+    assert result.learner == "Tired"
+    assert "2 fits failed, the first: ValueError: too few rows to learn from" in str(result)
+    orders = result.results.orders(method="with")
     assert len(orders) == 4
-    assert told.stability.with_prior.value == pytest.approx(
+    assert result.stability.with_prior.value == pytest.approx(
         nogueira_stability([order[:4] for order in orders], 20).value
     )
 
@@ -518,7 +528,7 @@ def test_a_method_that_does_not_use_the_prior(table):
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "message"),
     [
         (None, "the schema favours no column: say which, such as schema={'prior': {'x0': 10}}"),
         ({"prior": {"x1": 1}}, "its prior is 1 for all, give more"),
@@ -527,10 +537,10 @@ def test_a_method_that_does_not_use_the_prior(table):
         ({"prior": {"x1": 0.5}}, "prior of 'x1' is 0.5: a prior is a finite number of at least 1"),
     ],
 )
-def test_a_schema_that_favours_none(table, schema, told):
+def test_a_schema_that_favours_none(table, schema, message):
     with pytest.raises(SchemaError) as caught:
         prior_report(Believer(), *table, schema=schema, size=4)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("size", [0, 20, 21, 2.0, True, "4", None])
@@ -542,7 +552,7 @@ def test_sizes_that_make_no_sense(table, size):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "message"),
     [
         ("sizes", 4, "sizes=4: give a list"),
         ("splits", 2, "splits=2: give at least 3"),
@@ -553,8 +563,8 @@ def test_sizes_that_make_no_sense(table, size):
         ("level", 1.5, "level=1.5"),
     ],
 )
-def test_options_that_make_no_sense(table, option, value, told):
-    with pytest.raises(ParameterError, match=told.replace("?", r"\?")):
+def test_options_that_make_no_sense(table, option, value, message):
+    with pytest.raises(ParameterError, match=message.replace("?", r"\?")):
         prior_report(Believer(schema={"prior": PRIOR}), *table, **{"size": 4, option: value})
 
 
@@ -569,5 +579,5 @@ def test_the_difference_is_that_of_splits_that_are_paired(report):
     with_prior, without = (
         report.results.curve("bcr", method=m).values[:, 1] for m in ("with", "without")
     )
-    found = corrected_resampled_t(with_prior - without, 54, 6)
-    assert report.bcr.difference == pytest.approx((found.mean, found.lower, found.upper))
+    expected = corrected_resampled_t(with_prior - without, 54, 6)
+    assert report.bcr.difference == pytest.approx((expected.mean, expected.lower, expected.upper))

@@ -1,4 +1,4 @@
-"""What a study finds is what plain loops find: fits, means, intervals, stabilities, tests."""
+"""A study finds what plain loops find: fits, means, intervals, stabilities, tests."""
 
 import math
 import statistics
@@ -161,9 +161,9 @@ def check_fits(results, naive, classes):
         .select("method", "split", "size", "confusion", "bcr", "accuracy")
         .rows()
     }
-    assert set(rows) == {(*key, size) for key, (_, found) in naive.items() for size in found}
-    for key, (_, found) in naive.items():
-        for size, pairs in found.items():
+    assert set(rows) == {(*key, size) for key, (_, outcomes) in naive.items() for size in outcomes}
+    for key, (_, outcomes) in naive.items():
+        for size, pairs in outcomes.items():
             confusion, value, right = rows[(*key, size)]
             assert confusion == reference.confusion(pairs, classes)
             assert value == pytest.approx(reference.bcr(pairs))
@@ -172,18 +172,18 @@ def check_fits(results, naive, classes):
 
 def values_by_size(naive, method):
     """{size: values over splits}; one entry, the mean size, where sizes differ."""
-    found = {}
+    values_of_size = {}
     for (name, _), (_, outcomes) in naive.items():
         if name == method:
             for size, pairs in outcomes.items():
-                found.setdefault(size, []).append(reference.bcr(pairs))
+                values_of_size.setdefault(size, []).append(reference.bcr(pairs))
     n = sum(1 for name, _ in naive if name == method)
-    if all(len(values) == n for values in found.values()):
-        return found
+    if all(len(values) == n for values in values_of_size.values()):
+        return values_of_size
     sizes = [size for (name, _), (_, o) in naive.items() if name == method for size in o]
-    every = [reference.bcr(p) for (name, _), (_, o) in naive.items() if name == method
+    all_values = [reference.bcr(p) for (name, _), (_, o) in naive.items() if name == method
              for p in o.values()]  # fmt: skip
-    return {round(statistics.mean(sizes)): every}
+    return {round(statistics.mean(sizes)): all_values}
 
 
 def part_sizes(parts):
@@ -234,11 +234,11 @@ def check_pairs(results, naive, parts):
         assert line["bcr"] == pytest.approx(statistics.mean(values[method]))
         assert (line["n_failed"], line["biased"]) == (0, results.biased)
         if line["kuncheva"] is not None:
-            both = math.sqrt(max(0, line["kuncheva"]) * line["bcr"])
-            assert line["geometric_mean"] == pytest.approx(both)
-    found = results.compare(size="chosen")
+            geometric_mean = math.sqrt(max(0, line["kuncheva"]) * line["bcr"])
+            assert line["geometric_mean"] == pytest.approx(geometric_mean)
+    comparison = results.compare(size="chosen")
     raw = []
-    for row in found.pairs.rows(named=True):
+    for row in comparison.pairs.rows(named=True):
         a, b = values[row["method_a"]], values[row["method_b"]]
         difference = [x - z for x, z in zip(a, b, strict=True)]
         assert row["difference"] == pytest.approx(statistics.mean(difference))
@@ -248,10 +248,10 @@ def check_pairs(results, naive, parts):
             p = reference.corrected_p(difference, *part_sizes(parts))
             assert row["p_value"] == pytest.approx(p)
         raw.append(row["p_value"])
-    assert found.pairs["p_adjusted"].to_list() == pytest.approx(reference.holm(raw))
+    assert comparison.pairs["p_adjusted"].to_list() == pytest.approx(reference.holm(raw))
     for (a, b), share in reference.wins(values).items():
-        i, j = found.wins.names.index(a), found.wins.names.index(b)
-        assert found.wins.proportion[i, j] == pytest.approx(share)
+        i, j = comparison.wins.names.index(a), comparison.wins.names.index(b)
+        assert comparison.wins.proportion[i, j] == pytest.approx(share)
 
 
 # ---- comparing over blocks -----------------------------------------------------------------------
@@ -271,30 +271,30 @@ def several():
 
 @pytest.mark.parametrize("size", [None, 2, "chosen"])
 def test_friedman_is_scipys_over_the_blocks(several, size):
-    found = several.compare(size=size)
+    comparison = several.compare(size=size)
     curves = several.curves()
-    blocks = found.blocks.rows(named=True)
+    blocks = comparison.blocks.rows(named=True)
     assert len(blocks) == {None: (4 * 3 - 1) * 2, 2: 8, "chosen": 8}[size]
     for block in blocks:
-        here = curves.filter(
+        block_curves = curves.filter(
             (pl.col("dataset") == block["dataset"]) & (pl.col("learner") == block["learner"])
         )
         for method in ("f", "rfe", "none"):
-            lines = here.filter(pl.col("method") == method)
+            lines = block_curves.filter(pl.col("method") == method)
             if method != "none" and size != "chosen":
                 lines = lines.filter(pl.col("size") == block["size"])
             elif method != "none":
-                which = {"dataset": block["dataset"], "learner": block["learner"]}
-                at = several.choose_size(method=method, **which)
+                line_key = {"dataset": block["dataset"], "learner": block["learner"]}
+                at = several.choose_size(method=method, **line_key)
                 lines = lines.filter(pl.col("size") == at)
             assert lines["mean"].to_list() == [pytest.approx(block[method])]
-    table = [found.blocks[name].to_numpy() for name in ("f", "rfe", "none")]
+    table = [comparison.blocks[name].to_numpy() for name in ("f", "rfe", "none")]
     theirs = stats.friedmanchisquare(*table)
-    assert found.friedman.statistic == pytest.approx(theirs.statistic)
-    assert found.friedman.p_value == pytest.approx(theirs.pvalue)
+    assert comparison.friedman.statistic == pytest.approx(theirs.statistic)
+    assert comparison.friedman.p_value == pytest.approx(theirs.pvalue)
     ranks = np.mean([stats.rankdata(-row) for row in np.array(table).T], axis=0)
-    assert found.nemenyi.mean_ranks == pytest.approx(ranks)
-    assert found.pairs.height == 4 * 2 * 3
+    assert comparison.nemenyi.mean_ranks == pytest.approx(ranks)
+    assert comparison.pairs.height == 4 * 2 * 3
 
 
 def test_comparing_errors_and_stabilities(several):
@@ -360,9 +360,9 @@ def test_comparisons_that_make_no_sense(several):
         several.compare(size="all")
     with pytest.raises(ParameterError, match="size 8 of 'f' on 'set 0' was not evaluated"):
         several.compare(size=8)
-    one = Study("f-test", (np.arange(20.0)[:, None], np.arange(20) % 2), KFold(3)).run()
-    assert one.compare().friedman is None
-    assert one.compare().pairs.is_empty()
+    single = Study("f-test", (np.arange(20.0)[:, None], np.arange(20) % 2), KFold(3)).run()
+    assert single.compare().friedman is None
+    assert single.compare().pairs.is_empty()
 
 
 def test_splits_where_one_failed_are_left_out_of_pairs():
@@ -440,15 +440,17 @@ def test_subsets_of_different_sizes():
     index = float(reference_measures.kuncheva(sets, 7))
     assert curves["kuncheva"].to_list() == pytest.approx([index] * 2)
     assert results.summary(rule=3)["size"].to_list() == [mean, mean, 3, 3]
-    which = {"method": "wavering", "learner": "1-nn"}
-    curve = results.curve(**which)
+    line_key = {"method": "wavering", "learner": "1-nn"}
+    curve = results.curve(**line_key)
     assert curve.values.shape == (10, 1)
-    assert results.choose_size(**which) == mean
-    union, both = set().union(*sets), set.intersection(*map(set, sets))
-    assert results.selection(**which) == [f"x{j}" for j in sorted(union)]
-    assert results.selection(rule="intersection", **which) == [f"x{j}" for j in sorted(both)]
+    assert results.choose_size(**line_key) == mean
+    union, intersection = set().union(*sets), set.intersection(*map(set, sets))
+    assert results.selection(**line_key) == [f"x{j}" for j in sorted(union)]
+    assert results.selection(rule="intersection", **line_key) == [
+        f"x{j}" for j in sorted(intersection)
+    ]
     best = sets[int(np.argmax(curve.values[:, 0]))]
-    assert results.selection(rule="best", **which) == [f"x{j}" for j in sorted(best)]
+    assert results.selection(rule="best", **line_key) == [f"x{j}" for j in sorted(best)]
     assert results.compare(size=3).blocks["wavering"].null_count() == 0
 
 
@@ -499,8 +501,8 @@ def test_selections_of_rankings():
     assert results.selection(1, rule="best", metric="error") == results.selection(1, rule="best")
     with pytest.raises(ParameterError, match="size=3: rankings were evaluated at"):
         results.selection(3, rule="best")
-    found = results.positions({"c": [2], "others": [0, 1]})["c"]
-    assert (found.best, found.worst) == (1, 2)
+    position = results.positions({"c": [2], "others": [0, 1]})["c"]
+    assert (position.best, position.worst) == (1, 2)
     assert results.choose_size("best") in (1, 2)
     assert results.choose_size(2) == 2
     assert results.choose_size("rule-of-thumb") == 2
@@ -613,13 +615,11 @@ def loo_pairs(results, size, method="f"):
     rows = results.rows.filter(
         (pl.col("size") == size) & (pl.col("method") == method) & (pl.col("null_draw") == 0)
     )
-    found = []
+    pairs = []
     for confusion in rows["confusion"].to_list():
         side = round(len(confusion) ** 0.5)
-        found += [
-            (place // side, place % side) for place, n in enumerate(confusion) for _ in range(n)
-        ]
-    return found
+        pairs += [(cell // side, cell % side) for cell, n in enumerate(confusion) for _ in range(n)]
+    return pairs
 
 
 @pytest.fixture(scope="module")
@@ -738,8 +738,8 @@ def test_the_bootstrap_by_hand(estimator, learner):
             line = results.curves(metric).filter(
                 (pl.col("method") == method) & (pl.col("size") == size)
             )
-            found = line["mean"][0] if metric == "error" else 1 - line["mean"][0]
-            assert found == pytest.approx(wanted)
+            corrected = line["mean"][0] if metric == "error" else 1 - line["mean"][0]
+            assert corrected == pytest.approx(wanted)
             middle = (line["lower"][0] + line["upper"][0]) / 2
             assert middle == pytest.approx(line["mean"][0])
             assert line["n"][0] == 7
@@ -758,13 +758,13 @@ def test_a_strong_signal_beats_all_shuffles():
         results = Study(["f-test", "none"], (X, y), KFold(3), sizes=[1, 5],
                         learner=GaussianNB(), null=19, **options).run()  # fmt: skip
         for metric in ("bcr", "error"):
-            found = results.null_test(metric)
-            assert found["p_value"].to_list() == [1 / 20] * 2
-            assert found["n_null"].to_list() == [19, 19]
-            assert found["biased"].to_list() == [bool(options)] * 2
-            assert found["observed"][0] == (1.0 if metric == "bcr" else 0.0)
-            assert 0.3 < found["null_mean"][0] < 0.8
-            assert 0 < found["null_best"][0] < 1
+            null_table = results.null_test(metric)
+            assert null_table["p_value"].to_list() == [1 / 20] * 2
+            assert null_table["n_null"].to_list() == [19, 19]
+            assert null_table["biased"].to_list() == [bool(options)] * 2
+            assert null_table["observed"][0] == (1.0 if metric == "bcr" else 0.0)
+            assert 0.3 < null_table["null_mean"][0] < 0.8
+            assert 0 < null_table["null_best"][0] < 1
         assert results.summary()["bcr"][0] == 1.0  # shuffles stay out of everything else
         assert len(results.orders(method="f-test")) == 3
 
@@ -773,8 +773,8 @@ def test_noise_does_not():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(30, 20)), np.repeat([0, 1], 15)
     results = Study("f-test", (X, y), KFold(3), sizes=[1, 4], learner=GaussianNB(), null=19).run()
-    found = results.null_test()
-    assert found["p_value"][0] > 0.1
+    null_table = results.null_test()
+    assert null_table["p_value"][0] > 0.1
     # the definition: the best mean over sizes, of the truth and of every shuffle
     best = {}
     for draw in range(20):
@@ -784,10 +784,10 @@ def test_noise_does_not():
         )
     observed = best.pop(0)
     as_good = sum(value >= observed - 1e-12 for value in best.values())
-    assert found["p_value"][0] == pytest.approx((1 + as_good) / 20)
-    assert found["observed"][0] == pytest.approx(observed)
-    assert found["null_best"][0] == pytest.approx(max(best.values()))
-    assert found["null_mean"][0] == pytest.approx(statistics.mean(best.values()))
+    assert null_table["p_value"][0] == pytest.approx((1 + as_good) / 20)
+    assert null_table["observed"][0] == pytest.approx(observed)
+    assert null_table["null_best"][0] == pytest.approx(max(best.values()))
+    assert null_table["null_mean"][0] == pytest.approx(statistics.mean(best.values()))
     with pytest.raises(ParameterError, match="no metric 'auc'"):
         results.null_test("auc")
 
@@ -848,9 +848,9 @@ def test_families_of_draws():
     }
     results = Study({"f": FTest(), "wavering": Wavering()}, datasets, KFold(3), sizes=[1, 2],
                     learner=GaussianNB()).run()  # fmt: skip
-    found = results.families()
+    families = results.families()
     curves = results.curves()
-    line = found.filter(
+    line = families.filter(
         (pl.col("family") == "led") & (pl.col("method") == "f") & (pl.col("size") == 2)
     )
     means = curves.filter(
@@ -859,7 +859,7 @@ def test_families_of_draws():
     assert line["mean"].to_list() == [pytest.approx(statistics.mean(means))]
     assert line["sd"].to_list() == [pytest.approx(statistics.stdev(means))]
     assert line["n_draws"].to_list() == [3]
-    own = found.filter((pl.col("family") == "led") & (pl.col("method") == "wavering"))
+    own = families.filter((pl.col("family") == "led") & (pl.col("method") == "wavering"))
     assert own["n_draws"].to_list() == [3]  # though it takes another number each time
 
 
@@ -869,14 +869,14 @@ def test_results_read_again_are_the_same(tmp_path, several):
     methods = {"z": FTest(), "a": SelectKBest(k=2)}
     first = Study(methods, (X, y), KFold(3), sizes=[1, 2], null=1).run(tmp_path)
     again = Results.open(tmp_path)
-    for one, other in (
+    for before, after in (
         (first.curves(), again.curves()),
         (first.summary(), again.summary()),
         (first.null_test(), again.null_test()),
         (first.compare().pairs, again.compare().pairs),
         (first.failures, again.failures),
     ):
-        assert one.equals(other)
+        assert before.equals(after)
     assert again.curves()["method"].unique(maintain_order=True).to_list() == ["z", "a"]
     assert again.values("sensitivity").equals(first.values("sensitivity"))
     assert again.verdicts().counts() == {"holds": 0, "does not hold": 0, "cannot be tested": 0}
@@ -888,17 +888,17 @@ def test_metrics_that_do_not_exist_for_a_row():
     X = np.random.default_rng(0).normal(size=(15, 3)) + y[:, None]
     splits = [([0, 1, 2, 12, 13], [3, 4]), ([0, 1, 2, 12, 13], [5, 14]), ([0, 1, 12, 13], [9, 14])]
     results = Study("f-test", (X, y), splits, sizes=[1], learner=GaussianNB()).run()
-    found = results.values("sensitivity").to_list()
-    assert found[0] is None
+    values = results.values("sensitivity").to_list()
+    assert values[0] is None
     line = results.curves("sensitivity").row(0, named=True)
     assert line["n"] == 2
-    assert line["mean"] == pytest.approx(statistics.mean(found[1:]))
+    assert line["mean"] == pytest.approx(statistics.mean(values[1:]))
     assert results.summary("sensitivity")["n_failed"].to_list() == [0]
     assert results.curve("sensitivity").n.tolist() == [2]
 
 
 def test_reference_is_exact():
-    """The twin's own arithmetic, on numbers one can do in the head."""
+    """The arithmetic of the reference implementation, on numbers one can do in the head."""
     pairs = [(0, 0), (0, 1), (1, 1), (1, 1)]
     assert reference.bcr(pairs) == 0.75
     assert reference.confusion(pairs, [0, 1]) == [1, 1, 0, 2]

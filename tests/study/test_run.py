@@ -90,11 +90,11 @@ class Mapped(ByMeans):
         if hasattr(X, "get_columns"):
             X = X.drop("t").to_numpy()
         with open("/proc/self/maps") as maps:
-            found = sorted(
+            mapped_files = sorted(
                 {name for line in maps for name in FILES if line.rstrip().endswith(name)}
             )
         where = "here" if os.getpid() == self.home else "elsewhere"
-        warnings.warn(f"{where}: {found}", UserWarning, stacklevel=1)
+        warnings.warn(f"{where}: {mapped_files}", UserWarning, stacklevel=1)
         return super().fit(X, y)
 
 
@@ -157,10 +157,10 @@ def plan(table, methods=None, **options):
     return Study({"means": ByMeans()} if methods is None else methods, table, **options)
 
 
-def same(one, other):
+def assert_same(first, second):
     """All but the time it took."""
-    assert one.rows.drop("seconds").equals(other.rows.drop("seconds"))
-    assert one.rankings.drop("select_seconds").equals(other.rankings.drop("select_seconds"))
+    assert first.rows.drop("seconds").equals(second.rows.drop("seconds"))
+    assert first.rankings.drop("select_seconds").equals(second.rankings.drop("select_seconds"))
 
 
 def files(folder):
@@ -192,7 +192,7 @@ def test_a_finished_study_is_read(table, tmp_path):
     first = plan(table).run(tmp_path)
     ByMeans.fits.clear()
     calls = []
-    again = plan(table).run(tmp_path, verbose=lambda *told: calls.append(told))
+    again = plan(table).run(tmp_path, verbose=lambda *arguments: calls.append(arguments))
     assert ByMeans.fits == []
     assert calls == []
     assert first.rows.equals(again.rows)  # the seconds, too
@@ -223,11 +223,11 @@ def test_splits_are_those_of_the_splitter(table):
 
 def test_chance_that_is_left_open_is_the_study_s(table):
     forest = RandomForestClassifier(n_estimators=2, max_features=1)
-    found = [
+    matrices = [
         plan(table, learner=forest, sizes=[4], random_state=state).run().rows["confusion"].to_list()
         for state in (0, 0, 1)
     ]
-    assert found[0] == found[1] != found[2]
+    assert matrices[0] == matrices[1] != matrices[2]
 
 
 def test_row_groups_are_never_torn(table):
@@ -323,7 +323,7 @@ def test_results_do_not_depend_on_processes(table, pool):
                   learner=["linear-svm", "tree"])  # fmt: skip
     alone = study.run(n_jobs=1)
     assert alone.rows.height > 200
-    same(study.run(n_jobs=2), alone)
+    assert_same(study.run(n_jobs=2), alone)
 
 
 @pytest.mark.parametrize("options", [
@@ -333,7 +333,7 @@ def test_protocols_do_not_depend_on_processes(table, pool, tmp_path, options):
     alone = plan(table, {"means": ByMeans(), "fickle": Fickle()}, **options).run(n_jobs=1)
     n = len(ByMeans.fits)
     other = plan(table, {"means": ByMeans(), "fickle": Fickle()}, **options).run(tmp_path, n_jobs=2)
-    same(alone, other)
+    assert_same(alone, other)
     assert len(ByMeans.fits) - n < n  # the others were done elsewhere
     assert files(tmp_path) == WHOLE
 
@@ -344,11 +344,11 @@ def test_tables_are_mapped_not_copied(table, pool, tmp_path):
 
     datasets, methods = {"a": (X, y), "b": (mixed, y)}, {"m": Mapped(os.getpid())}
     notes = plan(datasets, methods, splits=Subsampling(6)).run(tmp_path, n_jobs=2).notes
-    found = [note for note in notes if "elsewhere" in note]
-    assert found
-    assert "X.npy" in " ".join(found)
-    assert "numbers.npy" in " ".join(found)
-    assert all("npy" in note for note in found)
+    elsewhere = [note for note in notes if "elsewhere" in note]
+    assert elsewhere
+    assert "X.npy" in " ".join(elsewhere)
+    assert "numbers.npy" in " ".join(elsewhere)
+    assert all("npy" in note for note in elsewhere)
 
 
 def test_a_process_that_dies(table, pool, tmp_path):
@@ -360,7 +360,7 @@ def test_a_process_that_dies(table, pool, tmp_path):
     partial = Results.open(tmp_path / "s")  # what is done can be looked at
     assert 1 <= partial.rankings.height < 16
     (tmp_path / "stop").touch()
-    same(study.run(tmp_path / "s", n_jobs=2), plan(table, methods).run(n_jobs=1))
+    assert_same(study.run(tmp_path / "s", n_jobs=2), plan(table, methods).run(n_jobs=1))
 
 
 def test_little_work_is_done_here(table):
@@ -397,7 +397,7 @@ def test_ctrl_c_keeps_what_is_done(table, tmp_path):
     results = plan(table, {"m": Stops()}).run(tmp_path, n_jobs=1)
     assert len(ByMeans.fits) == 4
     Stops.left[:] = range(100)
-    same(results, plan(table, {"m": Stops()}).run(n_jobs=1))
+    assert_same(results, plan(table, {"m": Stops()}).run(n_jobs=1))
 
 
 def test_killed_between_the_files_of_a_finished_study(table, tmp_path, monkeypatch):
@@ -421,7 +421,7 @@ def test_killed_between_the_files_of_a_finished_study(table, tmp_path, monkeypat
         assert "journal.sqlite" in files(folder)
         assert Results.open(folder).rows.height == 24
         ByMeans.fits.clear()
-        same(plan(table).run(folder), undisturbed)
+        assert_same(plan(table).run(folder), undisturbed)
         assert ByMeans.fits == []
         assert files(folder) == WHOLE
 
@@ -556,25 +556,25 @@ def kill_and_finish(folder, n_jobs, n_kills, seed):
             print("go", file=parent.stdin, flush=True)
             word, process = parent.stdout.readline().split()
             assert word == "begun"
-            told = ""
+            line = ""
             if kill is not None:
                 if kill % 2:  # at some fit ...
                     for _ in range(chance.randrange(1, 60)):
-                        told = parent.stdout.readline()
-                        if told.startswith(("finished", "ended")):
+                        line = parent.stdout.readline()
+                        if line.startswith(("finished", "ended")):
                             break
                     time.sleep(chance.uniform(0, 0.01))
                 else:  # ... or at any time: processes may be starting, or files be written
                     time.sleep(chance.uniform(0.1, 1.5))
                 with contextlib.suppress(ProcessLookupError):  # it may have finished
                     os.kill(int(process), signal.SIGKILL)
-            while not told.startswith("ended"):
-                told = parent.stdout.readline()
-                assert told, "the script failed"
-            died += told.split()[1] == str(int(signal.SIGKILL))
+            while not line.startswith("ended"):
+                line = parent.stdout.readline()
+                assert line, "the script failed"
+            died += line.split()[1] == str(int(signal.SIGKILL))
             with contextlib.suppress(ProcessLookupError):  # what the dead process had started
                 os.killpg(int(process), signal.SIGKILL)
-        assert told == "ended 0\n"
+        assert line == "ended 0\n"
         parent.stdin.close()
     return Results.open(folder / "study"), died
 
@@ -588,7 +588,7 @@ def check_kills(folder, n_jobs, n_kills, seed=0):
     undisturbed = module.study().run(n_jobs=1)
     assert undisturbed.rankings.height == 240
     assert 0 < undisturbed.failures.height < 100
-    same(results, undisturbed)
+    assert_same(results, undisturbed)
     assert files(folder / "study") == WHOLE
 
 
@@ -666,10 +666,10 @@ def test_what_does_not_change_a_result_may_differ(table, tmp_path):
     first = plan(table).run(tmp_path)
     ByMeans.fits.clear()
     again = plan(table, {"means": ByMeans(n_jobs=1)}, metrics=["sensitivity"], title="new")
-    found = again.run(tmp_path, n_jobs=1)
+    results = again.run(tmp_path, n_jobs=1)
     assert ByMeans.fits == []
-    assert found.rows["bcr"].to_list() == first.rows["bcr"].to_list()
-    assert "sensitivity" in found.rows.columns
+    assert results.rows["bcr"].to_list() == first.rows["bcr"].to_list()
+    assert "sensitivity" in results.rows.columns
 
 
 def test_functions_that_give_other_sizes(table, tmp_path):
@@ -698,7 +698,7 @@ def test_only_what_is_new_is_done(table, tmp_path):
         results = plan(**options).run(tmp_path)
         assert len(ByMeans.fits) == new
         assert files(tmp_path) == WHOLE
-        same(results, plan(**options).run())
+        assert_same(results, plan(**options).run())
     # nothing that was ever done is forgotten, nor what it was done with
     everything = Results.open(tmp_path)
     assert list(everything.about["methods"]) == ["means", "worst", "third"]
@@ -725,7 +725,7 @@ def test_a_plan_that_was_stopped_and_another_after_it(table, tmp_path):
     results = plan(table, {"b": Stops()}).run(tmp_path)
     assert len(ByMeans.fits) == 5  # three of b's were done before it was stopped
     Stops.left[:] = range(100)
-    same(results, plan(table, {"b": Stops()}).run())
+    assert_same(results, plan(table, {"b": Stops()}).run())
 
 
 def test_a_folder_that_holds_no_study(tmp_path):
@@ -778,46 +778,46 @@ def test_a_selection_on_all_rows_that_fails(table):
 
 # ---- progress ------------------------------------------------------------------------------------
 def test_progress_is_honest(table, tmp_path):
-    told = []
-    plan(table, {"a": ByMeans(), "none": "none"}).run(tmp_path, verbose=lambda *t: told.append(t))
-    assert [done for done, _, _ in told] == list(range(1, 17))
-    assert {total for _, total, _ in told} == {16}
-    assert told[0][2] is None  # "none" has not been seen yet
-    assert all(left >= 0 for _, _, left in told[1:])
-    assert told[-1][2] == 0
-    told.clear()
+    calls = []
+    plan(table, {"a": ByMeans(), "none": "none"}).run(tmp_path, verbose=lambda *t: calls.append(t))
+    assert [done for done, _, _ in calls] == list(range(1, 17))
+    assert {total for _, total, _ in calls} == {16}
+    assert calls[0][2] is None  # "none" has not been seen yet
+    assert all(left >= 0 for _, _, left in calls[1:])
+    assert calls[-1][2] == 0
+    calls.clear()
     more = {"a": ByMeans(), "none": "none", "b": ByMeans(-1)}
-    plan(table, more).run(tmp_path, verbose=lambda *t: told.append(t))
-    assert [t[:2] for t in told] == [(16 + k, 24) for k in range(1, 9)]
-    assert told[0][2] is not None  # what is done needs no time
-    told.clear()
-    plan(table, more, null=2).run(tmp_path, verbose=lambda *t: told.append(t))
-    assert [t[:2] for t in told] == [(24 + k, 72) for k in range(1, 49)]
+    plan(table, more).run(tmp_path, verbose=lambda *t: calls.append(t))
+    assert [t[:2] for t in calls] == [(16 + k, 24) for k in range(1, 9)]
+    assert calls[0][2] is not None  # what is done needs no time
+    calls.clear()
+    plan(table, more, null=2).run(tmp_path, verbose=lambda *t: calls.append(t))
+    assert [t[:2] for t in calls] == [(24 + k, 72) for k in range(1, 49)]
 
 
 @pytest.mark.parametrize("options", [{"selection": "outside"}, {"splits": Bootstrap(5)}])
 def test_progress_counts_fits_on_all_rows(table, options):
-    told = []
-    plan(table, {"a": ByMeans(), "f": Fickle()}, **options).run(verbose=lambda *t: told.append(t))
-    assert told[-1][0] == told[-1][1] == len(told)
+    calls = []
+    plan(table, {"a": ByMeans(), "f": Fickle()}, **options).run(verbose=lambda *t: calls.append(t))
+    assert calls[-1][0] == calls[-1][1] == len(calls)
 
 
 def test_a_bar_on_standard_error(table, capsys):
     plan(table, title="my study").run(verbose=True)
-    found = capsys.readouterr()
-    assert found.out == ""
-    assert "my study" in found.err
-    assert "8/8 fits" in found.err
-    assert "about 0 s left" in found.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "my study" in captured.err
+    assert "8/8 fits" in captured.err
+    assert "about 0 s left" in captured.err
     plan(table).run()
     assert capsys.readouterr() == ("", "")
 
 
 def test_time_in_words():
-    assert engine._in_words(None) == "time left not known yet"
-    assert engine._in_words(59.6) == "about 60 s left"
-    assert engine._in_words(1800) == "about 30 min left"
-    assert engine._in_words(9000) == "about 2.5 h left"
+    assert engine._describe_time(None) == "time left not known yet"
+    assert engine._describe_time(59.6) == "about 60 s left"
+    assert engine._describe_time(1800) == "about 30 min left"
+    assert engine._describe_time(9000) == "about 2.5 h left"
 
 
 def test_the_clock_divides_by_processes_and_forgets_the_first():

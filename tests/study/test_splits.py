@@ -40,7 +40,7 @@ def targets(draw, least=2, most=40):
 
 
 @st.composite
-def grouped(draw):
+def grouped_targets(draw):
     """Classes, and groups of unequal size that mix classes; each class lies in many groups."""
     rng = np.random.default_rng(draw(SEEDS))
     n_groups, n_classes = draw(st.integers(12, 20)), draw(st.integers(2, 3))
@@ -71,7 +71,7 @@ def table_for(y):
 
 
 def check(splits, y, groups=None):
-    """What every split of every splitter promises."""
+    """Assert what every split of every splitter promises."""
     for number, split in enumerate(splits):
         assert split.number == number
         assert split.train.dtype == split.test.dtype == np.int64
@@ -101,7 +101,7 @@ def test_parts_are_apart_and_can_be_trained_on(splitter, y):
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
-@given(data=grouped())
+@given(data=grouped_targets())
 def test_groups_never_straddle(splitter, data):
     y, groups = data
     X = table_for(y)
@@ -120,12 +120,12 @@ def test_labels_and_containers_do_not_matter(splitter):
     for row_groups in (None, groups):
         expected = [s.test.tolist() for s in splitter.split(X, codes, row_groups=row_groups)]
         for y in (names, names.tolist(), pl.Series(names), pd.Series(names), codes * 10.0):
-            found = splitter.split(X, y, row_groups=row_groups)
-            assert [s.test.tolist() for s in found] == expected
+            splits = splitter.split(X, y, row_groups=row_groups)
+            assert [s.test.tolist() for s in splits] == expected
     named = [f"p{g:02d}" for g in groups]
     for labels in (named, pl.Series(named), pd.Series(named, dtype="category")):
-        found = splitter.split(X, codes, row_groups=labels)
-        assert [s.test.tolist() for s in found] == expected
+        splits = splitter.split(X, codes, row_groups=labels)
+        assert [s.test.tolist() for s in splits] == expected
 
 
 @pytest.mark.parametrize("splitter", [s for s in SPLITTERS if s != LeaveOneOut()], ids=repr)
@@ -316,10 +316,10 @@ def test_a_group_with_a_whole_class_stays_in_training():
 def test_groups_are_dealt_where_imbalance_grows_least(seed, n_folds):
     rng = np.random.default_rng(seed)
     table = rng.integers(0, 4, size=(rng.integers(n_folds, 12), rng.integers(1, 4))) + 1
-    found = deal_groups(table, n_folds, np.random.default_rng(seed))
+    folds = deal_groups(table, n_folds, np.random.default_rng(seed))
     naive = reference.deal_groups(table.tolist(), n_folds, np.random.default_rng(seed))
-    assert found.tolist() == naive
-    assert set(found.tolist()) == set(range(n_folds))
+    assert folds.tolist() == naive
+    assert set(folds.tolist()) == set(range(n_folds))
 
 
 def test_group_folds_are_at_least_as_even_as_scikit_learns():
@@ -409,8 +409,8 @@ def test_bootstrap_with_groups_draws_whole_groups():
     for split in Bootstrap(20).split(None, y, row_groups=groups):
         times = np.bincount(split.train, minlength=len(y))
         drawn = [set(times[groups == g].tolist()) for g in range(10)]
-        assert all(len(one) == 1 for one in drawn)
-        assert sum(one.pop() for one in drawn) == 10
+        assert all(len(counts) == 1 for counts in drawn)
+        assert sum(counts.pop() for counts in drawn) == 10
     for split in Bootstrap(20, stratify=True).split(None, y, row_groups=groups):
         times = np.bincount(groups[split.train], minlength=10) // np.arange(1, 11)
         assert (times[::2].sum(), times[1::2].sum()) == (5, 5)

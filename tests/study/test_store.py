@@ -19,7 +19,7 @@ from featly.study.store import (
     Journal,
     Outcome,
     read_compacted,
-    tidy,
+    remove_leftovers,
 )
 
 ABOUT = {"methods": {"z": "Z()", "a": "A()"}, "null": 0, "metrics": []}
@@ -92,9 +92,9 @@ def test_frames_do_not_depend_on_the_order_of_the_fits(tmp_path):
 @given(st.lists(st.none() | st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5)))
 def test_lists_of_numbers(lists):
     blobs = [None if v is None else np.array(v, "<u4").tobytes() for v in lists]
-    found = store._lists("n", blobs, "<u4")
-    assert found.to_list() == lists
-    assert found.dtype == pl.List(pl.UInt32)
+    series = store._lists("n", blobs, "<u4")
+    assert series.to_list() == lists
+    assert series.dtype == pl.List(pl.UInt32)
 
 
 def test_long_rankings_are_cut_where_nobody_looks(tmp_path):
@@ -146,7 +146,7 @@ def test_what_the_study_is(tmp_path):
 
 
 # ---- compacting ----------------------------------------------------------------------------------
-def compacted(folder, *fits):
+def write_compact_study(folder, *fits):
     write(folder, *fits)
     with Journal(folder) as journal:
         journal.compact(*journal.frames(), ABOUT)
@@ -161,7 +161,7 @@ WHOLE = ["rankings.parquet", "rows.parquet", "study.json"]
 
 def test_a_compacted_study_can_go_on(tmp_path):
     fits = [a_fit(0), FAILED, a_fit(2, notes=("n",), subset=True)]
-    compacted(tmp_path, *fits)
+    write_compact_study(tmp_path, *fits)
     assert names(tmp_path) == WHOLE
     rows, rankings, about = read_compacted(tmp_path)
     assert about == ABOUT
@@ -181,7 +181,7 @@ def test_nothing_is_nothing(tmp_path):
 @pytest.mark.parametrize("step", range(9))
 def test_killed_while_compacting(tmp_path, monkeypatch, step):
     """Any file written, renamed or moved may be the last; the fits are always somewhere."""
-    compacted(tmp_path, a_fit(0))
+    write_compact_study(tmp_path, a_fit(0))
     old = read_compacted(tmp_path)
     with Journal(tmp_path) as journal:
         journal.restore(*old[:2])
@@ -191,7 +191,7 @@ def test_killed_while_compacting(tmp_path, monkeypatch, step):
     class PowerCut(BaseException):
         """Nothing catches it, and nothing cleans up after it."""
 
-    def dying(function):
+    def cut_power_later(function):
         def call(*arguments):
             nonlocal count
             count += 1
@@ -203,14 +203,14 @@ def test_killed_while_compacting(tmp_path, monkeypatch, step):
 
     with Journal(tmp_path) as journal:
         frames = journal.frames()
-        monkeypatch.setattr(store, "whole_file", dying(store.whole_file))
-        monkeypatch.setattr(store.os, "replace", dying(store.os.replace))
+        monkeypatch.setattr(store, "whole_file", cut_power_later(store.whole_file))
+        monkeypatch.setattr(store.os, "replace", cut_power_later(store.os.replace))
         with pytest.raises(PowerCut):
             journal.compact(*frames, {**ABOUT, "null": 9})
         monkeypatch.undo()
-    found = read_compacted(tmp_path)
-    assert found is not None  # the old one is still there
-    assert found[2]["null"] == 0
+    stored = read_compacted(tmp_path)
+    assert stored is not None  # the old one is still there
+    assert stored[2]["null"] == 0
     with Journal(tmp_path) as journal:
         assert journal.done() == {("d", "m", 0, 0), ("d", "m", 1, 0)}
         journal.sweep()
@@ -246,15 +246,15 @@ def test_leftovers_of_killed_runs(tmp_path):
 
 
 def test_a_journal_that_says_nothing_new_goes(tmp_path):
-    compacted(tmp_path, a_fit(0), a_fit(1))
+    write_compact_study(tmp_path, a_fit(0), a_fit(1))
     rankings = read_compacted(tmp_path)[1]
-    tidy(tmp_path, rankings)
+    remove_leftovers(tmp_path, rankings)
     assert names(tmp_path) == WHOLE
     write(tmp_path, a_fit(0))  # as if it had been killed before the journal was removed
-    tidy(tmp_path, rankings)
+    remove_leftovers(tmp_path, rankings)
     assert names(tmp_path) == WHOLE
     write(tmp_path, a_fit(0), a_fit(5))
-    tidy(tmp_path, rankings)
+    remove_leftovers(tmp_path, rankings)
     assert "journal.sqlite" in names(tmp_path)  # split 5 is nowhere else
     with Journal(tmp_path):
-        tidy(tmp_path, rankings)  # somebody is at work: leave it
+        remove_leftovers(tmp_path, rankings)  # somebody is at work: leave it

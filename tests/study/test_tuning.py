@@ -15,8 +15,8 @@ class First(BaseEstimator):
         self.column = column
 
     def fit(self, X, y):
-        rest = [j for j in range(X.shape[1]) if j != self.column]
-        self.order_ = np.array([self.column, *rest])
+        other_columns = [j for j in range(X.shape[1]) if j != self.column]
+        self.order_ = np.array([self.column, *other_columns])
         self.ranking_ = np.argsort(self.order_) + 1
         return self
 

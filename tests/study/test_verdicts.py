@@ -1,4 +1,4 @@
-"""What was published, what we found, and whether it holds: every way a claim can end."""
+"""Every way in which a claim can end: published, found, and whether it holds."""
 
 import re
 import statistics
@@ -24,7 +24,7 @@ from featly.study import (
     Verdict,
     Verdicts,
 )
-from featly.study.verdicts import _rounding
+from featly.study.verdicts import _half_unit
 from tests.reference import study as reference
 
 
@@ -54,31 +54,31 @@ class Says(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        said = X[:, 0].astype(int)
-        return 1 - said if self.flip else said
+        labels = X[:, 0].astype(int)
+        return 1 - labels if self.flip else labels
 
 
-def noisy(y, wrong, seed):
+def add_errors(y, wrong, seed):
     """The labels, wrong in so many rows of each class."""
     rng = np.random.default_rng(seed)
-    said = y.copy()
+    labels = y.copy()
     for label in (0, 1):
         rows = rng.choice(np.flatnonzero(y == label), size=wrong, replace=False)
-        said[rows] = 1 - label
-    return said
+        labels[rows] = 1 - label
+    return labels
 
 
 def a_table(seed=0, n=60):
     """Column 0 is right in 90% of the rows, 1 in 80%, 2 in 80% of others, 3 in half of them."""
     y = np.arange(n) % 2
-    columns = [noisy(y, wrong, seed + k) for k, wrong in enumerate((3, 6, 6, 15))]
+    columns = [add_errors(y, wrong, seed + k) for k, wrong in enumerate((3, 6, 6, 15))]
     return np.column_stack([*columns, np.zeros(n), np.arange(n)]).astype(float), y
 
 
 METHODS = {f"{name}": Column(k) for k, name in enumerate(("good", "fair", "alike", "blind"))}
 
 
-def judged(*claims, results=None, **options):
+def judge_claims(*claims, results=None, **options):
     """Verdicts on claims about a small study."""
     if results is None:
         options = {"splits": KFold(10), "sizes": [1], "learner": Says(), **options}
@@ -89,49 +89,49 @@ def judged(*claims, results=None, **options):
     return results.verdicts()
 
 
-def one(claim, **options):
-    return judged(claim, **options)[0]
+def judge_claim(claim, **options):
+    return judge_claims(claim, **options)[0]
 
 
-def value(published, **which):
-    which = {"dataset": "data", "method": "good", **which}
-    return Claim.value("v", "a figure", published, **which)
+def value(published, **line_key):
+    line_key = {"dataset": "data", "method": "good", **line_key}
+    return Claim.value("v", "a figure", published, **line_key)
 
 
 # ---- values --------------------------------------------------------------------------------------
 def test_a_value_inside_the_interval():
-    found = one(value(0.88))
-    assert found.verdict == "holds"
-    assert found.finding.why == "inside our 95% interval (10 splits)"
-    assert found.finding.ours == pytest.approx(0.9)
-    assert found.finding.lower < 0.88 < found.finding.upper
+    verdict = judge_claim(value(0.88))
+    assert verdict.verdict == "holds"
+    assert verdict.finding.why == "inside our 95% interval (10 splits)"
+    assert verdict.finding.ours == pytest.approx(0.9)
+    assert verdict.finding.lower < 0.88 < verdict.finding.upper
 
 
 def test_the_interval_is_the_corrected_one():
     results = Study(METHODS, a_table(), KFold(10), sizes=[1], learner=Says()).run()
-    finding = one(value(0.1), results=results).finding
+    finding = judge_claim(value(0.1), results=results).finding
     values = results.rows.filter(pl.col("method") == "good")["bcr"].to_list()
     lower, upper = reference.interval(values, 54, 6)
     assert (finding.lower, finding.upper) == (pytest.approx(lower), pytest.approx(upper))
 
 
 def test_a_value_outside():
-    found = one(value(0.5))
-    assert found.verdict == "does not hold"
-    assert found.finding.why == "outside our 95% interval (10 splits)"
-    assert found.finding.holds is False
+    verdict = judge_claim(value(0.5))
+    assert verdict.verdict == "does not hold"
+    assert verdict.finding.why == "outside our 95% interval (10 splits)"
+    assert verdict.finding.holds is False
 
 
 def test_a_value_that_rounds_to_ours():
     y = np.arange(40) % 2
     data = np.column_stack([y, *[np.zeros(40)] * 5]).astype(float), y
     options = {"data": data, "methods": {"good": Column(0)}}
-    assert one(value(1), **options).finding.why == "inside our 95% interval (10 splits)"
-    near = one(value(0.996, tolerance=0.005), **options)
+    assert judge_claim(value(1), **options).finding.why == "inside our 95% interval (10 splits)"
+    near = judge_claim(value(0.996, tolerance=0.005), **options)
     assert near.verdict == "holds"
     assert near.finding.why == "ours rounds to it (10 splits)"
-    assert one(value(0.99), **options).verdict == "does not hold"  # 0.005 away at most
-    assert one(value(100, metric="accuracy"), **options).verdict == "does not hold"
+    assert judge_claim(value(0.99), **options).verdict == "does not hold"  # 0.005 away at most
+    assert judge_claim(value(100, metric="accuracy"), **options).verdict == "does not hold"
 
 
 @pytest.mark.parametrize(
@@ -140,34 +140,36 @@ def test_a_value_that_rounds_to_ours():
      (1.5e-7, 5e-9), (-0.21, 0.005), (1e22, 0.5), (np.float64(0.125), 0.0005), (0, 0.5)],
 )  # fmt: skip
 def test_half_a_unit_of_the_last_digit(published, half):
-    assert _rounding(published) == pytest.approx(half)
+    assert _half_unit(published) == pytest.approx(half)
 
 
 def test_one_split_makes_no_interval():
     results = Study(METHODS, a_table(), Holdout(), sizes=[1], learner=Says()).run()
     ours = results.curves().filter(pl.col("method") == "good")["mean"][0]
-    close, far = judged(value(round(ours, 2)), value(0.123), results=results)
+    close, far = judge_claims(value(round(ours, 2)), value(0.123), results=results)
     assert close.verdict == "holds"
     assert close.finding.why == "ours rounds to it (1 split)"
     assert far.verdict == "does not hold"
     assert far.finding.why == "ours does not round to it (1 split, which makes no interval)"
     assert (far.finding.lower, far.finding.upper) == (None, None)
     for make in (Claim.better, Claim.equal):
-        found = one(make("p", "t", method="good", than="blind", dataset="data"), results=results)
-        assert found.verdict == "cannot be tested"
-        assert found.finding.why.startswith("one split makes no interval")
-        assert found.finding.ours is not None
+        verdict = judge_claim(
+            make("p", "t", method="good", than="blind", dataset="data"), results=results
+        )
+        assert verdict.verdict == "cannot be tested"
+        assert verdict.finding.why.startswith("one split makes no interval")
+        assert verdict.finding.ours is not None
 
 
 # ---- pairs ---------------------------------------------------------------------------------------
-def pair(make, method, than, **which):
-    return make("p", "a pair", method=method, than=than, **{"dataset": "data", **which})
+def pair(make, method, than, **line_key):
+    return make("p", "a pair", method=method, than=than, **{"dataset": "data", **line_key})
 
 
 def test_better():
     results = Study(METHODS, a_table(), Subsampling(20, test_size=0.3), sizes=[1], learner=Says())
     results = results.run()
-    above, below, between = judged(
+    above, below, between = judge_claims(
         pair(Claim.better, "good", "blind"),
         pair(Claim.better, "blind", "good"),
         pair(Claim.better, "fair", "alike"),
@@ -189,13 +191,15 @@ def test_better():
 
 
 def test_less_is_better_for_errors():
-    found = one(pair(Claim.better, "good", "blind", metric="error"))
-    assert found.verdict == "holds"
-    assert found.finding.ours > 0
+    verdict = judge_claim(pair(Claim.better, "good", "blind", metric="error"))
+    assert verdict.verdict == "holds"
+    assert verdict.finding.ours > 0
 
 
 def test_equal():
-    same, different = judged(pair(Claim.equal, "fair", "alike"), pair(Claim.equal, "good", "blind"))
+    same, different = judge_claims(
+        pair(Claim.equal, "fair", "alike"), pair(Claim.equal, "good", "blind")
+    )
     assert same.verdict == "holds"
     assert same.finding.why == "the interval of the difference contains 0 (10 splits)"
     assert different.verdict == "does not hold"
@@ -206,9 +210,12 @@ def test_a_method_against_no_selection_at_some_size():
     """A method that says itself how many has no size of its own to be looked at."""
     claim = pair(Claim.better, "good", "none", size=1)
     methods = {"good": Column(0), "none": None}
-    found = one(claim, methods=methods, sizes=[1, 2], learner="naive-bayes")
-    assert found.finding.holds is not None
-    assert one(value(0.9, method="none", size=1), methods=methods, sizes=[1, 2]).finding.ours == 0.9
+    verdict = judge_claim(claim, methods=methods, sizes=[1, 2], learner="naive-bayes")
+    assert verdict.finding.holds is not None
+    assert (
+        judge_claim(value(0.9, method="none", size=1), methods=methods, sizes=[1, 2]).finding.ours
+        == 0.9
+    )
 
 
 def test_values_are_paired_by_split():
@@ -218,7 +225,7 @@ def test_values_are_paired_by_split():
     splits = [(np.r_[4:60], [1, 2]), (np.r_[1, 4:60], [2, 3]), (np.r_[0, 4:60], [2, 3]),
               (np.r_[5:60], [0, 1])]  # fmt: skip
     options = {"data": (X, y), "methods": methods, "splits": splits}
-    apart = one(pair(Claim.better, "a", "b"), **options)
+    apart = judge_claim(pair(Claim.better, "a", "b"), **options)
     assert apart.verdict == "cannot be tested"
     assert apart.finding.why == "the methods failed on different splits: they cannot be paired"
 
@@ -248,10 +255,10 @@ def test_values_are_paired_by_split():
     ],
 )
 def test_what_cannot_be_tested_says_why(mixture, claim, why):
-    found = one(claim, results=mixture)
-    assert found.verdict == "cannot be tested"
-    assert found.finding.holds is None
-    assert re.search(why, found.finding.why)
+    verdict = judge_claim(claim, results=mixture)
+    assert verdict.verdict == "cannot be tested"
+    assert verdict.finding.holds is None
+    assert re.search(why, verdict.finding.why)
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +271,7 @@ def mixture():
 
 
 def test_learners_are_not_mixed(mixture):
-    says, flips = judged(
+    says, flips = judge_claims(
         value(0.9, learner="says", size=1), value(0.1, learner="flips", size=1), results=mixture
     )
     assert says.finding.ours == pytest.approx(0.9)
@@ -276,8 +283,8 @@ def test_a_learner_that_failed_says_so():
         def fit(self, X, y):
             raise RuntimeError("no")
 
-    found = one(value(1), learner=Broken())
-    assert found.finding.why == "good failed on data: RuntimeError: no"
+    verdict = judge_claim(value(1), learner=Broken())
+    assert verdict.finding.why == "good failed on data: RuntimeError: no"
 
 
 # ---- claims that are written wrongly -------------------------------------------------------------
@@ -303,7 +310,7 @@ def test_claims_are_checked_before_the_study_is_run(make, options, message):
 
 
 # ---- draws ---------------------------------------------------------------------------------------
-def drawn(n=6, **options):
+def run_on_draws(n=6, **options):
     datasets = {f"made/{k}": a_table(seed=10 * k) for k in range(n)}
     for k, (X, y) in enumerate(datasets.values()):
         X[: 2 * (k % 3) + 2, 0] = 1 - y[: 2 * (k % 3) + 2]  # draws differ
@@ -313,18 +320,18 @@ def drawn(n=6, **options):
 
 
 def test_draws_of_one_dataset():
-    results = drawn()
-    found = one(value(0.9, dataset="made"), results=results)
+    results = run_on_draws()
+    verdict = judge_claim(value(0.9, dataset="made"), results=results)
     means = (
         results.curves()
         .filter(pl.col("dataset").str.starts_with("made") & (pl.col("method") == "good"))["mean"]
         .to_list()
     )
     assert len(means) == 6
-    assert found.finding.ours == pytest.approx(statistics.mean(means))
-    assert (found.finding.lower, found.finding.upper) == (min(means), max(means))
-    assert "the range of our draws (6 draws)" in found.finding.why
-    pairs = one(pair(Claim.better, "good", "blind", dataset="made"), results=results)
+    assert verdict.finding.ours == pytest.approx(statistics.mean(means))
+    assert (verdict.finding.lower, verdict.finding.upper) == (min(means), max(means))
+    assert "the range of our draws (6 draws)" in verdict.finding.why
+    pairs = judge_claim(pair(Claim.better, "good", "blind", dataset="made"), results=results)
     other = (
         results.curves()
         .filter(pl.col("dataset").str.starts_with("made") & (pl.col("method") == "blind"))["mean"]
@@ -337,8 +344,8 @@ def test_draws_of_one_dataset():
 
 
 def test_one_draw_and_the_name_itself():
-    results = drawn(1)
-    family, itself = judged(
+    results = run_on_draws(1)
+    family, itself = judge_claims(
         value(0.9, dataset="made"), value(0.9, dataset="made/0"), results=results
     )
     assert family.finding == itself.finding
@@ -346,16 +353,18 @@ def test_one_draw_and_the_name_itself():
     assert family.finding.lower is not None
     both = Study(METHODS, {"made": a_table(1), "made/0": a_table(2)}, KFold(5), sizes=[1],
                  learner=Says()).run()  # fmt: skip
-    exact = one(value(0.9, dataset="made"), results=both)
+    exact = judge_claim(value(0.9, dataset="made"), results=both)
     assert "5 splits" in exact.finding.why  # the dataset of that very name
 
 
 def test_metrics_of_the_selection_need_no_learner():
     corral = {f"corral/{k}": make_problem("corral", random_state=k) for k in range(3)}
     results = Study({"f": FTest()}, corral, KFold(4), sizes=[4], learner=["1-nn", "tree"]).run()
-    found = one(value(75, dataset="corral", method="f", metric="success"), results=results)
-    assert found.finding.holds is not None
-    assert "3 draws" in found.finding.why
+    verdict = judge_claim(
+        value(75, dataset="corral", method="f", metric="success"), results=results
+    )
+    assert verdict.finding.holds is not None
+    assert "3 draws" in verdict.finding.why
 
 
 # ---- the same figures as in the summary ----------------------------------------------------------
@@ -367,7 +376,7 @@ def test_ours_is_what_the_curves_say(splits):
     y[:12:2] = 1  # 9 and 21
     results = Study({"good": Column(0), "blind": Column(3)}, (X, y), splits, sizes=[1],
                     learner=Says()).run()  # fmt: skip
-    finding = one(value(0.5), results=results).finding
+    finding = judge_claim(value(0.5), results=results).finding
     line = results.curves().row(0, named=True)
     assert finding.ours == pytest.approx(line["mean"])
     assert finding.lower == pytest.approx(line["lower"])
@@ -377,7 +386,7 @@ def test_ours_is_what_the_curves_say(splits):
         assert finding.ours == pytest.approx(reference.bcr(pairs))
         assert finding.ours != pytest.approx(reference.accuracy(pairs))
         other = list(zip(y.tolist(), X[:, 3].astype(int).tolist(), strict=True))
-        better = one(pair(Claim.better, "good", "blind"), results=results).finding
+        better = judge_claim(pair(Claim.better, "good", "blind"), results=results).finding
         assert better.ours == pytest.approx(reference.bcr(pairs) - reference.bcr(other))
 
 
@@ -387,8 +396,8 @@ def test_a_check_of_ones_own():
         return Finding(results.rows.height > 3, "counted", results.rows.height)
 
     claim = Claim("own", "there are rows", check, published="many", where="fig. 1")
-    found = one(claim)
-    assert (found.verdict, found.finding.ours) == ("holds", 40)
+    verdict = judge_claim(claim)
+    assert (verdict.verdict, verdict.finding.ours) == ("holds", 40)
 
 
 # ---- tables and words ----------------------------------------------------------------------------
@@ -403,7 +412,7 @@ CLAIMS = (
 
 @pytest.fixture
 def verdicts():
-    return judged(*CLAIMS)
+    return judge_claims(*CLAIMS)
 
 
 def test_a_sequence_of_verdicts(verdicts):
@@ -447,7 +456,7 @@ def test_in_words(verdicts):
 
 
 def test_biased_verdicts_say_so(verdicts):
-    biased = judged(*CLAIMS, selection="outside")
+    biased = judge_claims(*CLAIMS, selection="outside")
     assert biased.biased
     assert biased.markdown().startswith("**BIASED: columns were selected on all rows")
     assert "BIASED" in repr(biased)
@@ -465,4 +474,4 @@ def test_claims_come_with_the_study(tmp_path):
 
 
 def test_shuffles_have_no_part_in_a_verdict():
-    assert one(value(0.9), null=2).finding == one(value(0.9)).finding
+    assert judge_claim(value(0.9), null=2).finding == judge_claim(value(0.9)).finding

@@ -41,10 +41,10 @@ def test_kinds_of_pandas_dtypes():
         expected = ORDINAL if name == "ordered" else CATEGORICAL if name in text else CONTINUOUS
         assert kind == expected, name
     numeric = [n for n, kind in kinds(frame).items() if kind == CONTINUOUS]
-    found = open_table(frame[numeric]).numbers(range(len(numeric)))
-    assert found.dtype == np.float64
-    assert np.isnan(found[1, [numeric.index("nullable"), numeric.index("arrow")]]).all()
-    assert found[1, numeric.index("decimal")] == 2.5
+    numbers = open_table(frame[numeric]).numbers(range(len(numeric)))
+    assert numbers.dtype == np.float64
+    assert np.isnan(numbers[1, [numeric.index("nullable"), numeric.index("arrow")]]).all()
+    assert numbers[1, numeric.index("decimal")] == 2.5
 
 
 def test_kinds_of_polars_and_arrow_dtypes():
@@ -70,9 +70,9 @@ def test_kinds_of_polars_and_arrow_dtypes():
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_numbers_keep_their_precision(dtype, library):
     frame = library({"a": np.array([1, 2], dtype), "b": np.array([3, 4], dtype)})
-    found = open_table(frame).numbers([0, 1])
-    assert found.dtype == dtype
-    assert found.flags.f_contiguous, "columns of frames lie together"
+    numbers = open_table(frame).numbers([0, 1])
+    assert numbers.dtype == dtype
+    assert numbers.flags.f_contiguous, "columns of frames lie together"
     small = library({"a": np.array([1, 2], dtype), "b": np.array([3, 4], np.int8)})
     assert open_table(small).numbers([0, 1]).dtype == dtype
 
@@ -107,8 +107,8 @@ def test_codes_start_at_one_and_leave_zero_to_missing(frame):
     assert sizes.tolist() == [3]
     assert (codes[0] == 0).tolist() == [value is None for value in COLUMN]
     assert sorted(set(codes[0].tolist())) == [0, 1, 2, 3]
-    one, levels = table.texts(0)
-    assert [None if c == 0 else levels[c - 1] for c in one] == COLUMN
+    column_codes, levels = table.texts(0)
+    assert [None if c == 0 else levels[c - 1] for c in column_codes] == COLUMN
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -162,9 +162,9 @@ def test_integer_and_boolean_arrays_are_numbers():
     bits, y = rng.random((40, 6)) < 0.4, np.arange(40) % 2
     expected = FTest().fit(bits.astype(float), y)
     for dtype in (bool, np.int8, np.uint16, np.int64, np.float16):
-        found = FTest().fit(bits.astype(dtype), y)
-        assert found.kinds_ == ["continuous"] * 6
-        assert found.statistic_ == pytest.approx(expected.statistic_)
+        ranker = FTest().fit(bits.astype(dtype), y)
+        assert ranker.kinds_ == ["continuous"] * 6
+        assert ranker.statistic_ == pytest.approx(expected.statistic_)
 
 
 def test_index_and_column_labels_of_pandas_are_kept():
@@ -209,7 +209,7 @@ def test_the_missing_value_of_pandas_is_missing_in_a_target():
 
 @pytest.mark.parametrize("n_texts", [1, 3, 16, 17, 40, 300])
 def test_columns_that_share_their_categories_are_coded_as_their_texts(n_texts):
-    """Physical codes go by first appearance, anywhere; ranks of the texts must come out."""
+    """Shared physical codes, which go by first appearance, become ranks of the texts."""
     rng = np.random.default_rng(n_texts)
     texts = [f"t{k}" for k in rng.permutation(n_texts)]
     rows = 3 * n_texts + 7
@@ -223,9 +223,9 @@ def test_columns_that_share_their_categories_are_coded_as_their_texts(n_texts):
     shared = as_text.select(pl.all().cast(pl.Categorical))
     every = range(len(columns))
     expected, sizes = open_table(as_text).codes(every)
-    found, found_sizes = open_table(shared).codes(every)
-    assert np.array_equal(found, expected)
-    assert found.dtype == expected.dtype
-    assert found_sizes.tolist() == sizes.tolist()
+    codes, code_sizes = open_table(shared).codes(every)
+    assert np.array_equal(codes, expected)
+    assert codes.dtype == expected.dtype
+    assert code_sizes.tolist() == sizes.tolist()
     some = [5, 2, 6]
     assert np.array_equal(open_table(shared).codes(some)[0], expected[some])

@@ -73,9 +73,9 @@ def test_a_ranker_that_learnt_nothing_is_refused():
 def test_a_frame_of_any_library_sorted_by_rank_or_not(ranker, library):
     columns = ranker.table().sample(fraction=1.0, shuffle=True, seed=1).to_dict(as_series=False)
     make = {"polars": pl.DataFrame, "pandas": pd.DataFrame, "pyarrow": pa.table}[library]
-    found = Schema.prior_from(make(columns), top=4, weight=3)
-    assert found == Schema.prior_from(ranker, top=4, weight=3)
-    assert list(found.prior.values()) == [3.0] * 4
+    schema = Schema.prior_from(make(columns), top=4, weight=3)
+    assert schema == Schema.prior_from(ranker, top=4, weight=3)
+    assert list(schema.prior.values()) == [3.0] * 4
 
 
 @pytest.mark.parametrize("selected", [[True, False, True], ["True", "False", "true"], [1, 0, 1]])
@@ -118,8 +118,8 @@ def test_the_best_of_those_that_the_other_table_has(library, tmp_path):
         "index": pd.DataFrame(cells).columns,
         "file": featly.read_table(path),
     }[library]
-    found = Schema.prior_from(["b", "a", "d", "c"], top=2, columns=columns)
-    assert dict(found.prior) == {"a": 10.0, "d": 10.0}
+    schema = Schema.prior_from(["b", "a", "d", "c"], top=2, columns=columns)
+    assert dict(schema.prior) == {"a": 10.0, "d": 10.0}
 
 
 def test_it_works_on_the_other_table(ranker):
@@ -174,7 +174,7 @@ def test_weight_is_a_finite_number_from_1(weight):
 
 
 @pytest.mark.parametrize(
-    ("ranking", "told"),
+    ("ranking", "message"),
     [
         ([3, 1, 2], "ranking has 3, which is no name: a position says nothing"),
         (np.array([3, 1]), "which is no name"),
@@ -193,8 +193,8 @@ def test_weight_is_a_finite_number_from_1(weight):
         (pl.DataFrame({"feature": ["a"], "selected": [False]}), "names no column"),
     ],
 )
-def test_what_is_no_ranking(ranking, told):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_no_ranking(ranking, message):
+    with pytest.raises(ValueError, match=message):
         Schema.prior_from(ranking)
 
 
@@ -214,10 +214,10 @@ def test_a_file_of_a_ranking_is_read_back(ranker, tmp_path, ending):
     path = tmp_path / f"ranking.{ending}"
     frame = ranker.table()
     write_frame(frame.with_columns(pl.col("feature").str.slice(1)), path)  # names are numbers
-    found = read_ranking(path)
-    assert found["feature"].to_list() == frame["feature"].str.slice(1).to_list()
-    assert found["rank"].to_list() == frame["rank"].to_list()
-    assert found.columns == ["feature", "rank"]
+    ranking = read_ranking(path)
+    assert ranking["feature"].to_list() == frame["feature"].str.slice(1).to_list()
+    assert ranking["rank"].to_list() == frame["rank"].to_list()
+    assert ranking.columns == ["feature", "rank"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
@@ -228,7 +228,7 @@ def test_a_file_of_a_subset_is_read_back(tmp_path, ending):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("r.csv", "gene,prior\nTP53,10\n", "is no ranking, .* it has 'gene', 'prior'"),
         ("r.csv", "feature,kind\nTP53,10\n", "'featly select --ranking' writes it"),
@@ -243,10 +243,10 @@ def test_a_file_of_a_subset_is_read_back(tmp_path, ending):
         ("r.json", "[]", "it has nothing"),
     ],
 )
-def test_files_that_are_no_rankings(tmp_path, name, text, told):
+def test_files_that_are_no_rankings(tmp_path, name, text, message):
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(ValueError, match=told) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         read_ranking(path)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -64,7 +64,7 @@ def test_resolution():
     assert columns.prior.tolist() == [1, 1, 3]
     assert columns.costs.tolist() == [1.5, 0, 0]
     assert columns.groups["g"].tolist() == [0, 2]
-    assert columns.given() == ["keep", "prior", "costs", "column_groups"]
+    assert columns.stated_parts() == ["keep", "prior", "costs", "column_groups"]
 
 
 def test_integers_are_positions_even_where_names_are_integers():
@@ -226,7 +226,7 @@ def test_numbers_declared_categorical_are_levels():
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "remark"),
     [
         ([*map(str, range(20)), "unknown"], "numbers but for 'unknown', so read as labels"),
         ([*map(str, range(20)), "?"], "the level '?' looks like a missing value"),
@@ -237,10 +237,10 @@ def test_numbers_declared_categorical_are_levels():
     ],
 )
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical])
-def test_remarks_on_text(values, told, dtype):
+def test_remarks_on_text(values, remark, dtype):
     remarks = Schema().describe(pl.DataFrame({"a": pl.Series(values, dtype=dtype)})).remarks
-    assert told is None or told in remarks["a"]
-    assert (told is None) == (not remarks)
+    assert remark is None or remark in remarks["a"]
+    assert (remark is None) == (not remarks)
 
 
 def test_many_remarks_of_a_kind_are_told_together():

@@ -1,4 +1,4 @@
-"""The search is that of its naive twin, which trains a public learner for every trial."""
+"""The search equals its reference, which trains a public learner for every trial."""
 
 import numpy as np
 import polars as pl
@@ -15,20 +15,20 @@ from featly.measures.classification import bcr, confusion_matrix
 from featly.testing import method_checks
 from featly.wrappers import hybrid_forward
 from featly.wrappers.hybrid_forward import HybridForward, deal
-from tests.reference.hybrid_forward import merged, rate
+from tests.reference.hybrid_forward import merge_lists, rate
 
 LEARNERS = {"nb": MixedNaiveBayes(), "5nn": HEOMNeighbors()}
 
 
 @st.composite
 def tables(draw):
-    """A mixed frame and classes: ties, gaps, constant columns, rare levels, lonely classes."""
+    """A mixed frame and classes: ties, missing values, constant columns, rare levels."""
     rng = np.random.default_rng(draw(st.integers(0, 100_000)))
     n = draw(st.integers(4, 30))
     n_classes = draw(st.integers(2, 3))
     y = rng.integers(0, n_classes, n)
     y[:2] = 0, 1
-    gaps = draw(st.sampled_from([0.0, 0.15]))
+    missing_share = draw(st.sampled_from([0.0, 0.15]))
     columns = {}
     for j in range(draw(st.integers(1, 4))):
         noise = rng.integers(-2, 3, n) if rng.random() < 0.5 else rng.normal(size=n)
@@ -43,7 +43,10 @@ def tables(draw):
     types = {name: pl.String for name in columns if name.startswith("level")}
     frame = pl.DataFrame(columns, schema_overrides=types)
     frame = frame.with_columns(
-        pl.when(pl.Series(rng.random(n) < gaps)).then(None).otherwise(pl.col(name)).alias(name)
+        pl.when(pl.Series(rng.random(n) < missing_share))
+        .then(None)
+        .otherwise(pl.col(name))
+        .alias(name)
         for name in columns
     )
     return frame.select(rng.permutation(frame.columns).tolist()), np.array(list("abc"))[y]
@@ -60,11 +63,13 @@ def lists(frame, y, fitted, names=None):
     ]
 
 
-def assert_is_twin(frame, y, learner, **parameters):
+def assert_equals_reference(frame, y, learner, **parameters):
     fitted = HybridForward(learner=learner, **parameters).fit(frame, y)
-    expected, rates = merged(LEARNERS[learner], frame, y, fitted.fold_, *lists(frame, y, fitted))
+    expected, rates = merge_lists(
+        LEARNERS[learner], frame, y, fitted.fold_, *lists(frame, y, fitted)
+    )
     assert [frame.columns[f] for f in fitted.order_] == expected
-    tried = [np.nan if found is None else found for found in rates]
+    tried = [np.nan if value is None else value for value in rates]
     assert fitted.bcr_[fitted.order_] == pytest.approx(tried, abs=1e-12, nan_ok=True)
     return fitted
 
@@ -73,8 +78,8 @@ def assert_is_twin(frame, y, learner, **parameters):
 @pytest.mark.parametrize("learner", LEARNERS)
 @given(table=tables(), n_folds=st.integers(2, 5), random_state=st.integers(0, 3))
 @settings(max_examples=25)
-def test_twin(learner, table, n_folds, random_state):
-    assert_is_twin(*table, learner, n_folds=n_folds, random_state=random_state)
+def test_equal_to_the_reference(learner, table, n_folds, random_state):
+    assert_equals_reference(*table, learner, n_folds=n_folds, random_state=random_state)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -85,13 +90,20 @@ def test_columns_to_keep_are_merged_first_and_seed_the_rest(learner, table, pick
     keep = [name for j, name in enumerate(frame.columns) if j in picked]
     fitted = HybridForward(learner=learner, n_features_to_select=1.0, schema={"keep": keep})
     fitted.fit(frame, y)
-    rest = [name for name in frame.columns if name not in keep]
-    first, rates = merged(LEARNERS[learner], frame, y, fitted.fold_, *lists(frame, y, fitted, keep))
-    then, more = merged(
-        LEARNERS[learner], frame, y, fitted.fold_, *lists(frame, y, fitted, rest), chosen=first
+    other_names = [name for name in frame.columns if name not in keep]
+    first, rates = merge_lists(
+        LEARNERS[learner], frame, y, fitted.fold_, *lists(frame, y, fitted, keep)
+    )
+    then, more = merge_lists(
+        LEARNERS[learner],
+        frame,
+        y,
+        fitted.fold_,
+        *lists(frame, y, fitted, other_names),
+        chosen=first,
     )
     assert [frame.columns[f] for f in fitted.order_] == first + then
-    tried = [np.nan if found is None else found for found in rates + more]
+    tried = [np.nan if value is None else value for value in rates + more]
     assert fitted.bcr_[fitted.order_] == pytest.approx(tried, abs=1e-12, nan_ok=True)
 
 
@@ -104,8 +116,8 @@ def test_what_the_search_knows_is_what_the_learners_know(table):
     fold = deal(codes, 4, 0)
     if (fold < 0).all():
         return
-    bayes = hybrid_forward._Bayes(codes, len(classes), fold)
-    neighbours = hybrid_forward._Neighbours(codes, len(classes), fold)
+    bayes = hybrid_forward._BayesTrial(codes, len(classes), fold)
+    neighbours = hybrid_forward._NeighbourTrial(codes, len(classes), fold)
     for name in frame.columns:
         numeric = frame[name].dtype != pl.String
         values = frame[name] if numeric else frame[name].rank("dense").fill_null(0)
@@ -119,9 +131,9 @@ def test_what_the_search_knows_is_what_the_learners_know(table):
         train, other = frame.filter(~test), frame.filter(test)
         total = bayes._total[test]
         expected = MixedNaiveBayes().fit(train, y[~test]).predict_log_proba(other)
-        found = total - total.max(axis=1, keepdims=True)
-        found -= np.log(np.exp(found).sum(axis=1, keepdims=True))
-        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        log_probabilities = total - total.max(axis=1, keepdims=True)
+        log_probabilities -= np.log(np.exp(log_probabilities).sum(axis=1, keepdims=True))
+        assert log_probabilities == pytest.approx(expected, rel=1e-9, abs=1e-9)
         squared = neighbours._squared[np.ix_(test[rows], ~test[rows])]
         everyone = HEOMNeighbors(n_neighbors=len(y)).fit(train, y[~test]).kneighbors(other)[0]
         ordered = np.sort(squared, axis=1)[np.argsort(rows[test[rows]])]
@@ -129,7 +141,7 @@ def test_what_the_search_knows_is_what_the_learners_know(table):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_the_twin_of_real_tables(learner, data_folder):
+def test_equal_to_the_reference_on_real_tables(learner, data_folder):
     for name, most in (("heart_cleveland", None), ("bands", 5), ("arrhythmia_binary", 5)):
         frame = pl.read_parquet(data_folder / f"{name}.parquet")
         y = frame["class"].cast(pl.String).to_numpy()
@@ -140,7 +152,7 @@ def test_the_twin_of_real_tables(learner, data_folder):
             numbers = [f for f in order if frame.dtypes[f] != pl.String][:most]
             levels = [f for f in order if frame.dtypes[f] == pl.String][:most]
             frame = frame[:, [*numbers, *levels]]
-        fitted = assert_is_twin(frame, y, learner)
+        fitted = assert_equals_reference(frame, y, learner)
         assert np.nanmax(fitted.bcr_) > 0.6
 
 
@@ -155,11 +167,11 @@ def test_pieces_of_lists_change_nothing(learner, monkeypatch):
     expected = HybridForward(learner=learner).fit(frame, y)
     for size in (1, 3):
         monkeypatch.setattr(hybrid_forward, "MOST_COLUMNS", size)
-        found = HybridForward(learner=learner).fit(frame, y)
-        assert found.order_.tolist() == expected.order_.tolist()
-        assert found.bcr_.tobytes() == expected.bcr_.tobytes()
+        by_pieces = HybridForward(learner=learner).fit(frame, y)
+        assert by_pieces.order_.tolist() == expected.order_.tolist()
+        assert by_pieces.bcr_.tobytes() == expected.bcr_.tobytes()
     monkeypatch.setattr(hybrid_forward, "WORK", 1)
-    assert HybridForward(learner=learner).fit(frame, y).order_.tolist() == found.order_.tolist()
+    assert HybridForward(learner=learner).fit(frame, y).order_.tolist() == by_pieces.order_.tolist()
 
 
 # ---- what the lists are, and who wins ------------------------------------------------------------
@@ -259,9 +271,9 @@ def test_folds_are_even(labels, n_folds, seed):
     assert len(dealt) == used
     assert dealt.max() - dealt.min() <= 1
     for c in np.flatnonzero(sizes > 1):
-        found = np.bincount(fold[y == c], minlength=used)
-        assert found.max() - found.min() <= 1
-        assert found.max() < sizes[c], "every class is left to train on"
+        class_counts = np.bincount(fold[y == c], minlength=used)
+        assert class_counts.max() - class_counts.min() <= 1
+        assert class_counts.max() < sizes[c], "every class is left to train on"
     assert (deal(y, n_folds, seed) == fold).all()
     assert (deal(y.max() - y, n_folds, seed) == fold).all(), "names of classes do not matter"
 
@@ -317,8 +329,8 @@ def test_progress_and_control_c(learner, monkeypatch):
     assert part.interrupted_
     assert sorted(part.order_.tolist()) == list(range(16))
     assert frame.columns[part.order_[0]] == "level 7"
-    rest = part.order_[np.isnan(part.bcr_[part.order_])][1:]
-    assert (np.diff(part.p_value_[rest]) >= 0).all()
+    untried = part.order_[np.isnan(part.bcr_[part.order_])][1:]
+    assert (np.diff(part.p_value_[untried]) >= 0).all()
 
 
 @pytest.mark.parametrize(

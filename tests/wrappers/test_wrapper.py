@@ -1,4 +1,4 @@
-"""Scores are those of a learner trained anew on every set and fold; searches are their twins."""
+"""Scores equal those of learners trained anew on every fold; searches, their references."""
 
 import pickle
 
@@ -30,7 +30,7 @@ from tests.reference import search as naive
 
 @st.composite
 def tables(draw, mixed=True):
-    """A frame and classes: ties, gaps, constant columns, rare levels, lonely classes."""
+    """A frame and classes: ties, missing values, constant columns, rare levels, single rows."""
     rng = np.random.default_rng(draw(st.integers(0, 100_000)))
     n = draw(st.integers(6, 24))
     y = rng.integers(0, draw(st.integers(2, 3)), n)
@@ -54,7 +54,7 @@ def tables(draw, mixed=True):
     return frame.select(rng.permutation(frame.columns).tolist()), np.array(list("abc"))[y]
 
 
-def trained(learner, frame, y, fold, columns, scoring):
+def train_and_score(learner, frame, y, fold, columns, scoring):
     """The score of some columns: a learner trained on a part of the frame, fold by fold."""
     right = {label: [] for label in np.unique(y)}
     part = frame.select(columns)
@@ -63,34 +63,34 @@ def trained(learner, frame, y, fold, columns, scoring):
     for f in range(fold.max() + 1):
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
         teacher = part[train]
-        if not hasattr(learner, "winners") and alike(learner, teacher):
+        if not hasattr(learner, "winners") and is_constant(learner, teacher):
             labels, counts = np.unique(y[train], return_counts=True)
             most = labels[counts == counts.max()]
             wins = dict.fromkeys(most, 1 / len(most))
-            found = [wins] * len(test)
+            shares = [wins] * len(test)
         elif hasattr(learner, "winners"):
             fitted = learner.fit(teacher, y[train])
-            found = [
+            shares = [
                 {label: 1 / sum(row) for label in fitted.classes_[row]}
                 for row in fitted.winners(part[test])
             ]
         else:
-            found = [{label: 1.0} for label in learner.fit(teacher, y[train]).predict(part[test])]
-        for label, wins in zip(y[test], found, strict=True):
+            shares = [{label: 1.0} for label in learner.fit(teacher, y[train]).predict(part[test])]
+        for label, wins in zip(y[test], shares, strict=True):
             right[label].append(wins.get(label, 0.0))
-    rights = [found for found in right.values() if found]
+    rights = [shares for shares in right.values() if shares]
     if scoring == "bcr":
-        return float(np.mean([np.mean(found) for found in rights]))
+        return float(np.mean([np.mean(shares) for shares in rights]))
     return float(np.mean(np.concatenate(rights)))
 
 
-def alike(learner, rows):
-    """Whether no column of the training rows varies, as the learner's numbers see them."""
+def is_constant(learner, rows):
+    """Return whether no column of the training rows varies, as the learner's numbers see them."""
     numbers = learner.steps[0][1].fit_transform(rows) if hasattr(learner, "steps") else rows
     return bool((np.ptp(numbers, axis=0) == 0).all())
 
 
-def twin(wrapper, learner, frame, y, fold):
+def reference_search(wrapper, learner, frame, y, fold):
     """Names, best score, by the naive searches over columns in the order of their tests."""
     ranked = [frame.columns[f] for f in UnivariateTest(ordinal="welch").fit(frame, y).order_]
     known = {}
@@ -98,7 +98,7 @@ def twin(wrapper, learner, frame, y, fold):
     def merit(subset):
         if subset not in known:
             names = [ranked[k] for k in sorted(subset)]
-            score = trained(learner, frame, y, fold, names, wrapper.scoring)
+            score = train_and_score(learner, frame, y, fold, names, wrapper.scoring)
             known[subset] = round(score, 10)  # equal rates tie, however they are added up
         return known[subset]
 
@@ -122,23 +122,23 @@ def twin(wrapper, learner, frame, y, fold):
     count=st.integers(0, 3),
 )
 @settings(max_examples=15)
-def test_naive_bayes_is_its_twin(table, search, scoring, count):
+def test_naive_bayes_equals_the_reference(table, search, scoring, count):
     frame, y = table
     wanted = None if search == "best-first" or (count == 0 and search != "floating") else count or 2
     wrapper = Wrapper(search=search, scoring=scoring, n_features_to_select=wanted).fit(frame, y)
-    names, score = twin(wrapper, MixedNaiveBayes(), frame, y, wrapper.fold_)
-    found = [frame.columns[f] for f in wrapper.order_]
-    assert found == names if search == "forward" else sorted(found) == sorted(names)
+    names, score = reference_search(wrapper, MixedNaiveBayes(), frame, y, wrapper.fold_)
+    chosen = [frame.columns[f] for f in wrapper.order_]
+    assert chosen == names if search == "forward" else sorted(chosen) == sorted(names)
     assert wrapper.score_ == pytest.approx(score)
 
 
 @pytest.mark.parametrize("name", ["1-nn", "naive-bayes"])
 @given(table=tables(), search=st.sampled_from(["forward", "best-first"]))
 @settings(max_examples=4)
-def test_encoded_learners_are_their_twins(name, table, search):
+def test_encoded_learners_equal_the_reference(name, table, search):
     frame, y = table
     wrapper = Wrapper(estimator=name, search=search, n_folds=3).fit(frame, y)
-    names, score = twin(wrapper, make_learner(name), frame, y, wrapper.fold_)
+    names, score = reference_search(wrapper, make_learner(name), frame, y, wrapper.fold_)
     assert sorted(frame.columns[f] for f in wrapper.order_) == sorted(names)
     assert wrapper.score_ == pytest.approx(score)
 
@@ -148,7 +148,7 @@ def test_encoded_learners_are_their_twins(name, table, search):
 def test_a_classifier_gets_the_numbers_as_they_are(table, search):
     frame, y = table
     wrapper = Wrapper(estimator=GaussianNB(), search=search, n_folds=3).fit(frame, y)
-    names, score = twin(wrapper, GaussianNB(), frame, y, wrapper.fold_)
+    names, score = reference_search(wrapper, GaussianNB(), frame, y, wrapper.fold_)
     assert sorted(frame.columns[f] for f in wrapper.order_) == sorted(names)
     assert wrapper.score_ == pytest.approx(score)
 
@@ -167,14 +167,14 @@ def test_sums_of_logarithms_are_trainings(table, scoring, data):
     slow = FittedTrials(MixedNaiveBayes(), problem, fold, scoring, None, np.arange(p))
     columns = np.array(data.draw(st.permutations(range(p))))
     cut = data.draw(st.integers(0, p - 1))
-    told = []
-    rest = [np.array([c]) for c in columns[cut:]]
+    calls = []
+    units = [np.array([c]) for c in columns[cut:]]
     for trials in (quick, slow):
-        added = trials.with_each(columns[:cut], rest, lambda *pair: told.append(pair))
-        removed = trials.without_each(columns, rest, lambda *pair: None) if p > 1 else [0.0]
+        added = trials.with_each(columns[:cut], units, lambda *pair: calls.append(pair))
+        removed = trials.without_each(columns, units, lambda *pair: None) if p > 1 else [0.0]
         if trials is quick:
             first = (added, removed, trials.score(columns))
-        assert told[-1] == (len(rest), len(rest))
+        assert calls[-1] == (len(units), len(units))
     assert added == pytest.approx(first[0])
     assert removed == pytest.approx(first[1])
     assert slow.score(columns) == pytest.approx(first[2])
@@ -194,7 +194,7 @@ def test_a_wild_value_does_not_drown_the_others():
     X[:, 0] = np.where(np.arange(40) == 3, 1e15, 0.0) + rng.normal(size=40)
     wrapper = Wrapper(search="backward", n_features_to_select=3).fit(X, y)
     fold, frame = wrapper.fold_, pl.DataFrame(X)
-    names, score = twin(wrapper, MixedNaiveBayes(), frame, y, fold)
+    names, score = reference_search(wrapper, MixedNaiveBayes(), frame, y, fold)
     assert sorted(frame.columns[f] for f in wrapper.order_) == sorted(names)
     assert wrapper.score_ == pytest.approx(score)
 
@@ -202,11 +202,11 @@ def test_a_wild_value_does_not_drown_the_others():
 def test_columns_are_computed_alike_whether_they_are_held_or_not(monkeypatch):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(30, 12)), np.arange(30) % 2
-    held = Wrapper(search="floating").fit(X, y)
-    monkeypatch.setattr(inner_folds, "HELD_BYTES", 0)
+    cached = Wrapper(search="floating").fit(X, y)
+    monkeypatch.setattr(inner_folds, "CACHE_BYTES", 0)
     monkeypatch.setattr(inner_folds, "TOTALS", 100)
     again = Wrapper(search="floating").fit(X, y)
-    assert held.path_ == again.path_
+    assert cached.path_ == again.path_
 
 
 # ---- scikit-learn -------------------------------------------------------------------------------
@@ -236,23 +236,25 @@ def test_the_score_is_what_scikit_learn_computes(estimator):
 def test_nothing_is_trained_twice_and_chance_is_settled(monkeypatch):
     fits = []
 
-    class Counted(DecisionTreeClassifier):
+    class CountingTree(DecisionTreeClassifier):
         def fit(self, X, y):
             fits.append((X.tobytes(), self.random_state))
             return super().fit(X, y)
 
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(24, 5)), np.arange(24) % 2
-    wrapper = Wrapper(estimator=Counted(), search="floating", n_folds=2, random_state=9).fit(X, y)
+    wrapper = Wrapper(estimator=CountingTree(), search="floating", n_folds=2, random_state=9).fit(
+        X, y
+    )
     assert len(fits) == len(set(fits)) == wrapper.n_fits_
     assert {seed for _, seed in fits} == {9}
 
 
 def test_columns_come_in_the_order_of_their_tests():
-    """So neither the order of the table nor that of the search changes what is trained."""
+    """Neither the order of the table nor that of the search changes what is trained."""
     seen = []
 
-    class Watched(GaussianNB):
+    class RecordingBayes(GaussianNB):
         def fit(self, X, y):
             seen.append(X[0].tolist())
             return super().fit(X, y)
@@ -260,7 +262,9 @@ def test_columns_come_in_the_order_of_their_tests():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(24, 4)), np.arange(24) % 2
     X[:, 2] += y
-    Wrapper(estimator=Watched(), search="backward", n_features_to_select=1, n_folds=2).fit(X, y)
+    Wrapper(estimator=RecordingBayes(), search="backward", n_features_to_select=1, n_folds=2).fit(
+        X, y
+    )
     ranked = UnivariateTest().fit(X, y).order_.tolist()
     place = {x: ranked.index(j) for row in X for j, x in enumerate(row)}
     for row in seen:
@@ -304,8 +308,8 @@ def test_scores_survive_a_process():
     fold = deal(problem.y, 2, 0)
     trials = FittedTrials(GaussianNB(), problem, fold, "accuracy", 2, np.arange(3))
     sets = [np.array([0]), np.array([2, 1])]
-    there = pickle.loads(pickle.dumps(trials))
-    assert inner_folds._cross_validated(there, sets) == [trials.score(c) for c in sets]
+    copy = pickle.loads(pickle.dumps(trials))
+    assert inner_folds._cross_validate(copy, sets) == [trials.score(c) for c in sets]
 
 
 # ---- the schema ---------------------------------------------------------------------------------
@@ -403,12 +407,12 @@ def test_path_tells_the_steps():
 def test_progress_and_control_c():
     rng = np.random.default_rng(9)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 2
-    told = []
+    calls = []
     for name in ("mixed-naive-bayes", "1-nn"):
-        told.clear()
-        Wrapper(estimator=name, verbose=lambda *pair: told.append(pair), n_folds=2).fit(X, y)
-        assert all(done <= total for done, total in told)
-        assert told == sorted(told)
+        calls.clear()
+        Wrapper(estimator=name, verbose=lambda *pair: calls.append(pair), n_folds=2).fit(X, y)
+        assert all(done <= total for done, total in calls)
+        assert calls == sorted(calls)
 
     def stop(done, total):
         if done >= 8:
@@ -420,19 +424,21 @@ def test_progress_and_control_c():
     assert wrapper.interrupted_
     assert len(wrapper.order_) == 1
     assert wrapper.transform(X).shape == (40, 1)
-    early = Wrapper(estimator="1-nn", verbose=lambda done, total: (_ for _ in ()).throw(stopped()))
+    early = Wrapper(
+        estimator="1-nn", verbose=lambda done, total: (_ for _ in ()).throw(make_interrupt())
+    )
     with pytest.raises(KeyboardInterrupt):
         early.fit(X, y)
     assert not hasattr(early, "order_")
 
 
-def stopped():
+def make_interrupt():
     return KeyboardInterrupt()
 
 
 # ---- mistakes -----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "message"),
     [
         ({"search": "sideways"}, "search='sideways'.*best-first"),
         ({"scoring": "error"}, "scoring='error'.*bcr"),
@@ -451,9 +457,9 @@ def stopped():
         ({"estimator": MixedNaiveBayes(smoothing=-1)}, "smoothing=-1"),
     ],
 )
-def test_wrong_parameters(parameters, said):
+def test_wrong_parameters(parameters, message):
     X, y = [[0.0, 1.0], [1.0, 1.5], [0.2, 1.1], [0.9, 0.7]], [0, 1, 0, 1]
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=message):
         Wrapper(**parameters).fit(X, y)
 
 
@@ -462,17 +468,17 @@ def test_what_a_classifier_does_not_take():
     mixed = pl.DataFrame({"age": [1.0, 2, 3, 4, 5, 6, 7, 8], "sex": list("fmfmffmm")})
     with pytest.raises(DataError, match=r"'sex' is categorical.*Encoder\(\), GaussianNB"):
         Wrapper(estimator=GaussianNB()).fit(mixed, y)
-    gaps = pl.DataFrame({"age": [1.0, None, 3, 4, 5, 6, 7, 8]})
+    incomplete = pl.DataFrame({"age": [1.0, None, 3, 4, 5, 6, 7, 8]})
     with pytest.raises(DataError, match=r"'age'.*row 1.*Encoder\(\), GaussianNB"):
-        Wrapper(estimator=GaussianNB()).fit(gaps, y)
-    Wrapper(estimator=DecisionTreeClassifier()).fit(gaps, y)  # takes gaps as they are
+        Wrapper(estimator=GaussianNB()).fit(incomplete, y)
+    Wrapper(estimator=DecisionTreeClassifier()).fit(incomplete, y)  # takes gaps as they are
     Wrapper(estimator=make_pipeline(Encoder(), GaussianNB())).fit(mixed, y)
     with pytest.raises(DataError, match="KNeighborsClassifier fails on 4 rows of age"):
         Wrapper(estimator="5-nn", n_folds=2).fit(mixed.drop("sex"), y)
 
 
 def test_tags_follow_the_estimator():
-    for estimator, mixed, gaps in (
+    for estimator, mixed, missing in (
         ("1-nn", True, True),
         (MixedNaiveBayes(), True, True),
         (make_pipeline(Encoder(), GaussianNB()), True, True),
@@ -480,4 +486,4 @@ def test_tags_follow_the_estimator():
         (DecisionTreeClassifier(), False, True),
     ):
         tags = Wrapper(estimator=estimator).__sklearn_tags__().input_tags
-        assert (tags.categorical, tags.allow_nan) == (mixed, gaps)
+        assert (tags.categorical, tags.allow_nan) == (mixed, missing)

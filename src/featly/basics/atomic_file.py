@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["STANDARD_OUTPUT", "check_place", "whole_file"]
+__all__ = ["STANDARD_OUTPUT", "check_writable", "whole_file"]
 
 STANDARD_OUTPUT = "-"
 
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write bytes to; it appears under its name when all is written, or not at all.
+    r"""Open a file for bytes that appears under its name when all is written, or not at all.
 
     What was there before stays until then, and stays for good if anything goes wrong. A name that
     ends in ``.gz`` is compressed. Pipes, devices and ``-``, which is standard output, are written
@@ -37,11 +37,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    given, device = str(path), Path(path)
+    shown, device = str(path), Path(path)
     path = Path(os.path.realpath(path))
-    with _said_aloud(given, path):
+    with _explain_os_errors(shown, path):
         if device.is_dir():
-            raise IsADirectoryError(f"{given!r} is a directory: name a file in it")
+            raise IsADirectoryError(f"{shown!r} is a directory: name a file in it")
         if device.exists() and not device.is_file():  # /dev/stdout is a link that leads nowhere
             with device.open("wb") as out:
                 yield out
@@ -70,8 +70,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _said_aloud(given: str, path: Path) -> Iterator[None]:
-    """Problems of the system in one line that names the file."""
+def _explain_os_errors(shown: str, path: Path) -> Iterator[None]:
+    """Turn problems of the system into one line that names the file."""
     try:
         yield
     except BrokenPipeError:
@@ -91,21 +91,21 @@ def _said_aloud(given: str, path: Path) -> Iterator[None]:
             errno.ENAMETOOLONG: "the name is too long",
         }
         reason = words.get(problem.errno, problem.strerror or str(problem))
-        raise type(problem)(f"{given!r} was not written: {reason}") from None
+        raise type(problem)(f"{shown!r} was not written: {reason}") from None
 
 
-def check_place(path: str | os.PathLike[str]) -> None:
+def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a place that cannot be written to, before long work rather than after it."""
     if str(path) == STANDARD_OUTPUT:
         return
-    place = Path(os.path.realpath(path))
-    with _said_aloud(str(path), place):
-        if place.is_dir():
+    target = Path(os.path.realpath(path))
+    with _explain_os_errors(str(path), target):
+        if target.is_dir():
             raise IsADirectoryError(f"{str(path)!r} is a directory: name a file in it")
-        if Path(path).exists() and not place.exists():
+        if Path(path).exists() and not target.exists():
             return  # a pipe behind /dev/stdout
-        if not place.parent.is_dir():
+        if not target.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        writable = place if place.exists() else place.parent
+        writable = target if target.exists() else target.parent
         if not os.access(writable, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

@@ -1,4 +1,4 @@
-"""What featly raises and warns: every error names the culprit and what to do."""
+"""Errors and warnings of featly: every error names the culprit and what to do."""
 
 __all__ = [
     "ConvergenceWarning",
@@ -79,7 +79,7 @@ class LeakWarning(UserWarning):
 
 
 class SlowWarning(UserWarning):
-    """What was asked for takes hours; the message says how many, and what would be quicker."""
+    """The work takes hours; the message says how many, and what would be quicker."""
 
 
 # tracebacks name them as users import them

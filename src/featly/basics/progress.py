@@ -1,4 +1,4 @@
-"""A bar for long work, on standard error, and only when asked for."""
+"""A progress bar on standard error, for long work and only on request."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ __all__ = ["progress_bar"]
 def progress_bar(
     verbose: bool | Callable[[int, int], Any], title: str, unit: str = ""
 ) -> Iterator[Callable[[int, int], Any] | None]:
-    """What `verbose` asks for, as a function of (done, total) or None.
+    """Turn `verbose` into a function of (done, total), or into None.
 
     True shows a bar with the time left; a callable is used as it is; False is silence.
     """

@@ -1,4 +1,4 @@
-"""What a computation may use: memory, a device, a folder for what is worth keeping."""
+"""Resources of a computation: memory, a device, a folder for its cache."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 from featly.basics.errors import ParameterError
 
-__all__ = ["DEVICES", "Resources", "bytes_of", "free_memory", "in_words", "resources_of"]
+__all__ = ["DEVICES", "Resources", "format_bytes", "free_memory", "parse_bytes", "read_resources"]
 
 DEVICES = ("auto", "cpu", "cuda")
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -19,7 +19,7 @@ DEFAULT_SHARE = 4  # without a limit, a table on disk may take this fraction of 
 
 @dataclass(frozen=True)
 class Resources:
-    """What one ``fit`` may use.
+    """Device, memory and cache folder of one ``fit``.
 
     Attributes
     ----------
@@ -35,19 +35,19 @@ class Resources:
     cache: Path | None = None
 
     @property
-    def room(self) -> int:
+    def memory_budget(self) -> int:
         """Bytes that a table on disk may take in memory."""
         return self.memory if self.memory is not None else free_memory() // DEFAULT_SHARE
 
 
-def resources_of(method: Any) -> Resources:
-    """What the parameters of a method say, or ParameterError; methods without them have none.
+def read_resources(method: Any) -> Resources:
+    """Read the resources from a method's parameters, or raise ParameterError.
 
     Examples
     --------
     >>> from featly import FTest
-    >>> from featly.basics.resources import resources_of
-    >>> resources_of(FTest(memory_limit="2GB", device="cpu"))
+    >>> from featly.basics.resources import read_resources
+    >>> read_resources(FTest(memory_limit="2GB", device="cpu"))
     Resources(device='cpu', memory=2000000000, cache=None)
     """
     device = getattr(method, "device", "cpu")
@@ -60,36 +60,36 @@ def resources_of(method: Any) -> Resources:
         cache = Path(cache)
         if cache.exists() and not cache.is_dir():
             raise ParameterError(f"cache={str(cache)!r} is a file: give the path of a folder")
-    return Resources(device, None if limit is None else bytes_of(limit), cache)
+    return Resources(device, None if limit is None else parse_bytes(limit), cache)
 
 
-def bytes_of(limit: Any) -> int:
-    """A number of bytes, or a text such as "512MB" or "2 GiB".
+def parse_bytes(limit: Any) -> int:
+    """Return the number of bytes of a number, or of a text such as "512MB" or "2 GiB".
 
     Examples
     --------
-    >>> from featly.basics.resources import bytes_of
-    >>> bytes_of("512MB"), bytes_of("1.5 GiB"), bytes_of(10_000_000)
+    >>> from featly.basics.resources import parse_bytes
+    >>> parse_bytes("512MB"), parse_bytes("1.5 GiB"), parse_bytes(10_000_000)
     (512000000, 1610612736, 10000000)
     """
-    found = None
+    n_bytes = None
     if isinstance(limit, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", limit.lower())
         if match:
-            found = int(float(match[1]) * UNITS[match[2] or ""])
+            n_bytes = int(float(match[1]) * UNITS[match[2] or ""])
     elif isinstance(limit, int | float) and not isinstance(limit, bool) and limit == limit:
-        found = int(min(limit, 2.0**62))
-    if found is None:
+        n_bytes = int(min(limit, 2.0**62))
+    if n_bytes is None:
         raise ParameterError(
             f"memory_limit={limit!r}: give a number of bytes, or a text such as '512MB' or '2GB'"
         )
-    if found < LEAST_MEMORY:
+    if n_bytes < LEAST_MEMORY:
         raise ParameterError(f"memory_limit={limit!r} is too little: give 1 MB or more")
-    return found
+    return n_bytes
 
 
 def free_memory() -> int:
-    """Bytes that this process may still take, limits of its container counted."""
+    """Return the bytes that this process may still take, limits of its container counted."""
     free = _read_number("/proc/meminfo", r"MemAvailable:\s+(\d+) kB", 1024)
     if free is None:
         try:
@@ -107,13 +107,13 @@ def free_memory() -> int:
     return free
 
 
-def in_words(count: float) -> str:
-    """Bytes as people write them.
+def format_bytes(count: float) -> str:
+    """Format a number of bytes as people write it.
 
     Examples
     --------
-    >>> from featly.basics.resources import in_words
-    >>> in_words(512), in_words(2_500_000), in_words(31e9)
+    >>> from featly.basics.resources import format_bytes
+    >>> format_bytes(512), format_bytes(2_500_000), format_bytes(31e9)
     ('512 bytes', '2.5 MB', '31 GB')
     """
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -125,7 +125,7 @@ def in_words(count: float) -> str:
 def _read_number(path: str, pattern: str, unit: int) -> int | None:
     try:
         with open(path) as file:
-            found = re.search(pattern, file.read())
+            match = re.search(pattern, file.read())
     except OSError:
         return None
-    return int(found[1]) * unit if found else None
+    return int(match[1]) * unit if match else None

@@ -1,4 +1,4 @@
-"""``featly advise``: which method for this table, why, how to judge it, and what to type next."""
+"""``featly advise``: a method for this table, reasons, an evaluation, and the next commands."""
 
 import shlex
 import shutil
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from featly.cli.errors import guarded
+from featly.cli.errors import make_command
 from featly.cli.evaluate import _PROTOCOL
 from featly.cli.options import (
     File,
@@ -19,7 +19,7 @@ from featly.cli.options import (
     about_columns,
     complete_column,
 )
-from featly.cli.starting import loaded
+from featly.cli.starting import load_data
 from featly.registry import METHODS
 
 __all__ = ["advise"]
@@ -33,7 +33,7 @@ SHARED = (
 )  # fmt: skip
 
 
-@guarded(about_columns, without=("fill",))
+@make_command(about_columns, without=("fill",))
 def advise(
     file: File,
     target: Target = None,
@@ -57,14 +57,14 @@ def advise(
     from featly.cli import job
     from featly.cli.printing import print_json
 
-    with loaded(options) as found:
-        if row_groups is not None and row_groups not in [str(name) for name in found.names]:
+    with load_data(options) as data:
+        if row_groups is not None and row_groups not in [str(name) for name in data.names]:
             raise DataError(f"--row-groups {row_groups!r} is no column of the table")
-        advice = job.advised(found, row_groups=row_groups, seed=seed, n_jobs=jobs)
+        advice = job.advise_on_table(data, row_groups=row_groups, seed=seed, n_jobs=jobs)
         commands = next_commands(advice, options)
         if json:
-            about = {"file": found.table.source.strip("'"), "target": found.target}
-            print_json(about | advice.document() | {"commands": commands})
+            header = {"file": data.table.source.strip("'"), "target": data.target}
+            print_json(header | advice.document() | {"commands": commands})
             return
         for line in lines(advice, commands):
             print(line)
@@ -72,32 +72,32 @@ def advise(
 
 # ---- in words ------------------------------------------------------------------------------------
 def lines(advice: Any, commands: Sequence[str]) -> list[str]:
-    """The advice for people: what, why, what else, how to judge it, what looks wrong, what next."""
+    """Return the advice as lines for people, best method first, next commands last."""
     filled = ", gaps filled first" if advice.fill else ""
-    found = [
+    output = [
         f"use {advice.call()}{filled}",
-        *_wrapped(METHODS[advice.method].summary),
-        *_wrapped(str(advice.reasons[0])),
+        *_wrap_point(METHODS[advice.method].summary),
+        *_wrap_point(str(advice.reasons[0])),
     ]
     if advice.alternatives:
-        found.append("or")
-        for other in advice.alternatives:
-            found += _wrapped(f"{other.method} if {other.when}")
-    found.append(f"judge it by {advice.learner} on {advice.splits!r}, size {advice.size_rule}")
+        output.append("or")
+        for alternative in advice.alternatives:
+            output += _wrap_point(f"{alternative.method} if {alternative.when}")
+    output.append(f"judge it by {advice.learner} on {advice.splits!r}, size {advice.size_rule}")
     for reason in advice.reasons[1:]:
-        found += _wrapped(str(reason))
+        output += _wrap_point(str(reason))
     if advice.warnings:
-        found.append("look out")
+        output.append("look out")
         for text in advice.warnings:
-            found += _wrapped(text)
-    return [*found, "next", *(f"  {command}" for command in commands)]
+            output += _wrap_point(text)
+    return [*output, "next", *(f"  {command}" for command in commands)]
 
 
-def _wrapped(text: str) -> list[str]:
-    """A point of a list, in lines that fit a terminal; in a pipe in one."""
-    from featly.cli.printing import on_terminal
+def _wrap_point(text: str) -> list[str]:
+    """Return one point of a list in lines that fit a terminal, or in one line for a pipe."""
+    from featly.cli.printing import is_output_terminal
 
-    if not on_terminal():
+    if not is_output_terminal():
         return [f"  - {text}"]
     width = max(40, min(WIDEST, shutil.get_terminal_size().columns))
     return textwrap.wrap(
@@ -108,31 +108,37 @@ def _wrapped(text: str) -> list[str]:
 
 # ---- what to type next ---------------------------------------------------------------------------
 def next_commands(advice: Any, options: Mapping[str, Any]) -> list[str]:
-    """Commands that do what is advised, with the options that were given about the columns."""
-    given = [options["file"], *_given(options)]
+    """Return commands that do what is advised, with the given options about columns."""
+    table_options = [options["file"], *_column_options(options)]
     groups = [] if options["row_groups"] is None else ["--row-groups", options["row_groups"]]
     # whose rows belong together is no column to rank
-    apart = [] if options["row_groups"] is None else ["--drop", options["row_groups"]]
+    drop_groups = [] if options["row_groups"] is None else ["--drop", options["row_groups"]]
     seed = ["--seed", str(options["seed"])] if options["seed"] else []
     settings = [f"--set={name}={value}" for name, value in advice.parameters.items()]
     fill = ["--fill"] if advice.fill else []
     method = ["--method", advice.method]
     # --format of a report is that of the page
-    reported = ["--input-format" if word == "--format" else word for word in given]
-    judged = ["--learner", advice.learner, *_protocol(advice), *groups, *seed]
+    report_options = ["--input-format" if word == "--format" else word for word in table_options]
+    judge_options = ["--learner", advice.learner, *_protocol(advice), *groups, *seed]
     return [
-        _typed("rank", given, apart, method, settings, fill),
-        _typed("evaluate", given, ["--methods", "auto"], judged, ["--rule", advice.size_rule]),
-        _typed("report", reported, groups, seed, ["-o", "report.html"]),
+        _type_command("rank", table_options, drop_groups, method, settings, fill),
+        _type_command(
+            "evaluate",
+            table_options,
+            ["--methods", "auto"],
+            judge_options,
+            ["--rule", advice.size_rule],
+        ),
+        _type_command("report", report_options, groups, seed, ["-o", "report.html"]),
     ]
 
 
-def _typed(command: str, *parts: Sequence[str]) -> str:
+def _type_command(command: str, *parts: Sequence[str]) -> str:
     return shlex.join(["featly", command, *(word for part in parts for word in part)])
 
 
-def _given(options: Mapping[str, Any]) -> list[str]:
-    """The options about columns as they were typed."""
+def _column_options(options: Mapping[str, Any]) -> list[str]:
+    """Return the options about the columns as they were typed."""
     words = []
     for name in SHARED:
         value, option = options[name], f"--{name.replace('_', '-')}"
@@ -141,16 +147,16 @@ def _given(options: Mapping[str, Any]) -> list[str]:
         if isinstance(value, bool):
             words.append(option if value else f"--no-{name}")
         else:
-            several = value if isinstance(value, list | tuple) else [value]
+            entries = value if isinstance(value, list | tuple) else [value]
             # after = also where it begins with a dash
-            dashed = any(str(entry).startswith("-") for entry in several)
-            for entry in several:
-                words += [f"{option}={entry}"] if dashed else [option, str(entry)]
+            has_dash = any(str(entry).startswith("-") for entry in entries)
+            for entry in entries:
+                words += [f"{option}={entry}"] if has_dash else [option, str(entry)]
     return words
 
 
 def _protocol(advice: Any) -> list[str]:
-    """The advised splits and sizes, where they are not what evaluate does anyway."""
+    """Return options for the advised splits and sizes, if evaluate has other defaults."""
     from featly.study import KFold
 
     words = []

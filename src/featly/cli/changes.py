@@ -1,4 +1,4 @@
-"""What a prior changed in one ranking: the same method once more, without it."""
+"""The effect of a prior on one ranking: the same method once more, without it."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from featly.cli import job
-from featly.cli.printing import say, words_on_terminal
+from featly.cli.printing import is_error_terminal, say
 
-__all__ = ["Change", "changed", "favoured_rows"]
+__all__ = ["Change", "compare_without_prior", "favoured_rows"]
 
 PATIENCE = 20.0  # seconds: who waited longer for one ranking does not wait for another unasked
 SHOWN = 3
@@ -18,7 +18,7 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Change:
-    """How a ranking differs from the one without the prior; empty where that is not known.
+    """Differences between a ranking and the one without the prior; empty if not compared.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Change:
     remark: str = ""
 
     def document(self) -> dict[str, Any]:
-        """An entry for the JSON document, or nothing."""
+        """Return an entry for the JSON document, or nothing."""
         if not self.favoured:
             return {}
         return {
@@ -55,29 +55,31 @@ class Change:
         }
 
     def line(self) -> str:
-        """What the prior changed, in a line."""
+        """Return the effect of the prior in one line."""
         if not self.favoured:
             return self.remark
         ranks = [
             f"{row['feature']!r} {row['rank']:,} (without it {row['rank_without']:,})"
             for row in self.favoured[:SHOWN]
         ]
-        more = len(self.favoured) - SHOWN
-        others = f" and {more:,} more" if more > 0 else ""
-        told = f"{self.same} of the first {self.first} columns {'is' if self.same == 1 else 'are'}"
+        n_more = len(self.favoured) - SHOWN
+        and_more = f" and {n_more:,} more" if n_more > 0 else ""
+        overlap = (
+            f"{self.same} of the first {self.first} columns {'is' if self.same == 1 else 'are'}"
+        )
         if self.first == 1:
-            told = f"the first column is {'' if self.same else 'not '}"
-        told = f"{told.rstrip()} the same as without it"
-        return f"ranks with the prior: {', '.join(ranks)}{others}; {told}"
+            overlap = f"the first column is {'' if self.same else 'not '}"
+        overlap = f"{overlap.rstrip()} the same as without it"
+        return f"ranks with the prior: {', '.join(ranks)}{and_more}; {overlap}"
 
     def tell(self, options: Mapping[str, Any]) -> None:
-        """Say so, unless silence is asked for."""
+        """Print that line on standard error, unless ``--quiet`` is given."""
         if self.line() and not options["quiet"]:
             say(f"note: {self.line()}", "yellow")
 
 
-def changed(
-    found: job.Job,
+def compare_without_prior(
+    data: job.LoadedData,
     name: str,
     ranker: Any,
     options: Mapping[str, Any],
@@ -85,11 +87,11 @@ def changed(
     seconds: float,
     files: Sequence[str | None],
 ) -> Change:
-    """Rank once more without the prior, where the method uses one and somebody is told.
+    """Rank once more without the prior, if the method uses one and the result is reported.
 
     Parameters
     ----------
-    found : Job
+    data : LoadedData
     name : str
         Of the method.
     ranker : fitted method
@@ -103,42 +105,42 @@ def changed(
         Files that are written; one in JSON is told, too.
     """
     prior = ranker._columns.prior
-    used = "prior" in ranker._uses and hasattr(ranker, "ranking_")
-    if not used or prior is None or prior.min() == prior.max():
+    uses_prior = "prior" in ranker._uses and hasattr(ranker, "ranking_")
+    if not uses_prior or prior is None or prior.min() == prior.max():
         return Change()
-    machine = options["json"] or any(
+    writes_json = options["json"] or any(
         path and path.endswith((".json", ".json.gz")) for path in files
     )
-    if options["quiet"] and not machine:
+    if options["quiet"] and not writes_json:
         return Change()
-    if seconds > PATIENCE and not machine:
+    if seconds > PATIENCE and not writes_json:
         return Change(remark="'featly prior' tells what the prior changed; it takes more fits")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it was said of the first fit
-        other = job.fit(
-            replace(found, schema=replace(found.schema, prior={})),
+        unbiased = job.fit(
+            replace(data, schema=replace(data.schema, prior={})),
             name,
             job.parse_settings(name, options["settings"] or []),
             n_jobs=options["jobs"],
-            verbose=not options["quiet"] and words_on_terminal(),
+            verbose=not options["quiet"] and is_error_terminal(),
             resources={key: options.get(key) for key in job.RESOURCES},
         )
-    names = found.names
-    now, before = ranker.order_[:first], other.order_[:first]
+    names = data.names
+    first_with, first_without = ranker.order_[:first], unbiased.order_[:first]
     return Change(
-        favoured=favoured_rows(names, prior, ranker.ranking_, other.ranking_),
+        favoured=favoured_rows(names, prior, ranker.ranking_, unbiased.ranking_),
         first=first,
-        same=len(np.intersect1d(now, before)),
-        came_in=[str(names[j]) for j in now if j not in before],
-        went_out=[str(names[j]) for j in before if j not in now],
+        same=len(np.intersect1d(first_with, first_without)),
+        came_in=[str(names[j]) for j in first_with if j not in first_without],
+        went_out=[str(names[j]) for j in first_without if j not in first_with],
     )
 
 
 def favoured_rows(
     names: Sequence[str], prior: np.ndarray, ranks: np.ndarray, without: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Favoured columns with their ranks, best first."""
-    where = np.flatnonzero(prior > prior.min())
+    """Return the favoured columns with their ranks, best first."""
+    favoured = np.flatnonzero(prior > prior.min())
     return [
         {
             "feature": str(names[j]),
@@ -146,5 +148,5 @@ def favoured_rows(
             "rank": int(ranks[j]),
             "rank_without": int(without[j]),
         }
-        for j in where[np.argsort(ranks[where])].tolist()
+        for j in favoured[np.argsort(ranks[favoured])].tolist()
     ]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from featly.cli.errors import guarded
+from featly.cli.errors import make_command
 from featly.cli.options import Jobs, Json, Quiet
 
 __all__ = ["combine"]
@@ -19,13 +19,13 @@ _RULE = "What a rule takes"
 
 
 def complete_rule(incomplete: str) -> list[str]:
-    """Rules whose names begin so."""
+    """Return the rules whose names begin with the typed text."""
     from featly.combine.rankings import RULES
 
     return [rule for rule in RULES if rule.startswith(incomplete)]
 
 
-@guarded()
+@make_command()
 def combine(
     files: Annotated[
         list[str],
@@ -75,34 +75,40 @@ def combine(
     featly combine f-test.csv relieff.csv svm-rfe.csv --rule schulze
     """
     from featly import __version__
-    from featly.basics.atomic_file import check_place, whole_file
+    from featly.basics.atomic_file import check_writable, whole_file
     from featly.basics.errors import ParameterError
     from featly.basics.json_text import as_json
-    from featly.cli.printing import on_terminal, print_json, print_table, say, words_on_terminal
+    from featly.cli.printing import (
+        is_error_terminal,
+        is_output_terminal,
+        print_json,
+        print_table,
+        say,
+    )
     from featly.combine.rankings import combine_rankings
     from featly.io.write import check_ending, write_frame
 
-    count = _count(k)
+    count = _parse_k(k)
     _check_rule(rule)
     if output is not None:
         check_ending(output)
-        check_place(output)
-    read = _read(files)
+        check_writable(output)
+    lists = _read_lists(files)
     try:
-        found = combine_rankings(
-            read.positions,
+        combined = combine_rankings(
+            lists.positions,
             rule,
             k=count,
             tie_sd=tie_sd,
             unlisted=unlisted,
             constant=constant,
             n_jobs=jobs,
-            verbose=not quiet and words_on_terminal(),
+            verbose=not quiet and is_error_terminal(),
         )
     except ParameterError as problem:
-        raise ParameterError(_in_words_of_the_files(str(problem), read.names)) from None
-    columns = _columns(read, found)
-    size, n_lists = read.positions.shape
+        raise ParameterError(_name_features(str(problem), lists.names)) from None
+    columns = _columns(lists, combined)
+    size, n_lists = lists.positions.shape
     document = {
         "featly": __version__,
         "files": list(files),
@@ -110,13 +116,13 @@ def combine(
         "options": {"k": count, "tie_sd": tie_sd, "constant": constant, "unlisted": unlisted},
         "features": size,
         "lists": n_lists,
-        "missing": dict(zip(read.labels, read.n_missing, strict=True)),
-        "ties": found.ties,
+        "missing": dict(zip(lists.labels, lists.n_missing, strict=True)),
+        "ties": combined.ties,
         "ranking": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(),
                                                                          strict=True)],
     }  # fmt: skip
     if not quiet:
-        for line in _words(read, found.ties, unlisted):
+        for line in _summary_lines(lists, combined.ties, unlisted):
             say(line, "dim")
     if output is not None:
         if check_ending(output) == ".json":
@@ -130,24 +136,24 @@ def combine(
             return
         if not quiet:
             say(f"the ranking is in {output}")
-    shown = size if top == 0 or (top is None and not on_terminal()) else (top or SHOWN)
+    n_shown = size if top == 0 or (top is None and not is_output_terminal()) else (top or SHOWN)
     if json:
-        document["ranking"] = document["ranking"][: size if top is None else shown]
+        document["ranking"] = document["ranking"][: size if top is None else n_shown]
         print_json(document)
         return
-    more = [f"{size - shown:,} more; --top 0 shows all"] if size > shown else []
-    if n_lists > FEW_LISTS and on_terminal():
-        columns = {name: values for name, values in columns.items() if name not in read.labels}
-        where = "in the file" if output else "with --output or --json"
-        more.append(f"the position in each of the {n_lists} lists is {where}")
-    rows = list(zip(*(values[:shown] for values in columns.values()), strict=True))
+    notes = [f"{size - n_shown:,} more; --top 0 shows all"] if size > n_shown else []
+    if n_lists > FEW_LISTS and is_output_terminal():
+        columns = {name: values for name, values in columns.items() if name not in lists.labels}
+        location = "in the file" if output else "with --output or --json"
+        notes.append(f"the position in each of the {n_lists} lists is {location}")
+    rows = list(zip(*(values[:n_shown] for values in columns.values()), strict=True))
     title = f"{rule} of {n_lists} lists"
-    print_table(list(columns), rows, title=title, note=". ".join(more))
+    print_table(list(columns), rows, title=title, note=". ".join(notes))
 
 
 @dataclass(frozen=True)
-class _Read:
-    """The rankings of all files: positions of the features, names of both."""
+class _Lists:
+    """Rankings of all files: positions of the features, names of features and files."""
 
     positions: Any
     names: list[str]
@@ -160,7 +166,7 @@ class _Read:
         return [int(n) for n in np.isnan(self.positions).sum(axis=0)]
 
 
-def _count(text: str | None) -> int | float | None:
+def _parse_k(text: str | None) -> int | float | None:
     from featly.basics.errors import ParameterError
 
     if text is None:
@@ -174,20 +180,20 @@ def _count(text: str | None) -> int | float | None:
 
 
 def _check_rule(rule: str) -> None:
-    """Refuse a rule that does not exist, with the nearest one."""
+    """Raise an error for a rule that does not exist, with the nearest one."""
     import difflib
 
     from featly.basics.errors import ParameterError
     from featly.combine.rankings import RULES
 
     if rule not in RULES:
-        near = difflib.get_close_matches(rule.lower(), RULES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(RULES)}"
+        nearest = difflib.get_close_matches(rule.lower(), RULES, n=1)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(RULES)}"
         raise ParameterError(f"--rule {rule!r}: {hint}")
 
 
-def _read(files: Sequence[str]) -> _Read:
-    """The positions that the files tell; what is no ranking is an error that names the file."""
+def _read_lists(files: Sequence[str]) -> _Lists:
+    """Read the rankings of all files; a file that holds none is an error."""
     import numpy as np
 
     from featly.basics.errors import DataError, ParameterError
@@ -196,19 +202,19 @@ def _read(files: Sequence[str]) -> _Read:
         raise ParameterError(
             f"{files[0]!r} alone is one ranking already: name at least two files to combine"
         )
-    twice = next((file for j, file in enumerate(files) if file in files[:j]), None)
-    if twice is not None:
-        raise ParameterError(f"{twice!r} is named twice: name every file once")
-    lists = [_places(file) for file in files]
-    names = list(dict.fromkeys(name for one in lists for name in one))
+    repeated = next((file for j, file in enumerate(files) if file in files[:j]), None)
+    if repeated is not None:
+        raise ParameterError(f"{repeated!r} is named twice: name every file once")
+    lists = [_read_positions(file) for file in files]
+    names = list(dict.fromkeys(name for ranking in lists for name in ranking))
     if not names:
         raise DataError(f"{files[0]!r} names no feature")
-    positions = np.array([[one.get(name, np.nan) for one in lists] for name in names])
-    return _Read(positions, names, _labels(files))
+    positions = np.array([[ranking.get(name, np.nan) for ranking in lists] for name in names])
+    return _Lists(positions, names, _labels(files))
 
 
-def _places(file: str) -> dict[str, float]:
-    """The position of every feature of a file; what is selected without ranks shares the first."""
+def _read_positions(file: str) -> dict[str, float]:
+    """Return the position of every feature of a file; without ranks, the selected tie."""
     import numpy as np
     from scipy.stats import rankdata
 
@@ -219,10 +225,10 @@ def _places(file: str) -> dict[str, float]:
     names = frame["feature"].to_list()
     if not names:
         raise DataError(f"{file!r} has no row: leave it out")
-    twice = frame["feature"].is_duplicated()
-    if twice.any():
-        seen = frame["feature"].filter(twice)[0]
-        raise DataError(f"{file!r} has {seen!r} twice: a ranking names a feature once")
+    is_repeated = frame["feature"].is_duplicated()
+    if is_repeated.any():
+        first_repeated = frame["feature"].filter(is_repeated)[0]
+        raise DataError(f"{file!r} has {first_repeated!r} twice: a ranking names a feature once")
     if "rank" in frame.columns:
         ranks = frame["rank"].to_numpy()
         if np.isnan(ranks).any():
@@ -234,48 +240,54 @@ def _places(file: str) -> dict[str, float]:
 
 
 def _labels(files: Sequence[str]) -> list[str]:
-    """Short names of the files, or the whole ones where the short do not tell them apart."""
+    """Return short names of the files, or whole ones if the short ones are ambiguous."""
     short = [re.sub(r"\.(csv|tsv|tab|txt|json|parquet|pq)(\.gz)?$", "", Path(file).name)
              for file in files]  # fmt: skip
-    clash = len(set(short)) < len(short) or {"rank", "feature", "score", "p_value"} & {*short}
-    return list(files) if clash else short
-
-
-def _columns(read: _Read, found: Any) -> dict[str, list[Any]]:
-    """Rank, feature, score and the position in each file, best first."""
-    columns: dict[str, list[Any]] = {
-        "rank": found.ranking[found.order].tolist(),
-        "feature": [read.names[i] for i in found.order],
-        "score": found.scores[found.order].tolist(),
+    is_ambiguous = len(set(short)) < len(short) or {"rank", "feature", "score", "p_value"} & {
+        *short
     }
-    if found.p_values is not None:
-        columns["p_value"] = found.p_values[found.order].tolist()
-    for label, places in zip(read.labels, read.positions[found.order].T, strict=True):
-        whole = all(place.is_integer() or place != place for place in places.tolist())
-        kind = int if whole else float
-        columns[label] = [None if place != place else kind(place) for place in places.tolist()]
+    return list(files) if is_ambiguous else short
+
+
+def _columns(lists: _Lists, combined: Any) -> dict[str, list[Any]]:
+    """Return rank, feature, score and the position in each file, best first."""
+    columns: dict[str, list[Any]] = {
+        "rank": combined.ranking[combined.order].tolist(),
+        "feature": [lists.names[i] for i in combined.order],
+        "score": combined.scores[combined.order].tolist(),
+    }
+    if combined.p_values is not None:
+        columns["p_value"] = combined.p_values[combined.order].tolist()
+    for label, positions in zip(lists.labels, lists.positions[combined.order].T, strict=True):
+        are_whole = all(
+            position.is_integer() or position != position for position in positions.tolist()
+        )
+        kind = int if are_whole else float
+        columns[label] = [
+            None if position != position else kind(position) for position in positions.tolist()
+        ]
     return columns
 
 
-def _words(read: _Read, ties: int, unlisted: str) -> list[str]:
-    """How many lists and features, what is missing where, how many tie."""
-    size, n_lists = read.positions.shape
+def _summary_lines(lists: _Lists, ties: int, unlisted: str) -> list[str]:
+    """Return lines on numbers of lists and features, missing features, and ties."""
+    size, n_lists = lists.positions.shape
     lines = [f"{n_lists} lists, {size:,} {'feature' if size == 1 else 'features'}"]
-    gaps = [(label, n) for label, n in zip(read.labels, read.n_missing, strict=True) if n]
-    if gaps:
-        places = ", ".join(f"{n:,} in {label}" for label, n in gaps[:10])
-        if len(gaps) > 10:
-            places += f", and some in {len(gaps) - 10} more"
-        other = {
+    incomplete = [(label, n) for label, n in zip(lists.labels, lists.n_missing, strict=True) if n]
+    if incomplete:
+        details = ", ".join(f"{n:,} in {label}" for label, n in incomplete[:10])
+        if len(incomplete) > 10:
+            details += f", and some in {len(incomplete) - 10} more"
+        explanation = {
             "last": "they come last there (--unlisted unknown lets the other lists decide)",
             "unknown": "the lists that have them decide (--unlisted last puts them last)",
         }[unlisted]
-        lines.append(f"missing: {places}; {other}")
+        lines.append(f"missing: {details}; {explanation}")
     if ties:
         lines.append(f"{ties:,} features share their score with another; the tie rule orders them")
     return lines
 
 
-def _in_words_of_the_files(text: str, names: list[str]) -> str:
-    """A message about feature 3 as one about the feature's name."""
-    return re.sub(r"\bfeature (\d+)", lambda found: repr(names[int(found[1])]), text)
+def _name_features(text: str, names: list[str]) -> str:
+    """Replace numbers of features in a message by their names."""
+    return re.sub(r"\bfeature (\d+)", lambda match: repr(names[int(match[1])]), text)

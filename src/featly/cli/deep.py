@@ -1,4 +1,4 @@
-"""What ``featly describe --deep`` tells: how hard the classes are, and what looks wrong.
+"""``featly describe --deep``: difficulty of the classes, and suspicious rows and columns.
 
 The sentences are in :mod:`featly.cli.deep_words`; the figures behind them are in the document.
 """
@@ -22,7 +22,7 @@ from featly.cli.deep_words import (
     about_rows,
     about_shift,
 )
-from featly.cli.job import Job
+from featly.cli.job import LoadedData
 from featly.diagnostics import (
     Shift,
     SuspectRows,
@@ -50,9 +50,9 @@ class Deep:
 
 
 def deep_description(
-    job: Job,
+    data: LoadedData,
     *,
-    against: Job | None = None,
+    against: LoadedData | None = None,
     split: str | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -62,9 +62,9 @@ def deep_description(
 
     Parameters
     ----------
-    job : Job
+    data : LoadedData
         With or without a target.
-    against : Job or None
+    against : LoadedData or None
         A second table with the same columns: whether rows of this one look like those.
     split : str or None
         A column that says of each row which of two parts it belongs to, such as train and test.
@@ -75,21 +75,25 @@ def deep_description(
     progress : callable or None
         Is told what is done next, in a word.
     """
-    say: Callable[[str], Any] = progress or (lambda word: None)
+    say: Callable[[str], Any] = progress or (lambda step: None)
     say("reading")
-    rows, parts, names = _parts(job, split)
-    target = None if job.y is None else np.asarray(job.y)
+    rows, parts, names = _parts(data, split)
+    target = None if data.y is None else np.asarray(data.y)
     y = None if target is None else target[parts[0]]
-    whole, first = rows, rows.take(parts[0]) if split is not None else rows
-    telling = first.repeats
-    unlike = [name for name, yes in zip(first.names, telling, strict=True) if not yes]
-    first = first.columns(telling)
-    most = _most_rows(first)
+    all_rows, first = rows, rows.take_rows(parts[0]) if split is not None else rows
+    is_informative = first.has_repeats
+    identifiers = [
+        name
+        for name, informative in zip(first.names, is_informative, strict=True)
+        if not informative
+    ]
+    first = first.take_columns(is_informative)
+    max_rows = _row_limit(first)
     findings: list[Finding] = []
     document: dict[str, Any] = {"thresholds": THRESHOLDS, "seed": seed}
     if split is not None:
-        left = rows.n_rows - sum(map(len, parts))
-        neither = f" ({left:,} of neither stay out)" if left else ""
+        n_left_out = rows.n_rows - sum(map(len, parts))
+        neither = f" ({n_left_out:,} of neither stay out)" if n_left_out else ""
         sizes = [f"{len(part):,} {name}" for part, name in zip(parts, names, strict=True)]
         findings.append(
             Finding(
@@ -97,37 +101,37 @@ def deep_description(
                 f"{' and '.join(sizes)} rows{neither}; what follows is of the {names[0]} rows",
             )
         )
-    if unlike:
-        findings.append(about_identifiers(unlike))
+    if identifiers:
+        findings.append(about_identifiers(identifiers))
     classes = set() if y is None else {str(label) for label in y.tolist()}
     measured = target is not None and _is_measurement(target)
     labels = y if len(classes) > 1 and not measured else None
     if measured:
         findings.append(
-            Finding("classes", f"target {job.target!r} looks measured: no classes to tell apart")
+            Finding("classes", f"target {data.target!r} looks measured: no classes to tell apart")
         )
     elif split is not None and len(classes) == 1:
-        only = f"the {names[0]} rows are all of class {classes.pop()}: nothing to tell apart"
-        findings.append(Finding("classes", only, serious=True))
+        text = f"the {names[0]} rows are all of class {classes.pop()}: nothing to tell apart"
+        findings.append(Finding("classes", text, serious=True))
     if labels is not None and first.n_columns:
-        found = complexity(
-            first, labels, max_rows=most, random_state=seed, n_jobs=n_jobs, progress=progress
+        measures = complexity(
+            first, labels, max_rows=max_rows, random_state=seed, n_jobs=n_jobs, progress=progress
         )
-        findings += about_classes(found) + about_boundaries(found)
-        document["complexity"] = asdict(found) | {"imbalance_ratio": found.imbalance_ratio}
+        findings += about_classes(measures) + about_boundaries(measures)
+        document["complexity"] = asdict(measures) | {"imbalance_ratio": measures.imbalance_ratio}
     say("columns")
-    columns = suspect_columns(whole, n_jobs=n_jobs)
+    columns = suspect_columns(all_rows, n_jobs=n_jobs)
     findings += about_columns(columns)
     document["suspect_columns"] = asdict(columns)
     say("rows")
     if first.n_columns:
-        odd = suspect_rows(first, labels, max_rows=most, random_state=seed, n_jobs=n_jobs)
-        places = np.arange(rows.n_rows) if job.rows is None else job.rows
-        findings += about_rows(odd, places[parts[0]] + 1, labels)
-        document["suspect_rows"] = _row_document(odd, places[parts[0]] + 1)
-    moved = _shifts(job, split, rows, parts, names, against, target, seed, n_jobs, say)
-    for about, result, words in moved:
-        findings += about_shift(about, result, words, unlike)
+        suspects = suspect_rows(first, labels, max_rows=max_rows, random_state=seed, n_jobs=n_jobs)
+        row_positions = np.arange(rows.n_rows) if data.rows is None else data.rows
+        findings += about_rows(suspects, row_positions[parts[0]] + 1, labels)
+        document["suspect_rows"] = _row_document(suspects, row_positions[parts[0]] + 1)
+    shifts = _shifts(data, split, rows, parts, names, against, target, seed, n_jobs, say)
+    for about, result, pair_names in shifts:
+        findings += about_shift(about, result, pair_names, identifiers)
         document.setdefault("shift", {})[about] = _shift_document(result)
     first_of_all = ("split-column", "identifiers")
     findings.sort(key=lambda finding: (finding.about not in first_of_all, not finding.serious))
@@ -137,134 +141,142 @@ def deep_description(
 
 # ---- parts of the table --------------------------------------------------------------------------
 def _parts(
-    job: Job, split: str | None
+    data: LoadedData, split: str | None
 ) -> tuple[Rows, tuple[npt.NDArray[np.int64], ...], tuple[str, ...]]:
-    """The table, which rows are in its parts, and what those are called."""
+    """Return the table, the rows of its parts, and the names of the parts."""
     if split is None:
-        rows = replace(read_rows(job.X, job.schema), names=[str(name) for name in job.names])
+        rows = replace(read_rows(data.X, data.schema), names=[str(name) for name in data.names])
         return rows, (np.arange(rows.n_rows),), ("",)
-    known = [str(name) for name in job.names]
-    if not is_frame(job.X) or split not in known:
-        shown = ", ".join(known[:5])
-        raise DataError(f"--split-column {split!r} is no column of {job.table.source} ({shown})")
-    texts = np.array([_part_name(split, label) for label in job.X[:, known.index(split)].to_list()])
+    column_names = [str(name) for name in data.names]
+    if not is_frame(data.X) or split not in column_names:
+        examples = ", ".join(column_names[:5])
+        raise DataError(
+            f"--split-column {split!r} is no column of {data.table.source} ({examples})"
+        )
+    texts = np.array(
+        [_name_part(split, label) for label in data.X[:, column_names.index(split)].to_list()]
+    )
     values = sorted(set(texts.tolist()) - {""})
     if len(values) != 2:
-        shown = ", ".join(values[:5]) or "none"
-        raise DataError(f"--split-column {split!r} has to have two values; it has {shown}")
+        examples = ", ".join(values[:5]) or "none"
+        raise DataError(f"--split-column {split!r} has to have two values; it has {examples}")
     # the one that is called train, else the larger
     values.sort(key=lambda value: (not value.lower().startswith("train"), -(texts == value).sum()))
-    kept = [j for j, name in enumerate(known) if name != split]
-    if not kept:
-        raise DataError(f"{job.table.source} has no column but {split!r}: nothing to look at")
-    rows = read_rows(job.X[:, kept], _schema_without(job, split))
+    other_columns = [j for j, name in enumerate(column_names) if name != split]
+    if not other_columns:
+        raise DataError(f"{data.table.source} has no column but {split!r}: nothing to look at")
+    rows = read_rows(data.X[:, other_columns], _schema_without(data, split))
     return rows, tuple(np.flatnonzero(texts == value) for value in values), tuple(values)
 
 
-def _part_name(split: str, label: Any) -> str:
-    """What rows with this value are called; nothing where it is missing."""
+def _name_part(split: str, label: Any) -> str:
+    """Return the name of the part of rows with this value; empty if it is missing."""
     if label is None or label != label:
         return ""
     number = isinstance(label, int | float)
     return f"{split} {label:g}" if number else str(label)
 
 
-def _schema_without(job: Job, split: str | None) -> Schema:
-    """What is said of the kinds of the columns, but for the one that splits them."""
-    said = job.schema
-    ordinal: Any = [name for name in said.ordinal if name != split]
-    if isinstance(said.ordinal, Mapping):
-        ordinal = {name: said.ordinal[name] for name in ordinal}
+def _schema_without(data: LoadedData, split: str | None) -> Schema:
+    """Return the kinds of the columns from the schema, without the column that splits."""
+    schema = data.schema
+    ordinal: Any = [name for name in schema.ordinal if name != split]
+    if isinstance(schema.ordinal, Mapping):
+        ordinal = {name: schema.ordinal[name] for name in ordinal}
     categorical, continuous = (
-        [name for name in names if name != split] for names in (said.categorical, said.continuous)
+        [name for name in names if name != split]
+        for names in (schema.categorical, schema.continuous)
     )
     return Schema(categorical=categorical, ordinal=ordinal, continuous=continuous)
 
 
 def _is_measurement(y: npt.NDArray[Any]) -> bool:
-    """Whether a target has too many values for classes, or values that are no whole numbers."""
+    """Return whether a target has too many values for classes, or fractions."""
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         return True
     return len({str(label) for label in y.tolist()}) > max(20, len(y) // 10)
 
 
-def _most_rows(rows: Rows) -> int:
+def _row_limit(rows: Rows) -> int:
     return int(min(MOST_ROWS, max(200, (MOST_WORK / max(rows.n_columns, 1)) ** 0.5)))
 
 
 def _shifts(
-    job: Job,
+    data: LoadedData,
     split: str | None,
     rows: Rows,
     parts: Sequence[npt.NDArray[np.int64]],
     names: Sequence[str],
-    against: Job | None,
+    against: LoadedData | None,
     target: Any,
     seed: int,
     n_jobs: int | None,
     say: Callable[[str], Any],
 ) -> list[tuple[str, Shift, tuple[str, str]]]:
-    """The comparisons that were asked for: of columns, and of classes."""
-    found = []
+    """Return the requested comparisons, of columns and of classes."""
+    shifts = []
     if len(parts) == 2:
         say("shift")
-        words = (names[0], names[1])
+        pair_names = (names[0], names[1])
         for part, name in zip(parts, names, strict=True):
-            _enough(len(part), f"--split-column {split!r}: part {name!r}")
-        one, two = (rows.take(part) for part in parts)
-        found.append(("split", shift(one, two, random_state=seed, n_jobs=n_jobs), words))
+            _check_rows(len(part), f"--split-column {split!r}: part {name!r}")
+        first, second = (rows.take_rows(part) for part in parts)
+        shifts.append(("split", shift(first, second, random_state=seed, n_jobs=n_jobs), pair_names))
         if target is not None:
             labels = [target[part] for part in parts]
-            found.append(("classes", _of_classes(job, labels, seed), words))
+            shifts.append(("classes", _class_shift(data, labels, seed), pair_names))
     if against is not None:
         say("shift")
-        words = ("this table", "the other")
-        _enough(rows.n_rows, str(job.table.source))
-        _enough(against.X.shape[0], str(against.table.source))
-        here = [j for j, name in enumerate(job.names) if split is None or str(name) != split]
-        own, other = _same_columns(job, here, against)
-        schema = _schema_without(job, split)
+        pair_names = ("this table", "the other")
+        _check_rows(rows.n_rows, str(data.table.source))
+        _check_rows(against.X.shape[0], str(against.table.source))
+        positions = [j for j, name in enumerate(data.names) if split is None or str(name) != split]
+        own_columns, other_columns = _align_columns(data, positions, against)
+        schema = _schema_without(data, split)
         try:
-            result = shift(own, other, schema=schema, random_state=seed, n_jobs=n_jobs)
+            result = shift(
+                own_columns, other_columns, schema=schema, random_state=seed, n_jobs=n_jobs
+            )
         except DataError as problem:
             raise DataError(f"--against {against.table.source}: {problem}") from None
-        result = replace(result, names=[str(job.names[j]) for j in here])
-        found.append(("against", result, words))
+        result = replace(result, names=[str(data.names[j]) for j in positions])
+        shifts.append(("against", result, pair_names))
         if target is not None and against.y is not None:
             labels = [target, np.asarray(against.y)]
-            found.append(("classes against", _of_classes(job, labels, seed), words))
-    return found
+            shifts.append(("classes against", _class_shift(data, labels, seed), pair_names))
+    return shifts
 
 
-def _enough(n_rows: int, who: str) -> None:
+def _check_rows(n_rows: int, table_name: str) -> None:
     if n_rows < 2:
-        raise DataError(f"{who} has {n_rows} row: at least 2 are needed to compare")
+        raise DataError(f"{table_name} has {n_rows} row: at least 2 are needed to compare")
 
 
-def _same_columns(job: Job, here: list[int], other: Job) -> tuple[Any, Any]:
-    """Columns `here` of this table, and the same of the other."""
-    known = {str(name): j for j, name in enumerate(other.names)}
-    names = [str(job.names[j]) for j in here]
-    absent = [name for name in names if name not in known]
+def _align_columns(data: LoadedData, positions: list[int], other: LoadedData) -> tuple[Any, Any]:
+    """Return the columns at these positions, and the same of the other table."""
+    position_of = {str(name): j for j, name in enumerate(other.names)}
+    names = [str(data.names[j]) for j in positions]
+    absent = [name for name in names if name not in position_of]
     if absent:
-        remedy = f"--against needs the columns of {job.table.source}"
+        remedy = f"--against needs the columns of {data.table.source}"
         if scipy.sparse.issparse(other.X):
-            remedy = f"say --n-features {len(job.names)} if the others are 0 there"
+            remedy = f"say --n-features {len(data.names)} if the others are 0 there"
         raise DataError(f"column {absent[0]!r} is not in {other.table.source}: {remedy}")
-    order = [known[name] for name in names]
-    own = job.X if len(here) == len(job.names) else job.X[:, here]
-    return own, other.X if order == list(range(len(known))) else other.X[:, order]
+    order = [position_of[name] for name in names]
+    own_columns = data.X if len(positions) == len(data.names) else data.X[:, positions]
+    return own_columns, other.X if order == list(range(len(position_of))) else other.X[:, order]
 
 
-def _of_classes(job: Job, labels: Sequence[Any], seed: int) -> Shift:
-    """The classes of two parts as a column."""
-    none, only = np.empty(0, np.int64), np.zeros(1, np.int64)
+def _class_shift(data: LoadedData, labels: Sequence[Any], seed: int) -> Shift:
+    """Compare the classes of two parts as a column."""
+    no_columns, one_column = np.empty(0, np.int64), np.zeros(1, np.int64)
     if _is_measurement(np.concatenate(labels)) and all(part.dtype.kind in "iuf" for part in labels):
         numbers = [np.asarray(part, np.float64)[:, None] for part in labels]
         empty = [np.empty((0, len(part)), np.int64) for part in labels]
-        named: list[str] = [str(job.target)]
+        names: list[str] = [str(data.target)]
         pair = [
-            Rows(x, codes, only, none, named, []) for x, codes in zip(numbers, empty, strict=True)
+            Rows(x, codes, one_column, no_columns, names, [])
+            for x, codes in zip(numbers, empty, strict=True)
         ]
         return shift(*pair, random_state=seed)
     texts = [np.array([str(label) for label in part]) for part in labels]
@@ -274,9 +286,9 @@ def _of_classes(job: Job, labels: Sequence[Any], seed: int) -> Shift:
         Rows(
             np.empty((len(part), 0)),
             (np.searchsorted(values, part) + 1)[None],
-            none,
-            only,
-            [str(job.target)],
+            no_columns,
+            one_column,
+            [str(data.target)],
             [levels],
         )
         for part in texts
@@ -285,30 +297,30 @@ def _of_classes(job: Job, labels: Sequence[Any], seed: int) -> Shift:
 
 
 # ---- documents -------------------------------------------------------------------------
-def _row_document(found: SuspectRows, numbers: npt.NDArray[np.int64]) -> dict[str, Any]:
-    place = {int(row): k for k, row in enumerate(found.rows)}
+def _row_document(suspects: SuspectRows, numbers: npt.NDArray[np.int64]) -> dict[str, Any]:
+    index_of_row = {int(row): k for k, row in enumerate(suspects.rows)}
     return {
-        "rows_looked_at": len(found.rows),
+        "rows_looked_at": len(suspects.rows),
         "outliers": [
             {
                 "row": int(numbers[row]),
-                "score": float(found.outlier_scores[place[int(row)]]),
+                "score": float(suspects.outlier_scores[index_of_row[int(row)]]),
                 "column": column,
             }
-            for row, column in zip(found.outliers, found.outlier_columns, strict=True)
+            for row, column in zip(suspects.outliers, suspects.outlier_columns, strict=True)
         ],
         "mislabelled": [
             {
                 "row": int(numbers[row]),
-                "score": float(found.label_scores[place[int(row)]]),
+                "score": float(suspects.label_scores[index_of_row[int(row)]]),
                 "suggested": label,
             }
-            for row, label in zip(found.mislabelled, found.suggested, strict=True)
+            for row, label in zip(suspects.mislabelled, suspects.suggested, strict=True)
         ],
     }
 
 
-def _shift_document(found: Shift) -> dict[str, Any]:
-    kept = ("energy", "p_value", "new_levels", "n_first", "n_second", "n_used")
-    columns = found.to_frame().to_dicts()
-    return {name: getattr(found, name) for name in kept} | {"columns": columns}
+def _shift_document(result: Shift) -> dict[str, Any]:
+    fields = ("energy", "p_value", "new_levels", "n_first", "n_second", "n_used")
+    columns = result.to_frame().to_dicts()
+    return {name: getattr(result, name) for name in fields} | {"columns": columns}

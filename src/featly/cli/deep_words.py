@@ -46,331 +46,357 @@ SHOWN = 5  # names in a sentence
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence, and whether it should be read first."""
+    """A sentence, its subject, and whether it should be read first."""
 
     about: str
     text: str
     serious: bool = False
 
 
-def about_classes(found: Complexity) -> list[Finding]:
-    """How many rows the classes have, beside the columns."""
-    counts = sorted(found.classes.items(), key=lambda entry: entry[1])
+def about_classes(measures: Complexity) -> list[Finding]:
+    """Describe the numbers of rows of the classes, beside the number of columns."""
+    counts = sorted(measures.classes.items(), key=lambda entry: entry[1])
     small, least = counts[0]
     large, most = counts[-1] if len(counts) == 2 else max(counts, key=lambda entry: entry[1])
-    uneven = found.imbalance_ratio >= THRESHOLDS["unbalanced"]
-    few = [name for name, count in counts if count < THRESHOLDS["small class"]]
+    uneven = measures.imbalance_ratio >= THRESHOLDS["unbalanced"]
+    small_classes = [name for name, count in counts if count < THRESHOLDS["small class"]]
     if len(counts) == 2:
         text = f"the classes are balanced: {small} {least:,} rows, {large} {most:,}"
         if uneven:
             text = (
-                f"the minority class ({small}) has {_counted(least, 'row')}, "
-                f"1 for every {found.imbalance_ratio:,.1f} of {large}"
+                f"the minority class ({small}) has {_amount(least, 'row')}, "
+                f"1 for every {measures.imbalance_ratio:,.1f} of {large}"
             )
     elif uneven:
         text = (
-            f"the smallest of {len(counts)} classes ({small}) has {_counted(least, 'row')}, "
+            f"the smallest of {len(counts)} classes ({small}) has {_amount(least, 'row')}, "
             f"the largest ({large}) {most:,}"
         )
     else:
         sizes = f"{least:,} rows each" if least == most else f"{least:,} to {most:,} rows"
         text = f"the {len(counts)} classes are balanced: {sizes}"
-    if len(few) > 1:
-        text += f"; {len(few)} classes have fewer than {THRESHOLDS['small class']} rows"
-    elif few:
+    if len(small_classes) > 1:
+        text += f"; {len(small_classes)} classes have fewer than {THRESHOLDS['small class']} rows"
+    elif small_classes:
         text += f"; fewer than {THRESHOLDS['small class']} are too few for ten folds"
-    out = [Finding("classes", text, serious=uneven or bool(few))]
-    if _is_wide(found, _rows_of_pairs(found)):
-        rows = round(_rows_of_pairs(found))
-        where = f"{rows:,} rows"
+    findings = [Finding("classes", text, serious=uneven or bool(small_classes))]
+    if _is_wide(measures, _median_pair_rows(measures)):
+        rows = round(_median_pair_rows(measures))
+        extent = f"{rows:,} rows"
         if len(counts) > 2:
-            where = f"at most {rows:,} rows in half of the pairs of classes"
+            extent = f"at most {rows:,} rows in half of the pairs of classes"
         levels = ""
-        if found.n_directions > found.n_columns:
-            levels = f" ({found.n_directions:,} with one for each level of text)"
-        out.append(
+        if measures.n_directions > measures.n_columns:
+            levels = f" ({measures.n_directions:,} with one for each level of text)"
+        findings.append(
             Finding(
                 "size",
-                f"{_counted(found.n_columns, 'column')}{levels} for {where}: almost any labels "
+                f"{_amount(measures.n_columns, 'column')}{levels} for {extent}: almost any labels "
                 "could be separated here, so what fits these rows proves nothing; judge on rows "
                 "left out",
                 serious=True,
             )
         )
-    return out
+    return findings
 
 
-def _rows_of_pairs(found: Complexity) -> float:
-    """Rows of two classes, in the middle of all pairs."""
-    return float(np.median([a + b for a, b in combinations(found.classes.values(), 2)]))
+def _median_pair_rows(measures: Complexity) -> float:
+    """Return the median number of rows of two classes, over all pairs."""
+    return float(np.median([a + b for a, b in combinations(measures.classes.values(), 2)]))
 
 
-def _is_wide(found: Complexity, rows: float) -> bool:
-    """Whether a linear machine has about half as many columns as rows, and so fits anything.
+def _is_wide(measures: Complexity, rows: float) -> bool:
+    """Return whether there are columns enough to separate almost any labels of these rows.
 
     Of all ways to label n rows in general position, half can be separated by n / 2 columns, and
     with a few more nearly all (Cover 1965).
     """
-    return found.n_directions >= THRESHOLDS["wide"] * rows
+    return measures.n_directions >= THRESHOLDS["wide"] * rows
 
 
-def _by_chance(found: Complexity) -> float:
-    """How many columns without ties would tell all classes apart if labels were dealt anew."""
-    counts = list(found.classes.values())
+def _expected_by_chance(measures: Complexity) -> float:
+    """Return how many columns without ties would separate shuffled classes, on average."""
+    counts = list(measures.classes.values())
     orders = lgamma(len(counts) + 1) + sum(lgamma(count + 1) for count in counts)
-    return found.n_columns * exp(orders - lgamma(sum(counts) + 1))
+    return measures.n_columns * exp(orders - lgamma(sum(counts) + 1))
 
 
-def about_boundaries(found: Complexity) -> list[Finding]:
-    """What tells the classes apart, and how well."""
-    out = []
-    linear, near = found.values["L2"], found.values["N3"]
-    counts = np.array(list(found.classes.values()))
+def about_boundaries(measures: Complexity) -> list[Finding]:
+    """Describe how well the classes can be told apart, and by which columns."""
+    findings = []
+    line_error, near_error = measures.values["L2"], measures.values["N3"]
+    counts = np.array(list(measures.classes.values()))
     share = counts / counts.sum()
-    idle = float(np.mean([min(a, b) / (a + b) for a, b in combinations(counts, 2)]))
+    idle_error = float(np.mean([min(a, b) / (a + b) for a, b in combinations(counts, 2)]))
     chance = float((share * (1 - share)).sum())
     pairs = "" if len(counts) == 2 else ", on average over pairs of classes,"
-    if found.separating_columns and _by_chance(found) <= THRESHOLDS["leak"]:
-        who = _listed(found.separating_columns)
-        verb = "tells" if len(found.separating_columns) == 1 else "each tell"
-        out.append(
+    if measures.separating_columns and _expected_by_chance(measures) <= THRESHOLDS["leak"]:
+        names = _quote(measures.separating_columns)
+        verb = "tells" if len(measures.separating_columns) == 1 else "each tell"
+        findings.append(
             Finding(
                 "leak",
-                f"{who} alone {verb} all classes apart: a gift, or a leak (was it known before "
+                f"{names} alone {verb} all classes apart: a gift, or a leak (was it known before "
                 "the outcome?)",
                 serious=True,
             )
         )
-    looked_at = _rows_of_pairs(found) * found.n_used / found.n_rows
-    if not _is_wide(found, looked_at):
-        misses = f"a linear machine{pairs} misses {_share(linear)} of these rows"
-        wide = found.n_directions / looked_at
+    looked_at = _median_pair_rows(measures) * measures.n_used / measures.n_rows
+    if not _is_wide(measures, looked_at):
+        misses = f"a linear machine{pairs} misses {_percent(line_error)} of these rows"
+        per_row = measures.n_directions / looked_at
         doubt = "a promise"
-        if wide >= THRESHOLDS["flattering"]:
-            doubt = f"a promise: with a column for every {1 / wide:.1f} rows it flatters"
-        if linear >= THRESHOLDS["linear: useless"] * idle:
-            text = f"a straight boundary finds next to nothing: {misses}, always naming the larger class {_share(idle)}"  # noqa: E501
-        elif linear <= THRESHOLDS["linear: easy"] and linear <= idle / 2:
+        if per_row >= THRESHOLDS["flattering"]:
+            doubt = f"a promise: with a column for every {1 / per_row:.1f} rows it flatters"
+        if line_error >= THRESHOLDS["linear: useless"] * idle_error:
+            text = f"a straight boundary finds next to nothing: {misses}, always naming the larger class {_percent(idle_error)}"  # noqa: E501
+        elif line_error <= THRESHOLDS["linear: easy"] and line_error <= idle_error / 2:
             text = (
                 f"linear separation looks easy ({misses}; that is the training error, not {doubt})"
             )
-        elif linear <= THRESHOLDS["linear: fair"]:
+        elif line_error <= THRESHOLDS["linear: fair"]:
             text = (
                 f"a straight boundary does fairly well ({misses} it was trained on; always naming "
-                f"the larger class misses {_share(idle)})"
+                f"the larger class misses {_percent(idle_error)})"
             )
         else:
             text = (
                 f"a straight boundary is not enough ({misses} it was trained on; always naming "
-                f"the larger class misses {_share(idle)})"
+                f"the larger class misses {_percent(idle_error)})"
             )
-        out.append(Finding("linear", text, serious="nothing" in text))
-    by_chance = f"{_share(near)} of rows ({_share(chance)} by chance)"
-    if near >= THRESHOLDS["neighbours: useless"] * chance:
+        findings.append(Finding("linear", text, serious="nothing" in text))
+    by_chance = f"{_percent(near_error)} of rows ({_percent(chance)} by chance)"
+    if near_error >= THRESHOLDS["neighbours: useless"] * chance:
         text = f"nearest neighbours know next to nothing of the class: they disagree in {by_chance}"
-    elif near > THRESHOLDS["neighbours: better"] * chance:
+    elif near_error > THRESHOLDS["neighbours: better"] * chance:
         text = f"nearest neighbours disagree in {by_chance}: the classes overlap"
-    elif near <= THRESHOLDS["neighbours: clear"]:
+    elif near_error <= THRESHOLDS["neighbours: clear"]:
         text = f"the classes form clear groups: nearest neighbours disagree in {by_chance}"
-    elif near <= THRESHOLDS["neighbours: mixed"]:
+    elif near_error <= THRESHOLDS["neighbours: mixed"]:
         text = f"nearest neighbours disagree in {by_chance}: the classes overlap a little"
     else:
         text = f"nearest neighbours disagree in {by_chance}: the classes overlap"
-    out.append(Finding("neighbours", text, serious="nothing" in text))
-    if not _is_wide(found, looked_at) and near < linear - THRESHOLDS["curved"]:
-        out.append(
+    findings.append(Finding("neighbours", text, serious="nothing" in text))
+    if not _is_wide(measures, looked_at) and near_error < line_error - THRESHOLDS["curved"]:
+        findings.append(
             Finding(
                 "curved",
                 "neighbours, each row left out in turn, do better than a line on its own rows: the "
                 "boundary is curved",
             )
         )
-    if not found.separating_columns:
-        ratio = found.values["F1"]
-        of = f" of {found.n_columns:,}" if found.n_columns > SHOWN else ""
+    if not measures.separating_columns:
+        ratio = measures.values["F1"]
+        out_of = f" of {measures.n_columns:,}" if measures.n_columns > SHOWN else ""
         pairwise = "" if len(counts) == 2 else ", averaged over pairs of classes"
-        shown = f"largest Fisher ratio {ratio:.2f}{pairwise}" if np.isfinite(ratio) else ""
-        out.append(
+        ratio_text = f"largest Fisher ratio {ratio:.2f}{pairwise}" if np.isfinite(ratio) else ""
+        findings.append(
             Finding(
                 "best column",
-                f"the best single column{of} is {found.best_column!r}"
-                + (f" ({shown})" if shown else ""),
+                f"the best single column{out_of} is {measures.best_column!r}"
+                + (f" ({ratio_text})" if ratio_text else ""),
             )
         )
-    return out + [Finding("sample", f"measured {note}") for note in found.notes if "from" in note]
+    return findings + [
+        Finding("sample", f"measured {note}") for note in measures.notes if "from" in note
+    ]
 
 
-def about_columns(found: SuspectColumns) -> list[Finding]:
-    """Columns that say nothing, or nothing new."""
-    out = []
-    for groups, words in (
-        (found.identical, "are the same column"),
-        (found.rescaled, "are the same numbers in other units"),
-        (found.relabelled, "say the same in other words"),
+def about_columns(suspects: SuspectColumns) -> list[Finding]:
+    """Describe columns that say nothing, or nothing new."""
+    findings = []
+    for groups, relation in (
+        (suspects.identical, "are the same column"),
+        (suspects.rescaled, "are the same numbers in other units"),
+        (suspects.relabelled, "say the same in other words"),
     ):
         if 0 < len(groups) <= 3:
-            out += [Finding("copies", f"{_listed(group)} {words}") for group in groups]
+            findings += [Finding("copies", f"{_quote(group)} {relation}") for group in groups]
         elif groups:
             copies = sum(len(group) - 1 for group in groups)
             first = " and ".join(repr(name) for name in groups[0][:2])
-            out.append(Finding("copies", f"{copies:,} columns repeat others: {first} {words}, ..."))
-    constant = [*found.empty, *found.constant]
+            findings.append(
+                Finding("copies", f"{copies:,} columns repeat others: {first} {relation}, ...")
+            )
+    constant = [*suspects.empty, *suspects.constant]
     if constant:
         verb = "is" if len(constant) == 1 else "are"
-        out.append(Finding("constant", f"{_listed(constant)} {verb} empty or constant"))
-    if found.near_constant:
-        names = sorted(found.near_constant, key=lambda name: -found.near_constant[name])
+        findings.append(Finding("constant", f"{_quote(constant)} {verb} empty or constant"))
+    if suspects.near_constant:
+        names = sorted(suspects.near_constant, key=lambda name: -suspects.near_constant[name])
         verb = "is" if len(names) == 1 else "are"
-        out.append(
+        findings.append(
             Finding(
                 "near-constant",
-                f"{_listed(names)} {verb} nearly constant (one value at least 19 times as often as "
+                f"{_quote(names)} {verb} nearly constant (one value at least 19 times as often as "
                 "the next)",
             )
         )
-    return out
+    return findings
 
 
 def about_identifiers(names: Sequence[str]) -> Finding:
-    """Columns that were not used to judge classes and rows."""
+    """Name the columns that were not used to judge classes and rows."""
     verb = "differs" if len(names) == 1 else "differ"
-    text = f"{_listed(names)} {verb} in most rows, as identifiers do: left out of all that follows"
+    text = f"{_quote(names)} {verb} in most rows, as identifiers do: left out of all that follows"
     return Finding("identifiers", f"{text} on classes and rows")
 
 
 def about_rows(
-    found: SuspectRows, numbers: npt.NDArray[np.int64], y: npt.NDArray[Any] | None = None
+    suspects: SuspectRows, numbers: npt.NDArray[np.int64], y: npt.NDArray[Any] | None = None
 ) -> list[Finding]:
-    """Rows to look at; `numbers` are those in the file, `y` the classes."""
-    out = []
-    of = "" if len(found.rows) == found.n_rows else f" of {len(found.rows):,} looked at"
-    odd = numbers[found.mislabelled]
-    if len(odd):
-        many = len(odd) > max(1, THRESHOLDS["many suspects"] * len(found.rows))
-        few = _much_of_a_class(found, y)
+    """Describe suspicious rows; `numbers` are those in the file, `y` the classes."""
+    findings = []
+    among = "" if len(suspects.rows) == suspects.n_rows else f" of {len(suspects.rows):,} looked at"
+    wrong = numbers[suspects.mislabelled]
+    if len(wrong):
+        are_many = len(wrong) > max(1, THRESHOLDS["many suspects"] * len(suspects.rows))
+        class_note = _class_note(suspects, y)
         first = ", ".join(
-            f"row {row} ({label}?)" for row, label in zip(odd[:3], found.suggested, strict=False)
+            f"row {row} ({label}?)"
+            for row, label in zip(wrong[:3], suspects.suggested, strict=False)
         )
-        verb = "looks" if len(odd) == 1 else "look"
-        also = "; so many are rather hard than wrong" if many else few
-        more = ", ..." if len(odd) > 3 else ""
+        verb = "looks" if len(wrong) == 1 else "look"
+        also = "; so many are rather hard than wrong" if are_many else class_note
+        ellipsis = ", ..." if len(wrong) > 3 else ""
         text = (
-            f"{_counted(len(odd), 'row')}{of} {verb} mislabelled: nearly all neighbours are of "
-            f"another class, {first}{more}{also}"
+            f"{_amount(len(wrong), 'row')}{among} {verb} mislabelled: nearly all neighbours are of "
+            f"another class, {first}{ellipsis}{also}"
         )
-        out.append(Finding("mislabelled", text))
-    far = numbers[found.outliers]
-    if len(far):
-        told = [
+        findings.append(Finding("mislabelled", text))
+    outliers = numbers[suspects.outliers]
+    if len(outliers):
+        descriptions = [
             f"row {row}" + (f" ({column!r})" if column else "")
-            for row, column in zip(far[:3], found.outlier_columns, strict=False)
+            for row, column in zip(outliers[:3], suspects.outlier_columns, strict=False)
         ]
-        if len(far) == 1:
-            text = f"{told[0]}{of} is far from all others"
-            text += ": a mistake in a cell?" if found.outlier_columns[0] else ""
+        if len(outliers) == 1:
+            text = f"{descriptions[0]}{among} is far from all others"
+            text += ": a mistake in a cell?" if suspects.outlier_columns[0] else ""
         else:
-            text = f"{len(far):,} rows{of} are far from all others: {', '.join(told)}"
-            text += ", ..." if len(far) > 3 else ""
-        out.append(Finding("outliers", text))
-    return out
+            text = (
+                f"{len(outliers):,} rows{among} are far from all others: {', '.join(descriptions)}"
+            )
+            text += ", ..." if len(outliers) > 3 else ""
+        findings.append(Finding("outliers", text))
+    return findings
 
 
-def _much_of_a_class(found: SuspectRows, y: npt.NDArray[Any] | None) -> str:
-    """A caution where the suspects are much of a class: such a class is rare, or hard."""
-    if y is None or len(found.mislabelled) == 0:
+def _class_note(suspects: SuspectRows, y: npt.NDArray[Any] | None) -> str:
+    """Return a remark if much of a class is suspect: it is rare or hard, then."""
+    if y is None or len(suspects.mislabelled) == 0:
         return ""
-    looked = {str(k): n for k, n in zip(*np.unique(y[found.rows], return_counts=True), strict=True)}
-    blamed, counts = np.unique([str(label) for label in y[found.mislabelled]], return_counts=True)
-    much = [
+    n_looked_at = {
+        str(k): n for k, n in zip(*np.unique(y[suspects.rows], return_counts=True), strict=True)
+    }
+    suspect_classes, counts = np.unique(
+        [str(label) for label in y[suspects.mislabelled]], return_counts=True
+    )
+    affected = [
         label
-        for label, count in zip(blamed.tolist(), counts.tolist(), strict=True)
-        if count >= THRESHOLDS["much of a class"] * looked[label]
+        for label, count in zip(suspect_classes.tolist(), counts.tolist(), strict=True)
+        if count >= THRESHOLDS["much of a class"] * n_looked_at[label]
     ]
-    return f"; much of {_listed(much)}, so rather hard than wrong" if much else ""
+    return f"; much of {_quote(affected)}, so rather hard than wrong" if affected else ""
 
 
 def about_shift(
-    about: str, found: Shift, words: tuple[str, str], without: Sequence[str] = ()
+    about: str, result: Shift, words: tuple[str, str], without: Sequence[str] = ()
 ) -> list[Finding]:
-    """Whether two parts differ, and in what; new levels of columns `without` are no news."""
+    """Describe in what two parts differ; new levels of columns `without` are left out."""
     level = THRESHOLDS["shift"]
-    odd = found.shifted(level)
-    place = {name: f for f, name in enumerate(found.names)}
-    both = f"{words[0]} and {words[1]}"
-    sampled = (
-        "" if found.n_used == found.n_first + found.n_second else f", on {found.n_used:,} rows"
+    shifted = result.shifted(level)
+    position_of = {name: f for f, name in enumerate(result.names)}
+    pair = f"{words[0]} and {words[1]}"
+    sample = (
+        "" if result.n_used == result.n_first + result.n_second else f", on {result.n_used:,} rows"
     )
     if about.startswith("classes"):
-        p = found.adjusted_p_values[0]
-        if found.numeric[0]:
-            name, far = found.names[0], f"{found.distance[0]:.2f}, p = {p:.2g}"
+        p = result.adjusted_p_values[0]
+        if result.numeric[0]:
+            name, distance_text = result.names[0], f"{result.distance[0]:.2f}, p = {p:.2g}"
             verb = "differs" if p <= level else "does not differ visibly"
-            text = f"target {name!r} {verb} between {both} ({far})"
+            text = f"target {name!r} {verb} between {pair} ({distance_text})"
             return [Finding(about, text, serious=p <= level)]
         if p > level:
-            return [Finding(about, f"class shares of {both} do not differ visibly (p = {p:.2g})")]
-        text = f"class shares differ between {both} (by {_share(found.distance[0])}, p = {p:.2g})"
-        fresh = found.new_levels.get(found.names[0], [])
-        if fresh:
-            many = "a class is" if len(fresh) == 1 else f"{len(fresh)} classes are"
-            text += f"; {many} only in {words[1]}: {_listed(fresh)}"
+            return [Finding(about, f"class shares of {pair} do not differ visibly (p = {p:.2g})")]
+        text = (
+            f"class shares differ between {pair} (by {_percent(result.distance[0])}, p = {p:.2g})"
+        )
+        new_classes = result.new_levels.get(result.names[0], [])
+        if new_classes:
+            classes_are = (
+                "a class is" if len(new_classes) == 1 else f"{len(new_classes)} classes are"
+            )
+            text += f"; {classes_are} only in {words[1]}: {_quote(new_classes)}"
         return [Finding(about, text, serious=True)]
-    out = []
-    if odd:
-        shown = ", ".join(f"{name} ({_moved(found, place[name])})" for name in odd[:SHOWN])
-        more = ", ..." if len(odd) > SHOWN else ""
-        verb = "differs" if len(odd) == 1 else "differ"
-        least = float(found.adjusted_p_values.min())
-        out.append(
+    findings = []
+    if shifted:
+        examples = ", ".join(
+            f"{name} ({_format_difference(result, position_of[name])})" for name in shifted[:SHOWN]
+        )
+        ellipsis = ", ..." if len(shifted) > SHOWN else ""
+        verb = "differs" if len(shifted) == 1 else "differ"
+        least = float(result.adjusted_p_values.min())
+        findings.append(
             Finding(
                 about,
-                f"{len(odd):,} of {_counted(len(found.names), 'column')} {verb} between {both} "
-                f"(p = {least:.2g}{sampled}; 0 is equal, 1 nothing in common): {shown}{more}",
+                f"{len(shifted):,} of {_amount(len(result.names), 'column')} {verb} between {pair} "
+                f"(p = {least:.2g}{sample}; 0 is equal, 1 nothing in common): {examples}{ellipsis}",
                 serious=True,
             )
         )
-    elif found.p_value <= level:
-        out.append(
+    elif result.p_value <= level:
+        findings.append(
             Finding(
                 about,
-                f"{both} differ as a whole (p = {found.p_value:.2g}), though no single column "
+                f"{pair} differ as a whole (p = {result.p_value:.2g}), though no single column "
                 "stands out",
                 serious=True,
             )
         )
     else:
-        out.append(Finding(about, f"no sign that {both} differ (p = {found.p_value:.2g}{sampled})"))
-    unheard = {name: new for name, new in found.new_levels.items() if name not in without}
-    for name, levels in list(unheard.items())[:SHOWN]:
-        out.append(
+        findings.append(
+            Finding(about, f"no sign that {pair} differ (p = {result.p_value:.2g}{sample})")
+        )
+    unseen = {name: new for name, new in result.new_levels.items() if name not in without}
+    for name, levels in list(unseen.items())[:SHOWN]:
+        findings.append(
             Finding(
                 about,
-                f"{name} has {_counted(len(levels), 'level')} in {words[1]} that {words[0]} never "
-                f"had: {_listed(levels)}",
+                f"{name} has {_amount(len(levels), 'level')} in {words[1]} that {words[0]} never "
+                f"had: {_quote(levels)}",
                 serious=True,
             )
         )
-    return out
+    return findings
 
 
-def _moved(found: Shift, column: int) -> str:
-    """How much a column differs: in its values, or in how many are missing."""
-    distance, gap = float(found.distance[column]), float(found.missing_difference[column])
-    return f"missing {gap:+.0%}" if abs(gap) > distance else f"{distance:.2f}"
+def _format_difference(result: Shift, column: int) -> str:
+    """Return the difference of a column: of its values, or of its missing values."""
+    distance, missing_difference = (
+        float(result.distance[column]),
+        float(result.missing_difference[column]),
+    )
+    return (
+        f"missing {missing_difference:+.0%}"
+        if abs(missing_difference) > distance
+        else f"{distance:.2f}"
+    )
 
 
-def _counted(count: int, word: str) -> str:
+def _amount(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 
-def _share(value: float) -> str:
+def _percent(value: float) -> str:
     if 0 < value < 0.005:
         return "under 1%"
     return f"{value:.0%}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = [repr(str(name)) for name in names[:SHOWN]]
+def _quote(names: Sequence[str]) -> str:
+    quoted = [repr(str(name)) for name in names[:SHOWN]]
     if len(names) > SHOWN:
-        return f"{', '.join(shown)} and {len(names) - SHOWN:,} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+        return f"{', '.join(quoted)} and {len(names) - SHOWN:,} more"
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]]) if len(quoted) > 1 else quoted[0]

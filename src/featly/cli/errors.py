@@ -1,4 +1,4 @@
-"""Commands whose mistakes are told in one line, with the code that goes with them."""
+"""Commands that report mistakes in one line and end with the code that goes with them."""
 
 import functools
 import inspect
@@ -10,20 +10,20 @@ from typing import Any
 
 import typer
 
-__all__ = ["INTERRUPTED", "MISTAKE", "OWN_FAULT", "guarded"]
+__all__ = ["INTERRUPTED", "MISTAKE", "OWN_FAULT", "make_command"]
 
 MISTAKE, OWN_FAULT, INTERRUPTED = 2, 1, 130
 
 
-def guarded(
+def make_command(
     shared: Callable[..., None] | None = None, without: Sequence[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function: its mistakes told in a line, options of `shared` added to it.
+    """Make a command of a function: mistakes in one line, and the options of `shared` added.
 
     A mistake of the user's ends in code 2, one of featly's in code 1.
     """
 
-    def guard(command: Callable[..., None]) -> Callable[..., None]:
+    def wrap_command(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def run(**options: Any) -> None:
             _run(command, options)
@@ -32,35 +32,35 @@ def guarded(
         if shared is not None:
             parameters.popitem()  # **shared
             parameters |= inspect.signature(shared).parameters
-        kept = [p for name, p in parameters.items() if name not in without]
-        run.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in kept}
+        remaining = [p for name, p in parameters.items() if name not in without]
+        run.__signature__ = inspect.Signature(remaining)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in remaining}
         return run
 
-    return guard
+    return wrap_command
 
 
 def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
     from featly.cli.printing import say, silence_broken_pipe
 
-    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         if not options.get("quiet"):
             say(f"note: {message}", "yellow")
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for kind in _own_warnings():
+            for kind in _shown_warnings():
                 warnings.simplefilter("always", kind)
-            warnings.showwarning = tell
+            warnings.showwarning = show_warning
             command(**options)
             sys.stdout.flush()
     except BrokenPipeError:
         silence_broken_pipe()
         raise typer.Exit(0) from None
     except KeyboardInterrupt as stopped:
-        told = getattr(stopped, "told", "") or getattr(command, "stopped", "")
-        say(told or "featly: stopped; nothing was written")
+        farewell = getattr(stopped, "message", "") or getattr(command, "stop_message", "")
+        say(farewell or "featly: stopped; nothing was written")
         raise typer.Exit(INTERRUPTED) from None
     except MemoryError:
         say(
@@ -74,8 +74,8 @@ def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
             raise
         if _is_mistake(problem):
             if isinstance(problem, OSError) and problem.errno is not None:
-                where = problem.filename or "standard output"
-                problem = OSError(f"{where} cannot be used: {problem.strerror}")
+                location = problem.filename or "standard output"
+                problem = OSError(f"{location} cannot be used: {problem.strerror}")
             say(f"featly: {problem}", "red")
             raise typer.Exit(MISTAKE) from None
         say(
@@ -86,7 +86,7 @@ def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
         raise typer.Exit(OWN_FAULT) from None
 
 
-def _own_warnings() -> tuple[type[Warning], ...]:
+def _shown_warnings() -> tuple[type[Warning], ...]:
     from featly.basics.errors import ConvergenceWarning, LeakWarning, SchemaWarning, SlowWarning
 
     return ConvergenceWarning, LeakWarning, SchemaWarning, SlowWarning

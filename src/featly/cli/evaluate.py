@@ -1,10 +1,10 @@
-"""``featly evaluate`` and ``featly study``: how good a selection is, on rows it never saw."""
+"""``featly evaluate`` and ``featly study``: the quality of a selection on unseen rows."""
 
 from typing import Annotated, Any
 
 import typer
 
-from featly.cli.errors import guarded
+from featly.cli.errors import make_command
 from featly.cli.options import (
     File,
     Json,
@@ -70,7 +70,7 @@ Seed = Annotated[
 ]  # fmt: skip
 
 
-@guarded(about_columns)
+@make_command(about_columns)
 def evaluate(
     file: File,
     target: Target = None,
@@ -128,14 +128,14 @@ def evaluate(
     """
     options = {**locals(), **shared}
     from featly.cli import judging
-    from featly.cli.printing import say, words_on_terminal
+    from featly.cli.printing import is_error_terminal, say
 
     judging.check(options)
     plan, advice = judging.plan(options)
     if not quiet:
         for line in judging.plan_lines(plan, advice):
             say(line, "dim")
-    results = plan.run(output, n_jobs=jobs, verbose=not quiet and words_on_terminal())
+    results = plan.run(output, n_jobs=jobs, verbose=not quiet and is_error_terminal())
     judging.show(
         results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet, advice=advice
     )
@@ -143,7 +143,7 @@ def evaluate(
         say(f"the results are in {output}; 'featly study show {output}' shows them again")
 
 
-evaluate.stopped = (  # type: ignore[attr-defined]
+evaluate.stop_message = (  # type: ignore[attr-defined]
     "featly: stopped; with --output FOLDER what is done is kept, and the same command goes on"
 )
 
@@ -154,7 +154,7 @@ Plan = Annotated[str, typer.Argument(help="A plan in TOML.", metavar="PLAN.toml"
 
 
 @study.command(name="run")
-@guarded()
+@make_command()
 def run_plan(
     plan: Plan,
     output: Annotated[
@@ -176,25 +176,25 @@ def run_plan(
     from pathlib import Path
 
     from featly.cli import judging
-    from featly.cli.printing import say, words_on_terminal
+    from featly.cli.printing import is_error_terminal, say
     from featly.study import read_plan
 
-    found = read_plan(plan)
+    study_plan = read_plan(plan)
     folder = Path(output) if output is not None else Path(plan).with_suffix("")
     if not quiet:
-        for line in judging.plan_lines(found):
+        for line in judging.plan_lines(study_plan):
             say(line, "dim")
-    results = found.run(folder, n_jobs=jobs, verbose=not quiet and words_on_terminal())
+    results = study_plan.run(folder, n_jobs=jobs, verbose=not quiet and is_error_terminal())
     judging.show(results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet)
     if not quiet:
         say(f"the results are in {folder}; 'featly study show {folder}' shows them again")
 
 
-run_plan.stopped = "featly: stopped; what is done is kept, and the same command goes on"  # type: ignore[attr-defined]
+run_plan.stop_message = "featly: stopped; what is done is kept, and the same command goes on"  # type: ignore[attr-defined]
 
 
 @study.command(name="show")
-@guarded()
+@make_command()
 def show_results(
     folder: Annotated[str, typer.Argument(help="Of a study.", metavar="FOLDER")],
     metric: Metric = "bcr",

@@ -1,4 +1,4 @@
-"""From the options of ``featly evaluate`` to a study, and from its results to words."""
+"""Conversion of ``featly evaluate`` options to a study, and of its results to words."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,50 +13,52 @@ from featly.study.plan_files import SPLITTERS, make_sampler
 from featly.study.results import SELECTION_METRICS
 
 __all__ = [
-    "asked_names",
-    "asked_rule",
-    "asked_sizes",
-    "asked_splitter",
     "check",
+    "make_splitter",
+    "parse_methods",
+    "parse_rule",
+    "parse_sizes",
     "plan",
     "plan_lines",
     "show",
 ]
 
 QUICK = ("f-test", "svm-rfe")  # judged where none is named
-COUNTED = {"subsampling": "n_splits", "bootstrap": "n_splits", "k-fold": "n_folds",
+COUNT_PARAMETERS = {"subsampling": "n_splits", "bootstrap": "n_splits", "k-fold": "n_folds",
            "balanced-k-fold": "n_folds"}  # fmt: skip
 
 
 # ---- the plan ------------------------------------------------------------------------------------
 def check(options: Mapping[str, Any]) -> None:
-    """Refuse what cannot be before the file is read."""
-    asked_splitter(options)
-    asked_sizes(options["sizes"])
-    asked_rule(options["rule"])
+    """Raise an error for impossible options before the file is read."""
+    make_splitter(options)
+    parse_sizes(options["sizes"])
+    parse_rule(options["rule"])
     make_sampler(options["resample"])
     if options["methods"] is not None and not _is_auto(options):
-        asked_names(options["methods"])
+        parse_methods(options["methods"])
 
 
 def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
-    """Read the table and write down the study; with the advice, where its methods are from that."""
+    """Read the table and plan the study; return it with the advice its methods come from."""
     from dataclasses import fields
 
-    known = [f.name for f in fields(job.Request)]
-    given = {k: v for k, v in options.items() if k in known and v is not None} | {"fill": False}
-    splits = asked_splitter(options)
+    request_fields = [f.name for f in fields(job.Request)]
+    request_options = {
+        k: v for k, v in options.items() if k in request_fields and v is not None
+    } | {"fill": False}
+    splits = make_splitter(options)
     advice, fill = None, bool(options["fill"])
-    with job.load(job.Request(**given), verbose=False) as found:
+    with job.load(job.Request(**request_options), verbose=False) as loaded:
         for option in ("row_groups", "split_column"):
             name = options[option]
-            if name is not None and name not in [str(n) for n in found.names]:
+            if name is not None and name not in [str(n) for n in loaded.names]:
                 raise DataError(f"--{option.replace('_', '-')} {name!r} is no column of the table")
         data = Dataset.of(
-            found.X,
-            found.y,
-            name=str(found.table.source).strip("'").rpartition("/")[2].partition(".")[0] or "data",
-            schema=found.schema,
+            loaded.X,
+            loaded.y,
+            name=str(loaded.table.source).strip("'").rpartition("/")[2].partition(".")[0] or "data",
+            schema=loaded.schema,
             row_groups=options["row_groups"],
             official=options["split_column"],
         )
@@ -65,16 +67,16 @@ def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
             methods, fill = advice.methods(), fill or advice.fill
         else:
             names = (
-                _able(found, fill=fill)
+                _default_methods(loaded, fill=fill)
                 if options["methods"] is None
-                else asked_names(options["methods"])
+                else parse_methods(options["methods"])
             )
             methods = {name: name for name in names}
     study = Study(
         methods,
         data,
         splits,
-        sizes=asked_sizes(options["sizes"]),
+        sizes=parse_sizes(options["sizes"]),
         learner=[name.strip() for name in options["learner"].split(",")],
         metrics=tuple(dict.fromkeys([options["metric"], "bcr", "accuracy"])),
         selection="outside" if options["outside"] else "inside",
@@ -91,8 +93,8 @@ def _is_auto(options: Mapping[str, Any]) -> bool:
     return str(options["methods"]).strip().lower() == job.AUTO
 
 
-def asked_splitter(options: Mapping[str, Any]) -> Any:
-    """The splitter that the options ask for."""
+def make_splitter(options: Mapping[str, Any]) -> Any:
+    """Return the splitter that the options ask for."""
     kind = options["protocol"]
     if kind not in SPLITTERS:
         raise ParameterError(f"--protocol {kind!r}: there are {', '.join(SPLITTERS)}")
@@ -104,9 +106,9 @@ def asked_splitter(options: Mapping[str, Any]) -> Any:
             )
     parameters: dict[str, Any] = {}
     if options["splits"] is not None:
-        if kind not in COUNTED:
+        if kind not in COUNT_PARAMETERS:
             raise ParameterError(f"--splits says nothing to {kind}: leave it out")
-        parameters[COUNTED[kind]] = options["splits"]
+        parameters[COUNT_PARAMETERS[kind]] = options["splits"]
     if options["test_size"] is not None:
         if kind not in ("subsampling", "holdout") or options["split_column"] is not None:
             raise ParameterError(f"--test-size says nothing to {kind}: leave it out")
@@ -118,8 +120,8 @@ def asked_splitter(options: Mapping[str, Any]) -> Any:
     return SPLITTERS[kind](**parameters)
 
 
-def asked_sizes(text: str) -> Any:
-    """The sizes to try, from what was typed."""
+def parse_sizes(text: str) -> Any:
+    """Parse the sizes to try."""
     if text in ("powers", "all", "rule-of-thumb"):
         return text
     try:
@@ -130,8 +132,8 @@ def asked_sizes(text: str) -> Any:
         ) from None
 
 
-def asked_rule(text: str) -> str | int:
-    """The rule for the number of columns, from what was typed."""
+def parse_rule(text: str) -> str | int:
+    """Parse the rule for the number of columns."""
     if text.isdecimal():
         return int(text)
     usable = [name for name in SIZE_RULES if name not in ("largest-gap", "two-variances")]
@@ -140,30 +142,33 @@ def asked_rule(text: str) -> str | int:
     return text
 
 
-def asked_names(text: str) -> list[str]:
-    """Names of methods, from what was typed."""
+def parse_methods(text: str) -> list[str]:
+    """Parse names of methods."""
     names = [part.strip() for part in text.split(",") if part.strip()]
-    found = [name if name == "none" else job.method_name(name) for name in names]
-    twice = [name for name in found if found.count(name) > 1]
-    if twice or not found:
+    methods = [name if name == "none" else job.method_name(name) for name in names]
+    repeated = [name for name in methods if methods.count(name) > 1]
+    if repeated or not methods:
         raise ParameterError(f"--methods {text!r}: give different names, with commas")
-    return found
+    return methods
 
 
-def _able(found: job.Job, *, fill: bool) -> list[str]:
-    """The quick methods that take the table, or else what ranks it, and no selection beside.
+def _default_methods(data: job.LoadedData, *, fill: bool) -> list[str]:
+    """Return the quick methods that take the table, or else a default one, and no selection.
 
     With a prior, what ranks by it comes first.
     """
-    kinds, gap = job._kinds(found), None if fill else job._first_gap(found)
-    able = [n for n in QUICK if not job.obstacles(METHODS[n], found, kinds, gap)]
-    if found.schema.prior or not able:
-        able = list(dict.fromkeys([job.choose_method(found, fill=fill), *able]))
-    return [*able, "none"]
+    kinds, missing_column = (
+        job._kind_examples(data),
+        None if fill else job._column_with_missing(data),
+    )
+    names = [n for n in QUICK if not job.obstacles(METHODS[n], data, kinds, missing_column)]
+    if data.schema.prior or not names:
+        names = list(dict.fromkeys([job.choose_method(data, fill=fill), *names]))
+    return [*names, "none"]
 
 
 def plan_lines(study: Study, advice: Advice | None = None) -> list[str]:
-    """What will be done, in a few lines."""
+    """Describe in a few lines what will be done."""
     lines = []
     if advice is not None:
         split = any(data.official is not None for data in study.datasets.values())
@@ -197,10 +202,10 @@ def show(
     quiet: bool,
     advice: Advice | None = None,
 ) -> None:
-    """Tables on standard output, words about them on standard error."""
-    chosen = results.summary(metric, rule=asked_rule(rule))
+    """Print tables on standard output, and words about them on standard error."""
+    chosen = results.summary(metric, rule=parse_rule(rule))
     several = len(results.about["methods"]) > 1
-    comparison = results.compare(metric, size="chosen", rule=asked_rule(rule)) if several else None
+    comparison = results.compare(metric, size="chosen", rule=parse_rule(rule)) if several else None
     if json:
         document = _document(results, chosen, comparison, metric, rule)
         if advice is not None:
@@ -209,10 +214,10 @@ def show(
         return
     if results.biased and not quiet:
         printing.say("BIASED: columns were selected on all rows, test rows included", "red")
-    one = len(results.about["datasets"]) == 1 and len(results.about["learners"]) == 1
+    is_single = len(results.about["datasets"]) == 1 and len(results.about["learners"]) == 1
     table = results.curves(metric) if curves else chosen
-    if printing.on_terminal():
-        table = _for_people(table, metric, curves=curves, one=one)
+    if printing.is_output_terminal():
+        table = _select_for_terminal(table, metric, curves=curves, is_single=is_single)
     title = f"{metric} on rows that the selection never saw"
     if metric in SELECTION_METRICS:
         title = f"{metric} of the selected columns"
@@ -224,7 +229,7 @@ def show(
             printing.say(line)
 
 
-def _for_people(table: Any, metric: str, *, curves: bool, one: bool) -> Any:
+def _select_for_terminal(table: Any, metric: str, *, curves: bool, is_single: bool) -> Any:
     import polars as pl
 
     value = "mean" if curves else metric
@@ -234,9 +239,9 @@ def _for_people(table: Any, metric: str, *, curves: bool, one: bool) -> Any:
         pl.col("upper").round(3).cast(pl.String),
     )
     columns = [
-        *([] if one else ["dataset"]),
+        *([] if is_single else ["dataset"]),
         "method",
-        *([] if one else ["learner"]),
+        *([] if is_single else ["learner"]),
         pl.col("size").alias("columns"),
         pl.col(value).round(3).alias(metric),
         interval.alias("95% interval"),
@@ -251,18 +256,18 @@ def _for_people(table: Any, metric: str, *, curves: bool, one: bool) -> Any:
 
 
 def _lines(results: Results, comparison: Any, metric: str) -> list[str]:
-    """What a reader should take away."""
+    """Return the conclusions for a reader."""
     lines = []
     if comparison is not None:
         for row in comparison.pairs.rows(named=True):
-            real = row["p_adjusted"] < 0.05
-            where = "" if len(results.about["datasets"]) == 1 else f"{row['dataset']}: "
+            is_significant = row["p_adjusted"] < 0.05
+            prefix = "" if len(results.about["datasets"]) == 1 else f"{row['dataset']}: "
             if len(results.about["learners"]) > 1:
-                where += f"{row['learner']}: "
+                prefix += f"{row['learner']}: "
             lines.append(
-                f"{where}{row['method_a']} - {row['method_b']}: {row['difference']:+.3f} "
+                f"{prefix}{row['method_a']} - {row['method_b']}: {row['difference']:+.3f} "
                 f"({row['lower']:+.3f} to {row['upper']:+.3f}), p = {row['p_adjusted']:.2g}"
-                f"{'' if real else ': no more than chance'}"
+                f"{'' if is_significant else ': no more than chance'}"
             )
         if comparison.friedman is not None and len(results.about["datasets"]) > 2:
             lines += [comparison.friedman.summary(), comparison.nemenyi.summary()]
@@ -275,8 +280,8 @@ def _lines(results: Results, comparison: Any, metric: str) -> list[str]:
             )
     failed = results.failures
     if failed.height:
-        many = "fit" if failed.height == 1 else "fits"
-        lines.append(f"{failed.height:,} {many} failed, the first: {failed['failure'][0]}")
+        noun = "fit" if failed.height == 1 else "fits"
+        lines.append(f"{failed.height:,} {noun} failed, the first: {failed['failure'][0]}")
     lines += [f"note: {note}" for note in results.notes[:3]]
     verdicts = results.verdicts()
     if len(verdicts):

@@ -16,7 +16,7 @@ from featly.cli import evaluate as evaluating
 from featly.cli import prior as believing
 from featly.cli import redundancy as pairing
 from featly.cli import report as reporting
-from featly.cli.errors import MISTAKE, OWN_FAULT, guarded
+from featly.cli.errors import MISTAKE, OWN_FAULT, make_command
 from featly.cli.options import (
     Cache,
     Dataset,
@@ -35,7 +35,7 @@ from featly.cli.options import (
     complete_column,
     complete_method,
 )
-from featly.cli.starting import asked, fitted, loaded
+from featly.cli.starting import check_method_options, fit_method, load_data
 from featly.registry import METHODS
 
 __all__ = ["app", "main", "run"]
@@ -54,7 +54,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; what typer finds wrong is told in one line, too."""
+    """Run the command line; print the mistakes that typer finds in one line, too."""
     from featly.cli.printing import say
 
     # what the libraries load stays: looking through it for garbage takes a tenth of a short run
@@ -62,13 +62,13 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except Exception as problem:
-        told = getattr(problem, "format_message", None)
-        if told is None:
+        format_message = getattr(problem, "format_message", None)
+        if format_message is None:
             raise
-        asked = getattr(problem, "ctx", None)
-        text = " ".join(told().split()).rstrip(".")
-        if asked is not None and "such" in text and "ossible" not in text and "mean" not in text:
-            text += f"; '{asked.command_path} --help' lists what there is"
+        context = getattr(problem, "ctx", None)
+        text = " ".join(format_message().split()).rstrip(".")
+        if context is not None and "such" in text and "ossible" not in text and "mean" not in text:
+            text += f"; '{context.command_path} --help' lists what there is"
         if text:  # empty where help was printed, because nothing was asked
             say(f"featly: {text}", "red")
         code = MISTAKE
@@ -98,72 +98,72 @@ def run() -> None:
 
 
 # ---- what commands do ----------------------------------------------------------------------------
-def _outcome(found: Any, fitted: Any, *, selected: bool) -> Any:
-    """The ranking, best first, with the names of the file."""
+def _outcome(data: Any, fitted: Any, *, selected: bool) -> Any:
+    """Return the ranking, best first, with the names of the file."""
     from featly.cli.outcome import Outcome
 
-    return Outcome(found.names, fitted, selected=selected)
+    return Outcome(data.names, fitted, selected=selected)
 
 
-def _document(found: Any, name: str, fitted: Any) -> dict[str, Any]:
-    """All there is to say about a ranking but its rows, for machines."""
+def _document(data: Any, name: str, ranker: Any) -> dict[str, Any]:
+    """Return everything about a ranking but its rows, for machines."""
     from featly.cli.job import OWN_OPTIONS
 
-    rows, width = found.X.shape
+    rows, width = data.X.shape
     return {
         "featly": __version__,
-        "file": found.table.source.strip("'"),
+        "file": data.table.source.strip("'"),
         "rows": rows,
         "columns": width,
-        "target": found.target,
-        "classes": found.classes,
+        "target": data.target,
+        "classes": data.classes,
         "method": name,
-        "parameters": {k: v for k, v in fitted.get_params().items() if k not in OWN_OPTIONS},
-        "notes": found.notes,
-        **({} if found.advice is None else {"advice": found.advice.document()}),
+        "parameters": {k: v for k, v in ranker.get_params().items() if k not in OWN_OPTIONS},
+        "notes": data.notes,
+        **({} if data.advice is None else {"advice": data.advice.document()}),
     }
 
 
-def _narrow(outcome: Any, fitted: Any, output: str | None) -> tuple[list[str], list[str]]:
-    """Heads for a terminal: without a position in each of many lists, and where those are."""
-    from featly.cli.printing import on_terminal
+def _terminal_heads(outcome: Any, ranker: Any, output: str | None) -> tuple[list[str], list[str]]:
+    """Return column heads for a terminal, without those of many lists, and a note on these."""
+    from featly.cli.printing import is_output_terminal
 
-    lists = getattr(fitted, "problems_", [])
-    if len(lists) <= FEW_LISTS or not on_terminal():
+    lists = getattr(ranker, "problems_", [])
+    if len(lists) <= FEW_LISTS or not is_output_terminal():
         return outcome.heads, []
-    where = "in the file" if output else "with --output or --json"
-    short = [name for name in outcome.heads if name not in lists]
-    return short, [f"the position in each of the {len(lists)} lists is {where}"]
+    location = "in the file" if output else "with --output or --json"
+    heads = [name for name in outcome.heads if name not in lists]
+    return heads, [f"the position in each of the {len(lists)} lists is {location}"]
 
 
-def _save(document: dict[str, Any], outcome: Any, path: str) -> None:
-    """A ranking as CSV, TSV, parquet, or with all that is known about it as JSON."""
+def _save_ranking(document: dict[str, Any], outcome: Any, path: str) -> None:
+    """Write a ranking as CSV, TSV or parquet, or with everything known about it as JSON."""
     from featly.basics.atomic_file import whole_file
     from featly.basics.json_text import as_json
     from featly.io.write import check_ending, write_frame
 
     if check_ending(path) == ".json":
         with whole_file(path) as out:
-            out.write(as_json(_with_rows(document, outcome.records())).encode())
+            out.write(as_json(_add_rows(document, outcome.records())).encode())
         return
     write_frame(outcome.frame(), path, inert=True)
 
 
-def _with_rows(document: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The document with its rows behind what is said of the table."""
+def _add_rows(document: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the document with the rows of the ranking after the facts about the table."""
     last = {key: document[key] for key in ("selected", "prior") if key in document}
     first = {key: value for key, value in document.items() if key not in last}
     return {**first, "ranking": rows, **last}
 
 
 def _check_output(path: str | None, *, json: bool = True) -> None:
-    """Refuse a name before the work instead of after it."""
-    from featly.basics.atomic_file import check_place
+    """Raise an error for a bad file name before the work instead of after it."""
+    from featly.basics.atomic_file import check_writable
     from featly.io.write import check_ending
 
     if path is not None:
         check_ending(path, json=json)
-        check_place(path)
+        check_writable(path)
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def _options(
 
 
 @app.command()
-@guarded(about_columns)
+@make_command(about_columns)
 def rank(
     file: File,
     target: Target = None,
@@ -212,42 +212,46 @@ def rank(
     featly rank tumours.csv --target outcome --method svm-rfe --top 20
     """
     options = {**locals(), **shared}
-    from featly.cli.changes import changed
-    from featly.cli.printing import on_terminal, print_json, print_table, say
+    from featly.cli.changes import compare_without_prior
+    from featly.cli.printing import is_output_terminal, print_json, print_table, say
 
-    asked(options, auto=True)
+    check_method_options(options, auto=True)
     _check_output(output)
-    with loaded(options, by_blocks=True) as found:
-        name, ranker, seconds = fitted(found, options)
-        outcome = _outcome(found, ranker, selected=False)
-        document = _document(found, name, ranker)
+    with load_data(options, by_blocks=True) as data:
+        name, ranker, seconds = fit_method(data, options)
+        outcome = _outcome(data, ranker, selected=False)
+        document = _document(data, name, ranker)
         count = len(outcome)
-        shown = count if top == 0 or (top is None and not on_terminal()) else (top or SHOWN)
-        first = shown if shown < count else min(SHOWN, (count + 1) // 2)
-        change = changed(found, name, ranker, options, first, seconds, files=[output])
+        n_shown = (
+            count if top == 0 or (top is None and not is_output_terminal()) else (top or SHOWN)
+        )
+        n_compared = n_shown if n_shown < count else min(SHOWN, (count + 1) // 2)
+        change = compare_without_prior(
+            data, name, ranker, options, n_compared, seconds, files=[output]
+        )
         document |= change.document()
         if output is not None:
-            _save(document, outcome, output)
+            _save_ranking(document, outcome, output)
             if output == "-":
                 change.tell(options)
                 return
             if not quiet:
                 say(f"the ranking is in {output}")
         if json:
-            print_json(_with_rows(document, outcome.records(None if top is None else shown)))
+            print_json(_add_rows(document, outcome.records(None if top is None else n_shown)))
             change.tell(options)
             return
-        heads, more = _narrow(outcome, ranker, output)
-        classes = ", ".join(f"{label} {n}" for label, n in found.classes.items())
-        if count > shown:
-            more = [f"{count - shown:,} more; --top 0 shows all", *more]
-        title = f"{name} for {found.target} ({classes})"
-        print_table(heads, outcome.rows(shown, heads), title=title, note="; ".join(more))
+        heads, notes = _terminal_heads(outcome, ranker, output)
+        classes = ", ".join(f"{label} {n}" for label, n in data.classes.items())
+        if count > n_shown:
+            notes = [f"{count - n_shown:,} more; --top 0 shows all", *notes]
+        title = f"{name} for {data.target} ({classes})"
+        print_table(heads, outcome.rows(n_shown, heads), title=title, note="; ".join(notes))
         change.tell(options)
 
 
 @app.command()
-@guarded(about_columns)
+@make_command(about_columns)
 def select(
     file: File,
     target: Target = None,
@@ -282,73 +286,77 @@ def select(
     featly select tumours.csv --target outcome --count 20 --output small.csv
     """
     options = {**locals(), **shared}
-    from featly.cli.changes import changed
-    from featly.cli.printing import on_terminal, print_json, print_table, say
+    from featly.cli.changes import compare_without_prior
+    from featly.cli.printing import is_output_terminal, print_json, print_table, say
 
-    asked(options, auto=True)
+    check_method_options(options, auto=True)
     _check_output(output, json=False)
     _check_output(ranking)
-    wanted = _wanted(count)
-    with loaded(options, by_blocks=True) as found:
-        _check_room(found, wanted, method)
-        name, ranker, seconds = fitted(found, options, wanted)
-        outcome = _outcome(found, ranker, selected=True)
-        places = outcome.places.tolist()
-        document = _document(found, name, ranker)
-        change = changed(found, name, ranker, options, len(places), seconds, files=[ranking])
-        document |= {"selected": outcome.chosen} | change.document()
+    requested_count = _parse_count(count)
+    with load_data(options, by_blocks=True) as data:
+        _check_memory(data, requested_count, method)
+        name, ranker, seconds = fit_method(data, options, requested_count)
+        outcome = _outcome(data, ranker, selected=True)
+        positions = outcome.positions.tolist()
+        document = _document(data, name, ranker)
+        change = compare_without_prior(
+            data, name, ranker, options, len(positions), seconds, files=[ranking]
+        )
+        document |= {"selected": outcome.selected_names} | change.document()
         if output is not None:
-            _save_columns(found, places, output)
+            _save_columns(data, positions, output)
             if not quiet and output != "-":
-                many = "column" if len(places) == 1 else "columns"
-                say(f"{len(places):,} {many} and {found.target!r} are in {output}")
+                noun = "column" if len(positions) == 1 else "columns"
+                say(f"{len(positions):,} {noun} and {data.target!r} are in {output}")
         if ranking is not None:
-            _save(document, outcome, ranking)
+            _save_ranking(document, outcome, ranking)
         if json:
-            print_json(_with_rows(document, outcome.records()))
-        elif on_terminal() and output != "-":
-            heads, _ = _narrow(outcome, ranker, ranking)
+            print_json(_add_rows(document, outcome.records()))
+        elif is_output_terminal() and output != "-":
+            heads, _ = _terminal_heads(outcome, ranker, ranking)
             names = [word for word in heads if word != "selected"]
-            rows = outcome.rows(min(SHOWN, len(places)), names)  # the selected ones come first
+            rows = outcome.rows(min(SHOWN, len(positions)), names)  # the selected ones come first
             notes = [] if output else ["--output FILE writes the table with these columns"]
-            if len(places) > SHOWN:
-                notes = [f"{len(places) - SHOWN:,} more", *notes]
+            if len(positions) > SHOWN:
+                notes = [f"{len(positions) - SHOWN:,} more", *notes]
             print_table(names, rows, title=f"selected by {name}", note="; ".join(notes))
         elif output is None:  # in a pipe, the table itself
-            _save_columns(found, places, "-")
+            _save_columns(data, positions, "-")
         change.tell(options)
 
 
-def _save_columns(found: Any, places: list[int], output: str) -> None:
-    """Write the columns at these places as they stand in the file."""
+def _save_columns(data: Any, positions: list[int], output: str) -> None:
+    """Write the columns at these positions as they stand in the file."""
     from featly.cli.stored import StoredFile
 
-    if isinstance(found.table, StoredFile):
-        found.table.check_room(len(places))
-        found.table.save_places(places, output)
+    if isinstance(data.table, StoredFile):
+        data.table.check_memory(len(positions))
+        data.table.save_columns_at(positions, output)
     else:
-        found.table.save_columns([str(found.names[place]) for place in places], output)
+        data.table.save_columns([str(data.names[position]) for position in positions], output)
 
 
-def _check_room(found: Any, wanted: int | float | str | None, method: str | None) -> None:
-    """Refuse to select more than can be written, before the work."""
+def _check_memory(data: Any, requested_count: int | float | str | None, method: str | None) -> None:
+    """Raise an error for a selection too large to be written, before the work."""
     from featly.basics.errors import ParameterError
-    from featly.cli.job import decides_itself
+    from featly.cli.job import has_own_count
     from featly.cli.stored import StoredFile
 
-    if not isinstance(found.table, StoredFile):
+    if not isinstance(data.table, StoredFile):
         return
-    width = found.X.shape[1]
-    if wanted is None and not decides_itself(method):
+    width = data.X.shape[1]
+    if requested_count is None and not has_own_count(method):
         raise ParameterError(
-            f"how many of the {width:,} columns of {found.table.source}? Say --count: without it, "
+            f"how many of the {width:,} columns of {data.table.source}? Say --count: without it, "
             "half of them would be written"
         )
-    if isinstance(wanted, int | float):
-        found.table.check_room(int(wanted if isinstance(wanted, int) else wanted * width))
+    if isinstance(requested_count, int | float):
+        data.table.check_memory(
+            int(requested_count if isinstance(requested_count, int) else requested_count * width)
+        )
 
 
-def _wanted(count: str | None) -> int | float | str | None:
+def _parse_count(count: str | None) -> int | float | str | None:
     from featly.base import RULES
     from featly.basics.errors import ParameterError
 
@@ -367,7 +375,7 @@ def _wanted(count: str | None) -> int | float | str | None:
 
 
 @app.command()
-@guarded(about_columns, without=("fill",))
+@make_command(about_columns, without=("fill",))
 def describe(
     file: File,
     target: Target = None,
@@ -401,29 +409,29 @@ def describe(
     """
     options = {**locals(), **shared}
     from featly.cli.describe import description
-    from featly.cli.printing import on_terminal, print_json, print_table, say
+    from featly.cli.printing import is_output_terminal, print_json, print_table, say
 
-    _check_deep(options)
-    with loaded(options, need_target=False, by_blocks=not deep) as found:
-        told = description(found)
-        lines = told.lines
+    _check_deep_options(options)
+    with load_data(options, need_target=False, by_blocks=not deep) as data:
+        overview = description(data)
+        lines = overview.lines
         if deep:
-            more = _looked_into(found, options)
-            told.document["deep"] = more.document
-            lines = [*lines, *more.lines]
+            findings = _describe_deep(data, options)
+            overview.document["deep"] = findings.document
+            lines = [*lines, *findings.lines]
         if json:
-            print_json(told.document)
+            print_json(overview.document)
             return
         for line in lines:
             say(line)
-        shown = told.rows[:SHOWN] if on_terminal() else told.rows
-        hidden = len(told.rows) - len(shown)
-        note = f"{hidden:,} more columns; --json has them all" if hidden else ""
-        if told.names:
-            print_table(told.names, shown, note=note)
+        shown_rows = overview.rows[:SHOWN] if is_output_terminal() else overview.rows
+        n_hidden = len(overview.rows) - len(shown_rows)
+        note = f"{n_hidden:,} more columns; --json has them all" if n_hidden else ""
+        if overview.names:
+            print_table(overview.names, shown_rows, note=note)
 
 
-def _check_deep(options: dict[str, Any]) -> None:
+def _check_deep_options(options: dict[str, Any]) -> None:
     from featly.basics.errors import ParameterError
 
     for name in ("against", "split_column"):
@@ -431,44 +439,44 @@ def _check_deep(options: dict[str, Any]) -> None:
             raise ParameterError(f"--{name.replace('_', '-')} goes with --deep: add that")
 
 
-def _looked_into(found: Any, options: dict[str, Any]) -> Any:
-    """What ``--deep`` asks for."""
+def _describe_deep(data: Any, options: dict[str, Any]) -> Any:
+    """Return the findings that ``--deep`` asks for."""
     from featly.cli.deep import deep_description
-    from featly.cli.printing import say, words_on_terminal
+    from featly.cli.printing import is_error_terminal, say
 
-    def told(word: str) -> None:
-        say(f"{word} ...", "dim")
+    def show_progress(step: str) -> None:
+        say(f"{step} ...", "dim")
 
-    loud = not options["quiet"] and words_on_terminal()
-    with ExitStack() as opened:
-        other = None
+    loud = not options["quiet"] and is_error_terminal()
+    with ExitStack() as stack:
+        second = None
         if options["against"] is not None:
-            other = opened.enter_context(_other(options))
+            second = stack.enter_context(_load_second_table(options))
         return deep_description(
-            found,
-            against=other,
+            data,
+            against=second,
             split=options["split_column"],
             seed=options["seed"],
             n_jobs=options["jobs"],
-            progress=told if loud else None,
+            progress=show_progress if loud else None,
         )
 
 
-def _other(options: dict[str, Any]) -> Any:
-    """The table of ``--against``, which may come without the target: it is to be predicted."""
+def _load_second_table(options: dict[str, Any]) -> Any:
+    """Load the table of ``--against``; it may lack the target, which is to be predicted."""
     from featly.basics.errors import DataError
 
-    second = options | {"file": options["against"]}
+    second_options = options | {"file": options["against"]}
     try:
-        return loaded(second, need_target=False)
+        return load_data(second_options, need_target=False)
     except DataError as problem:
         if options["target"] is None or not str(problem).startswith("target "):
             raise
-        return loaded(second | {"target": None}, need_target=False)
+        return load_data(second_options | {"target": None}, need_target=False)
 
 
 @app.command()
-@guarded()
+@make_command()
 def methods(
     name: Annotated[
         str | None,
@@ -478,18 +486,18 @@ def methods(
 ) -> None:
     """List the methods: what each takes, what it costs, how well it is checked."""
     from featly.cli.describe import about_method, method_rows
-    from featly.cli.printing import on_terminal, print_json, print_table
+    from featly.cli.printing import is_output_terminal, print_json, print_table
 
     if name is not None:
-        about = about_method(name)
+        facts = about_method(name)
         if json:
-            print_json(about)
+            print_json(facts)
             return
-        print(f"{about['name']}: {about['summary']}\n")
+        print(f"{facts['name']}: {facts['summary']}\n")
         for word in ("tier", "takes", "uses", "cost", "runs", "class"):
-            print(f"{word:<7} {about[word]}")
+            print(f"{word:<7} {facts[word]}")
         print()
-        rows = [(p["name"], p["default"], p["meaning"]) for p in about["parameters"]]
+        rows = [(p["name"], p["default"], p["meaning"]) for p in facts["parameters"]]
         print_table(["--set", "default", "meaning"], rows)
         return
     if json:
@@ -497,7 +505,7 @@ def methods(
 
         print_json([{"name": n, "class": m.class_name, **asdict(m)} for n, m in METHODS.items()])
         return
-    names, rows = method_rows(short=on_terminal())
+    names, rows = method_rows(short=is_output_terminal())
     note = (
         "disk: reads a table by blocks of columns; GPU: computes on one\n"
         "featly methods NAME tells more about one"

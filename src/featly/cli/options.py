@@ -1,4 +1,4 @@
-"""The options that commands share, and what a shell may offer to complete them."""
+"""Options that commands share, and completions that a shell may offer for them."""
 
 from typing import Annotated
 
@@ -29,12 +29,12 @@ __all__ = [
 
 # ---- completion ----------------------------------------------------------------------------------
 def complete_method(incomplete: str) -> list[tuple[str, str]]:
-    """Methods whose names begin so, with what they do."""
+    """Return the methods whose names begin with the typed text, with their summaries."""
     return [(name, m.summary) for name, m in METHODS.items() if name.startswith(incomplete)]
 
 
 def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Columns of the file that is on the line already."""
+    """Return columns of the file that is on the line already."""
     from featly.io.read import column_names
 
     # where the option has no value yet, the file is not sorted out from the other words
@@ -47,7 +47,7 @@ def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_method_or_auto(incomplete: str) -> list[tuple[str, str]]:
-    """The same, and what stands for the advised one."""
+    """Return the same methods, and the word for the advised one."""
     auto = [("auto", "what 'featly advise' says")] if "auto".startswith(incomplete) else []
     return [*auto, *complete_method(incomplete)]
 
@@ -215,4 +215,4 @@ def about_columns(
     header: Header = None,
     n_features: NFeatures = None,
 ) -> None:
-    """The options about a file and its columns: commands take them over."""
+    """Declare the options about a file and its columns for commands that take them."""

@@ -1,4 +1,4 @@
-"""What a method found, as the rows of a table: no more of them than are shown."""
+"""The outcome of a method as rows of a table: no more rows are made than are shown."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ class Outcome:
     ----------
     heads : list of str
         What the columns of this table are called.
-    places : int array
+    positions : int array
         Positions of the columns that are selected, as they stand in the file.
     """
 
@@ -48,61 +48,61 @@ class Outcome:
         self._in_order = fitted._list_columns() if ranker else {}
         ranks = ["rank"] if ranker else []
         self.heads = [*ranks, "feature", "kind", *self._by_column, *self._in_order]
-        self.places = np.flatnonzero(support)
+        self.positions = np.flatnonzero(support)
 
     def __len__(self) -> int:
         return len(self._order)
 
     @property
-    def chosen(self) -> list[str]:
+    def selected_names(self) -> list[str]:
         """Names of the selected columns, best first."""
-        return self._named(self._order[self._support[self._order]])
+        return self._names_at(self._order[self._support[self._order]])
 
-    def _named(self, columns: np.ndarray) -> list[str]:
+    def _names_at(self, columns: np.ndarray) -> list[str]:
         if len(columns) > MANY and not isinstance(self._names, DefaultNames):
             self._names = list(self._names)
         return [str(self._names[column]) for column in columns.tolist()]
 
     def columns(self, low: int, high: int) -> dict[str, list[Any]]:
-        """Some rows, column by column."""
-        some = self._order[low:high]
-        found: dict[str, list[Any]] = {
-            "rank": list(range(low + 1, low + 1 + len(some))),
-            "feature": self._named(some),
-            "kind": [KINDS[kind] for kind in self._kinds[some]],
+        """Return some rows, column by column."""
+        positions = self._order[low:high]
+        cells: dict[str, list[Any]] = {
+            "rank": list(range(low + 1, low + 1 + len(positions))),
+            "feature": self._names_at(positions),
+            "kind": [KINDS[kind] for kind in self._kinds[positions]],
         }
-        found |= {head: values[some].tolist() for head, values in self._by_column.items()}
-        found |= {
+        cells |= {head: values[positions].tolist() for head, values in self._by_column.items()}
+        cells |= {
             head: np.asarray(values)[low:high].tolist() for head, values in self._in_order.items()
         }
-        return {head: found[head] for head in self.heads}
+        return {head: cells[head] for head in self.heads}
 
     def rows(
         self, count: int | None = None, heads: Sequence[str] = ()
     ) -> Iterator[tuple[Any, ...]]:
-        """The first rows, all of them without a `count`, or only some cells of each."""
+        """Yield the first rows; all without a `count`, and only some cells with `heads`."""
         count = len(self) if count is None else min(count, len(self))
         for low in range(0, count, PIECE):
-            found = self.columns(low, min(count, low + PIECE))
-            yield from zip(*(found[head] for head in heads or self.heads), strict=True)
+            cells = self.columns(low, min(count, low + PIECE))
+            yield from zip(*(cells[head] for head in heads or self.heads), strict=True)
 
     def records(self, count: int | None = None) -> list[dict[str, Any]]:
-        """The first rows for machines."""
+        """Return the first rows for machines."""
         return [dict(zip(self.heads, row, strict=True)) for row in self.rows(count)]
 
     def frame(self) -> Any:
-        """All rows as a polars frame."""
+        """Return all rows as a polars frame."""
         import polars as pl
 
         order = self._order
-        found: dict[str, Any] = {
+        cells: dict[str, Any] = {
             "rank": np.arange(1, len(self) + 1),
             "feature": self._feature_series(),
             "kind": pl.Series(KINDS)[self._kinds[order]],
         }
-        found |= {head: _wide(values[order]) for head, values in self._by_column.items()}
-        found |= {head: _wide(np.asarray(values)) for head, values in self._in_order.items()}
-        return pl.DataFrame({head: found[head] for head in self.heads})
+        cells |= {head: _widen(values[order]) for head, values in self._by_column.items()}
+        cells |= {head: _widen(np.asarray(values)) for head, values in self._in_order.items()}
+        return pl.DataFrame({head: cells[head] for head in self.heads})
 
     def _feature_series(self) -> Any:
         import polars as pl
@@ -111,11 +111,11 @@ class Outcome:
             numbers = pl.DataFrame({"place": self._order})
             return numbers.select(pl.format("x{}", "place")).to_series()
         self._names = list(self._names)
-        return pl.Series(self._named(self._order), dtype=pl.String)
+        return pl.Series(self._names_at(self._order), dtype=pl.String)
 
 
-def _wide(values: np.ndarray) -> Any:
-    """Whole numbers as int64, whatever a method counts in; labels as they are."""
+def _widen(values: np.ndarray) -> Any:
+    """Return whole numbers as int64, whatever a method counts in, and labels as they are."""
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
     return values.tolist() if values.dtype.kind == "O" else values

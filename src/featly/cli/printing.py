@@ -1,4 +1,4 @@
-"""How outcomes are shown: a table on a terminal, tab-separated cells in a pipe, or JSON.
+"""Output of results: a table on a terminal, tab-separated cells in a pipe, or JSON.
 
 Results go to standard output, words about them to standard error.
 """
@@ -12,24 +12,24 @@ from typing import Any
 
 from featly.basics.json_text import as_json
 
-__all__ = ["on_terminal", "print_json", "print_table", "say", "words_on_terminal"]
+__all__ = ["is_error_terminal", "is_output_terminal", "print_json", "print_table", "say"]
 
 PIECE = 1 << 13  # lines that are written at a time
 
 
-def on_terminal() -> bool:
-    """Whether results are shown to a person."""
+def is_output_terminal() -> bool:
+    """Return whether results are shown to a person."""
     return sys.stdout.isatty()
 
 
-def words_on_terminal() -> bool:
-    """Whether a person reads what is said beside the results."""
+def is_error_terminal() -> bool:
+    """Return whether a person reads what is said beside the results."""
     return sys.stderr.isatty()
 
 
 def say(text: str, style: str = "") -> None:
-    """Words beside the results, on standard error."""
-    if not words_on_terminal():
+    """Print words beside the results, on standard error."""
+    if not is_error_terminal():
         print(text, file=sys.stderr)
         return
     from rich.console import Console
@@ -40,10 +40,10 @@ def say(text: str, style: str = "") -> None:
 def print_table(
     names: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", note: str = ""
 ) -> None:
-    """Rows as a table for people, or as tab-separated cells where nobody is looking."""
-    if not on_terminal():
-        lines = (_line([_exact(cell) for cell in row]) for row in rows)
-        sys.stdout.write(_line(names))
+    """Print rows as a table for people, or as tab-separated cells in a pipe."""
+    if not is_output_terminal():
+        lines = (_join_cells([_format_exact(cell) for cell in row]) for row in rows)
+        sys.stdout.write(_join_cells(names))
         while part := "".join(islice(lines, PIECE)):
             sys.stdout.write(part)
         return
@@ -58,25 +58,25 @@ def print_table(
         numbers = all(isinstance(row[k], int | float) and row[k] is not True for row in rows)
         table.add_column(Text(name), justify="right" if rows and numbers else "left")
     for row in rows:
-        table.add_row(*(Text(_short(cell)) for cell in row))
+        table.add_row(*(Text(_format_short(cell)) for cell in row))
     console = Console()
     console.print(table)
     if note:
         console.print(note, style="dim", markup=False, highlight=False)
 
 
-def _line(cells: Iterable[str]) -> str:
+def _join_cells(cells: Iterable[str]) -> str:
     clean = (cell.replace("\t", " ").replace("\n", " ").replace("\r", " ") for cell in cells)
     return "\t".join(clean) + "\n"
 
 
-def _exact(cell: Any) -> str:
+def _format_exact(cell: Any) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     return repr(cell) if isinstance(cell, float) else str(cell)
 
 
-def _short(cell: Any) -> str:
+def _format_short(cell: Any) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     if isinstance(cell, bool):
@@ -89,10 +89,10 @@ def _short(cell: Any) -> str:
 
 
 def print_json(document: Any) -> None:
-    """A document as JSON; what is not finite becomes null."""
+    """Print a document as JSON; what is not finite becomes null."""
     sys.stdout.write(as_json(document))
 
 
 def silence_broken_pipe() -> None:
-    """The reader of a pipe has gone: nothing more can be said to it, not even at exit."""
+    """Silence standard output whose reader has gone, also at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

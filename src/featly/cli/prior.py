@@ -1,10 +1,10 @@
-"""``featly prior``: what believing in some columns changed, on rows that were never seen."""
+"""``featly prior``: the effect of a prior, measured on rows that were never seen."""
 
 from typing import Annotated, Any
 
 import typer
 
-from featly.cli.errors import guarded
+from featly.cli.errors import make_command
 from featly.cli.evaluate import _PROTOCOL, Processes
 from featly.cli.options import (
     File,
@@ -16,12 +16,12 @@ from featly.cli.options import (
     about_columns,
     complete_column,
 )
-from featly.cli.starting import asked, loaded
+from featly.cli.starting import check_method_options, load_data
 
 __all__ = ["prior_changes"]
 
 
-@guarded(about_columns)
+@make_command(about_columns)
 def prior_changes(
     file: File,
     target: Target = None,
@@ -66,20 +66,20 @@ def prior_changes(
     featly prior tumours.csv --target outcome --prior genes.csv --size 30
     """
     options = {**locals(), **shared}
-    from featly.basics.atomic_file import check_place, whole_file
+    from featly.basics.atomic_file import check_writable, whole_file
     from featly.basics.json_text import as_json
     from featly.cli import beliefs
     from featly.cli.printing import print_json, say
     from featly.io.write import check_ending, write_frame
 
-    asked(options)
+    check_method_options(options)
     beliefs.check(options)
     if output is not None:
         check_ending(output)
-        check_place(output)
-    with loaded(options | {"fill": False}) as found:  # gaps are filled split by split
-        report, name = beliefs.report(found, options)
-        document = beliefs.document(found, name, report, options)
+        check_writable(output)
+    with load_data(options | {"fill": False}) as data:  # gaps are filled split by split
+        report, name = beliefs.report(data, options)
+        document = beliefs.document(data, name, report, options)
     if output is not None:
         if check_ending(output) == ".json":
             with whole_file(output) as out:

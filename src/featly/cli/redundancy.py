@@ -1,4 +1,4 @@
-"""``featly redundancy``: which columns of a table tell the same, among all pairs of them."""
+"""``featly redundancy``: columns of a table that tell the same, among all pairs of them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from featly.cli.errors import guarded
+from featly.cli.errors import make_command
 from featly.cli.options import (
     Dataset,
     Device,
@@ -20,7 +20,7 @@ from featly.cli.options import (
     about_columns,
     complete_column,
 )
-from featly.cli.starting import loaded
+from featly.cli.starting import load_data
 
 __all__ = ["redundant_columns"]
 
@@ -35,11 +35,11 @@ _OPTION = r"\b(threshold|neighbours|measure|discretizer|max_pairs|n_jobs)="
 
 
 def complete_measure(incomplete: str) -> list[str]:
-    """Measures whose names begin so."""
+    """Return the measures whose names begin with the typed text."""
     return [measure for measure in MEASURES if measure.startswith(incomplete)]
 
 
-@guarded(about_columns, without=UNUSED)
+@make_command(about_columns, without=UNUSED)
 def redundant_columns(
     file: File,
     threshold: Annotated[
@@ -90,45 +90,47 @@ def redundant_columns(
     featly redundancy tumours.csv --threshold 0.9 --output pairs.csv
     """
     options = {**locals(), **shared}
-    from featly.cli.printing import on_terminal, print_json, print_table, say
+    from featly.cli.printing import is_output_terminal, print_json, print_table, say
 
-    _check(options)
-    with loaded(_without_limit(options), need_target=False, by_blocks=True) as found:
-        found = _comparable(found, options)
-        result = _compared(found, options)
+    _check_options(options)
+    with load_data(_drop_memory_limit(options), need_target=False, by_blocks=True) as data:
+        data = _take_comparable(data, options)
+        result = _compare(data, options)
         if not quiet:
             for line in result.text().splitlines():
                 say(line)
         if output is not None:
-            _save(found, result, options)
+            _save(data, result, options)
             if output == "-":
                 return
             if not quiet:
-                what = "groups" if groups else "neighbours" if neighbours else "pairs"
-                say(f"the {what} are in {output}")
+                noun = "groups" if groups else "neighbours" if neighbours else "pairs"
+                say(f"the {noun} are in {output}")
         if json:
-            print_json(_document(found, result, options))
+            print_json(_document(data, result, options))
             return
-        heads, rows, count = _groups_shown(result) if groups else _pairs_shown(result)
-        shown = count if top == 0 or (top is None and not on_terminal()) else (top or SHOWN)
-        more = f"{count - shown:,} more; --top 0 shows all" if count > shown else ""
-        if count or not on_terminal():  # an empty table says less than the line above
-            print_table(heads, [row for row, _ in zip(rows, range(shown))], note=more)  # noqa: B905
+        heads, rows, count = _group_rows(result) if groups else _pair_rows(result)
+        n_shown = (
+            count if top == 0 or (top is None and not is_output_terminal()) else (top or SHOWN)
+        )
+        note = f"{count - n_shown:,} more; --top 0 shows all" if count > n_shown else ""
+        if count or not is_output_terminal():  # an empty table says less than the line above
+            print_table(heads, [row for row, _ in zip(rows, range(n_shown))], note=note)  # noqa: B905
 
 
 # ---- what was asked ------------------------------------------------------------------------------
-def _check(options: dict[str, Any]) -> None:
-    """Refuse what makes no sense before the file is read."""
-    from featly.basics.atomic_file import check_place
+def _check_options(options: dict[str, Any]) -> None:
+    """Raise an error for impossible options before the file is read."""
+    from featly.basics.atomic_file import check_writable
     from featly.basics.errors import ParameterError
     from featly.basics.resources import DEVICES
-    from featly.cli.stored import limit_of
+    from featly.cli.stored import parse_memory_limit
     from featly.io.write import check_ending
 
     threshold, measure = options["threshold"], options["measure"]
     if options["neighbours"] is not None:
-        for name, given in (("threshold", threshold), ("groups", options["groups"] or None)):
-            if given is not None:
+        for name, value in (("threshold", threshold), ("groups", options["groups"] or None)):
+            if value is not None:
                 raise ParameterError(f"--{name} and --neighbours: give one of the two")
     if threshold is not None and not 0 < threshold <= 1:
         raise ParameterError(f"--threshold {threshold:g}: give a number above 0, and at most 1")
@@ -136,120 +138,122 @@ def _check(options: dict[str, Any]) -> None:
         raise ParameterError(f"--measure {measure!r}: give {', '.join(MEASURES)}")
     if options["device"] is not None and options["device"] not in DEVICES:
         raise ParameterError(f"--device {options['device']!r}: give auto, cpu or cuda")
-    limit_of(options["memory_limit"])
+    parse_memory_limit(options["memory_limit"])
     if options["output"] is not None:
         check_ending(options["output"])
-        check_place(options["output"])
+        check_writable(options["output"])
 
 
-def _without_limit(options: dict[str, Any]) -> dict[str, Any]:
-    """For a file that is read whole, the memory limit is that of the comparison alone."""
+def _drop_memory_limit(options: dict[str, Any]) -> dict[str, Any]:
+    """Drop the memory limit for a file that is read whole: the comparison alone has it."""
     from featly.cli.stored import is_stored
 
     by_blocks = is_stored(options["file"]) or options["file"].lower().endswith((".parquet", ".pq"))
     return options if by_blocks else options | {"memory_limit": None}
 
 
-def _comparable(found: Any, options: dict[str, Any]) -> Any:
-    """The table without columns that the measure does not take; which those are is said."""
+def _take_comparable(data: Any, options: dict[str, Any]) -> Any:
+    """Return the table without columns that the measure does not take, and say which."""
     from featly.basics.errors import DataError
     from featly.basics.kinds import CATEGORICAL
     from featly.cli.printing import say
     from featly.table.frames import is_frame, open_table, take_columns
     from featly.table.schema import Schema
 
-    if options["measure"] == "information" or not is_frame(found.X):
-        return found
-    table = open_table(found.X)
-    columns = found.schema.resolve(table.names, table.kinds())
-    kept = [j for j, kind in enumerate(columns.kinds) if kind != CATEGORICAL]
-    n_out = len(columns.kinds) - len(kept)
+    if options["measure"] == "information" or not is_frame(data.X):
+        return data
+    table = open_table(data.X)
+    columns = data.schema.resolve(table.names, table.kinds())
+    numeric = [j for j, kind in enumerate(columns.kinds) if kind != CATEGORICAL]
+    n_out = len(columns.kinds) - len(numeric)
     if n_out == 0:
-        return found
-    if not kept:
+        return data
+    if not numeric:
         raise DataError(
-            f"{found.table.source} has no columns of numbers: --measure information takes others"
+            f"{data.table.source} has no columns of numbers: --measure information takes others"
         )
     if not options["quiet"]:
         first = next(n for n, k in zip(table.names, columns.kinds, strict=True) if k == CATEGORICAL)
-        told = f"{first!r}, which is" if n_out == 1 else f"{n_out:,} columns such as {first!r}, "
-        told += "" if n_out == 1 else "which are"
-        say(f"without {told} categorical: --measure information takes those, too", "dim")
-    names = [found.names[j] for j in kept]
-    ordinal = found.schema.ordinal
-    inside = {str(name) for name in names}
-    known = [name for name in ordinal if str(name) in inside]
+        description = (
+            f"{first!r}, which is" if n_out == 1 else f"{n_out:,} columns such as {first!r}, "
+        )
+        description += "" if n_out == 1 else "which are"
+        say(f"without {description} categorical: --measure information takes those, too", "dim")
+    names = [data.names[j] for j in numeric]
+    ordinal = data.schema.ordinal
+    remaining = {str(name) for name in names}
+    ordinal_names = [name for name in ordinal if str(name) in remaining]
     if isinstance(ordinal, Mapping):
-        ordinal = {name: ordinal[name] for name in known}
+        ordinal = {name: ordinal[name] for name in ordinal_names}
     return replace(
-        found, X=take_columns(found.X, kept), names=names, schema=Schema(ordinal=ordinal)
+        data, X=take_columns(data.X, numeric), names=names, schema=Schema(ordinal=ordinal)
     )
 
 
-def _compared(found: Any, options: dict[str, Any]) -> Any:
-    """What was found, under the names of the file."""
+def _compare(data: Any, options: dict[str, Any]) -> Any:
+    """Return the redundancy of the columns, under the names of the file."""
     from featly.basics.errors import DataError, DeviceError, ParameterError
     from featly.cli import job
-    from featly.cli.printing import words_on_terminal
-    from featly.cli.wording import in_words_of_options
+    from featly.cli.printing import is_error_terminal
+    from featly.cli.wording import reword_parameters
     from featly.diagnostics.redundancy import redundancy
 
     measure, count = options["measure"] or "pearson", options["neighbours"]
     threshold = options["threshold"] or THRESHOLD
-    rows, width = found.X.shape
-    long = float(rows) * width**2 > LONG
+    rows, width = data.X.shape
+    is_long = float(rows) * width**2 > LONG
     try:
         result = redundancy(
-            found.X,
+            data.X,
             threshold=None if count is not None else threshold,
             neighbours=count,
             measure=measure,
             max_pairs=options["max_pairs"],
-            schema=found.schema,
+            schema=data.schema,
             device=options["device"] or "auto",
             memory_limit=options["memory_limit"],
             n_jobs=options["jobs"],
-            verbose=long and not options["quiet"] and words_on_terminal(),
+            verbose=is_long and not options["quiet"] and is_error_terminal(),
         )
     except DataError as problem:
-        told = _in_words_of_options(job.in_words_of_the_file(str(problem), found))
-        raise type(problem)(told) from None
+        message = _reword_options(job.reword_for_file(str(problem), data))
+        raise type(problem)(message) from None
     except (DeviceError, ParameterError) as problem:
-        told = _in_words_of_options(in_words_of_options(str(problem)))
-        raise type(problem)(told) from None
-    return replace(result, names=[str(name) for name in found.names], library=None)
+        message = _reword_options(reword_parameters(str(problem)))
+        raise type(problem)(message) from None
+    return replace(result, names=[str(name) for name in data.names], library=None)
 
 
-def _in_words_of_options(message: str) -> str:
-    """A message about parameters as one about options."""
-    told = re.sub(_OPTION + r"'(\w+)'", r"\1=\2", message)
-    told = re.sub(_OPTION + r" ", r"\1=", told)
-    told = re.sub(_OPTION, lambda name: f"--{name[1].replace('_', '-')} ", told)
-    return told.replace("max_pairs", "--max-pairs").replace("--n-jobs", "--jobs")
+def _reword_options(message: str) -> str:
+    """Reword a message about parameters as one about options."""
+    text = re.sub(_OPTION + r"'(\w+)'", r"\1=\2", message)
+    text = re.sub(_OPTION + r" ", r"\1=", text)
+    text = re.sub(_OPTION, lambda name: f"--{name[1].replace('_', '-')} ", text)
+    return text.replace("max_pairs", "--max-pairs").replace("--n-jobs", "--jobs")
 
 
 # ---- what is shown -------------------------------------------------------------------------------
-def _pairs_shown(result: Any) -> tuple[list[str], Iterator[tuple[Any, ...]], int]:
-    """Pairs, or columns with their neighbours."""
+def _pair_rows(result: Any) -> tuple[list[str], Iterator[tuple[Any, ...]], int]:
+    """Return heads, rows and number of pairs, or of columns with their neighbours."""
     frame = result.table()
     return frame.columns, frame.iter_rows(), frame.height
 
 
-def _groups_shown(result: Any) -> tuple[list[str], Iterator[tuple[Any, ...]], int]:
-    """A row a group: the column that stands for it, how many it has, and the others."""
-    from featly.cli.printing import on_terminal
+def _group_rows(result: Any) -> tuple[list[str], Iterator[tuple[Any, ...]], int]:
+    """Return heads, rows and number of groups, with the representative of each."""
+    from featly.cli.printing import is_output_terminal
 
     frame, rows = result.group_table(), []
-    most = NAMED if on_terminal() else frame.height
+    most = NAMED if is_output_terminal() else frame.height
     for (first,), part in frame.group_by("group", maintain_order=True):
-        others = part["feature"].to_list()[1:]
-        more = [f"and {len(others) - most:,} more"] if len(others) > most else []
-        told = ", ".join([*others[:most], *more])
-        rows.append((first, part["representative"][0], part.height, told))
+        members = part["feature"].to_list()[1:]
+        and_more = [f"and {len(members) - most:,} more"] if len(members) > most else []
+        text = ", ".join([*members[:most], *and_more])
+        rows.append((first, part["representative"][0], part.height, text))
     return ["group", "representative", "n_columns", "others"], iter(rows), len(rows)
 
 
-def _save(found: Any, result: Any, options: dict[str, Any]) -> None:
+def _save(data: Any, result: Any, options: dict[str, Any]) -> None:
     from featly.basics.atomic_file import whole_file
     from featly.basics.json_text import as_json
     from featly.io.write import check_ending, write_frame
@@ -257,24 +261,24 @@ def _save(found: Any, result: Any, options: dict[str, Any]) -> None:
     path = options["output"]
     if check_ending(path) == ".json":
         with whole_file(path) as out:
-            out.write(as_json(_document(found, result, options)).encode())
+            out.write(as_json(_document(data, result, options)).encode())
         return
     write_frame(result.group_table() if options["groups"] else result.table(), path, inert=True)
 
 
-def _document(found: Any, result: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """All there is to say, for machines."""
+def _document(data: Any, result: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Return everything about the redundancy, for machines."""
     from featly import __version__
 
-    rows, width = found.X.shape
+    rows, width = data.X.shape
     document = {
         "featly": __version__,
-        "file": found.table.source.strip("'"),
+        "file": data.table.source.strip("'"),
         "rows": rows,
         "columns": width,
-        "target": found.target,
+        "target": data.target,
         "measure": result.measure,
-        "notes": found.notes,
+        "notes": data.notes,
     }
     if result.threshold is None:
         document["neighbours"] = result.table().to_dicts()

@@ -1,4 +1,4 @@
-"""``featly report``: from a file to a page, in one command."""
+"""``featly report``: a page from a file, in one command."""
 
 import shlex
 import sys
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from featly.cli.errors import guarded
+from featly.cli.errors import make_command
 from featly.cli.evaluate import (
     _PROTOCOL,
     Metric,
@@ -33,7 +33,7 @@ __all__ = ["report"]
 _PAGE = "The page"
 
 
-@guarded(about_columns, without=("format",))
+@make_command(about_columns, without=("format",))
 def report(
     file: File,
     target: Target = None,
@@ -125,31 +125,31 @@ def report(
     featly report tumours.csv --target outcome -o report.html
     """
     options = {**locals(), **shared, "format": input_format}
-    from featly.cli.printing import say, words_on_terminal
-    from featly.cli.report_request import check, found_report
+    from featly.cli.printing import is_error_terminal, say
+    from featly.cli.report_request import check, make_report
 
     check(options)
-    loud = not quiet
+    is_loud = not quiet
 
-    def told(text: str, style: str = "dim") -> None:
-        if loud:
+    def print_note(text: str, style: str = "dim") -> None:
+        if is_loud:
             say(text, style)
 
     options["command"] = shlex.join(["featly", *sys.argv[1:]])
-    made = found_report(options, told=told, verbose=loud and words_on_terminal())
+    result = make_report(options, print_note=print_note, verbose=is_loud and is_error_terminal())
     if figures is not None:
-        written = made.save_figures(figures)
-        told(f"{len(written)} figures are in {figures}", "")
+        written = result.save_figures(figures)
+        print_note(f"{len(written)} figures are in {figures}", "")
     if ranking is not None:
-        made.save_ranking(ranking)
-        told(f"the ranking is in {ranking}", "")
-    made.save(output, format=page_format)
-    told(str(made.facts["summary"]), "")
+        result.save_ranking(ranking)
+        print_note(f"the ranking is in {ranking}", "")
+    result.save(output, format=page_format)
+    print_note(str(result.facts["summary"]), "")
     if output != "-":
-        told(f"the report is in {output}", "")
+        print_note(f"the report is in {output}", "")
 
 
-report.stopped = (  # type: ignore[attr-defined]
+report.stop_message = (  # type: ignore[attr-defined]
     "featly: stopped, and no report was written; with --keep-fits FOLDER what is done is kept, and "
     "the same command goes on"
 )

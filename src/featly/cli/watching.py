@@ -1,4 +1,4 @@
-"""What is said while a method is at work on a table, and when Ctrl-C stops it."""
+"""Messages while a method is at work on a table, and when Ctrl-C stops it."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any, Self
 
 from featly.basics.progress import progress_bar
-from featly.cli.job import Job
+from featly.cli.job import LoadedData
 from featly.cli.printing import say
-from featly.cli.stored import Reading
+from featly.cli.stored import ReadProgress
 from featly.core.counts.streamed_codes import range_columns
 from featly.io.stores import StoredTable
 from featly.registry import method_class
 
-__all__ = ["Watching", "stopped_words", "watched"]
+__all__ = ["Watching", "choose_watcher", "describe_stop"]
 
 SHOWN = 20
 
 
 class Watching:
-    """Shows how far a greedy search came, and says where it takes up what an earlier run did.
+    """Progress of a greedy search, with notes on what is resumed from an earlier run.
 
     It is what a method takes as `verbose`. Columns are packed first where they are read from disk,
     then they are chosen step by step.
@@ -68,15 +68,15 @@ class Watching:
             if not self.packed and self.cache is not None and done > range_columns(self.n_rows):
                 self._say(f"going on with columns that are packed in {self.cache!r}")
             self.packed = done
-            self._shown("packing", "columns", done, total)
+            self._show_bar("packing", "columns", done, total)
             return
         if not self.all_steps and self.cache is not None:
             self._say_start(done - 1)
         self.steps, self.all_steps = done, total
-        self._shown("", "steps", done, total)
+        self._show_bar("", "steps", done, total)
 
-    def ended(self) -> None:
-        """Say what was left to do, if that was nothing."""
+    def finish(self) -> None:
+        """Say that nothing was left to do, if so."""
         self._opened.close()
         if self.cache is not None and not self.all_steps:
             self._say(f"the whole search was in {self.cache!r}")
@@ -96,7 +96,7 @@ class Watching:
         if self.loud:
             say(text, "dim")
 
-    def _shown(self, phase: str, unit: str, done: int, total: int) -> None:
+    def _show_bar(self, phase: str, unit: str, done: int, total: int) -> None:
         if not self.bar:
             return
         if self._show is None or phase != self._phase:
@@ -109,7 +109,7 @@ class Watching:
 
 
 class _ReadingBar:
-    """The same for a method that shows nothing itself: how much of the table was read."""
+    """Progress of a method that shows nothing itself: the share of the table read."""
 
     def __init__(self, name: str, table: StoredTable) -> None:
         self.name, self.table = name, table
@@ -118,18 +118,18 @@ class _ReadingBar:
     def __enter__(self) -> bool:
         bar = self._opened.enter_context(progress_bar(True, f"{self.name}, reading", "columns"))
         assert bar is not None
-        self._opened.enter_context(Reading(self.table, bar))
+        self._opened.enter_context(ReadProgress(self.table, bar))
         return False  # what the method itself is to show
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
-    def ended(self) -> None:
-        """Nothing is left to say."""
+    def finish(self) -> None:
+        """Do nothing: nothing is left to say."""
 
 
-def watched(
-    job: Job,
+def choose_watcher(
+    data: LoadedData,
     name: str,
     settings: Mapping[str, Any],
     resources: Mapping[str, Any],
@@ -137,46 +137,46 @@ def watched(
     bar: bool,
     loud: bool,
 ) -> Any:
-    """Who watches a method; None where its own bar will do."""
+    """Return an object that reports the progress of a method; None if its own bar will do."""
     cls = method_class(name)
-    known = {**cls().get_params(), **settings}
-    stored = isinstance(job.X, StoredTable)
-    if "cache" in known and isinstance(known["max_steps"], int):
-        most = known["max_steps"] + len(job.schema.keep)
-        shape = job.X.shape if stored else None
-        return Watching(cls.__name__, shape, most, resources["cache"], bar=bar, loud=loud)
-    if stored and bar and "verbose" not in known:
-        return _ReadingBar(cls.__name__, job.X)
+    parameters = {**cls().get_params(), **settings}
+    is_stored = isinstance(data.X, StoredTable)
+    if "cache" in parameters and isinstance(parameters["max_steps"], int):
+        most_steps = parameters["max_steps"] + len(data.schema.keep)
+        shape = data.X.shape if is_stored else None
+        return Watching(cls.__name__, shape, most_steps, resources["cache"], bar=bar, loud=loud)
+    if is_stored and bar and "verbose" not in parameters:
+        return _ReadingBar(cls.__name__, data.X)
     return None
 
 
-def stopped_words(method: Any, job: Job, cache: str | None, watching: Any) -> str:
-    """What was done when Ctrl-C came, and how to go on."""
-    done = chosen_so_far(method, job)
-    if done:
+def describe_stop(method: Any, data: LoadedData, cache: str | None, watching: Any) -> str:
+    """Describe what was done when Ctrl-C came, and how to go on."""
+    chosen = chosen_columns(method, data)
+    if chosen:
         steps = getattr(watching, "all_steps", 0)
-        told = f"stopped after {len(done):,}{f' of {steps:,}' if steps else ''} steps"
+        text = f"stopped after {len(chosen):,}{f' of {steps:,}' if steps else ''} steps"
     elif getattr(watching, "packed", 0):
-        told = f"stopped after {watching.packed:,} of {job.X.shape[1]:,} columns were packed"
+        text = f"stopped after {watching.packed:,} of {data.X.shape[1]:,} columns were packed"
     else:
-        told = "stopped"
-    if cache is not None and told == "stopped":
-        told = "featly: stopped; nothing was written yet"
+        text = "stopped"
+    if cache is not None and text == "stopped":
+        text = "featly: stopped; nothing was written yet"
     elif cache is not None:
-        told = f"featly: {told}. The same command goes on from there, with what is in {cache!r}"
+        text = f"featly: {text}. The same command goes on from there, with what is in {cache!r}"
     elif "cache" in method.get_params():
-        told = f"featly: {told}; nothing was written. With --cache FOLDER another run can go on"
+        text = f"featly: {text}; nothing was written. With --cache FOLDER another run can go on"
     else:
-        told = f"featly: {told}; nothing was written"
-    if done:
-        more = f" and {len(done) - SHOWN:,} more" if len(done) > SHOWN else ""
-        told += f"\nchosen so far: {', '.join(done[:SHOWN])}{more}"
-    return told
+        text = f"featly: {text}; nothing was written"
+    if chosen:
+        and_more = f" and {len(chosen) - SHOWN:,} more" if len(chosen) > SHOWN else ""
+        text += f"\nchosen so far: {', '.join(chosen[:SHOWN])}{and_more}"
+    return text
 
 
-def chosen_so_far(method: Any, job: Job) -> list[str]:
-    """Names of the columns that a greedy search had chosen, in order."""
+def chosen_columns(method: Any, data: LoadedData) -> list[str]:
+    """Return the names of the columns that a greedy search had chosen, in order."""
     steps = getattr(method, "step_", None)
     if steps is None:
         return []
-    return [str(job.names[column]) for column in method.order_[: int(steps.max())].tolist()]
+    return [str(data.names[column]) for column in method.order_[: int(steps.max())].tolist()]

@@ -1,8 +1,8 @@
-"""What the library says of its parameters, in the words of the command line."""
+"""Messages of the library about parameters, reworded for the command line."""
 
 import re
 
-__all__ = ["in_words_of_options"]
+__all__ = ["reword_parameters"]
 
 _WORDS = (
     (r"\bby dataset\b", "by --dataset"),
@@ -19,16 +19,16 @@ _WORDS = (
 )
 
 
-def in_words_of_options(message: str) -> str:
-    """A message about parameters as one about options.
+def reword_parameters(message: str) -> str:
+    """Reword a message about parameters as one about options.
 
     Examples
     --------
-    >>> in_words_of_options("'a.h5' has 2 matrices ('X', 'Z'): name one by dataset")
+    >>> reword_parameters("'a.h5' has 2 matrices ('X', 'Z'): name one by dataset")
     "'a.h5' has 2 matrices ('X', 'Z'): name one by --dataset"
-    >>> in_words_of_options("give memory_limit='2GB', or device='cpu'")
+    >>> reword_parameters("give memory_limit='2GB', or device='cpu'")
     "give --memory-limit '2GB', or --device cpu"
     """
-    for said, meant in _WORDS:
-        message = re.sub(said, meant, message)
+    for pattern, replacement in _WORDS:
+        message = re.sub(pattern, replacement, message)
     return message

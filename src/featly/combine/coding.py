@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 
 from featly.basics.errors import DataError, ParameterError
 
-__all__ = ["DECODINGS", "LOSSES", "Loss", "check_rule", "code_matrix", "decode", "reads_margins"]
+__all__ = ["DECODINGS", "LOSSES", "Loss", "check_rule", "code_matrix", "decode", "needs_margins"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ LARGEST = 1e150  # a margin that still can be doubled and added up
 def code_matrix(
     kind: str | npt.ArrayLike, n_classes: int, classes: npt.ArrayLike | None = None
 ) -> IntArray:
-    """The problems of two classes that many are split into, one a row.
+    """Return the problems of two classes that many are split into, one a row.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def code_matrix(
             row[a], row[b] = 1, -1
         return code
     names = list(range(n_classes)) if classes is None else np.asarray(classes).tolist()
-    return _checked_code(kind, n_classes, names)
+    return _check_code(kind, n_classes, names)
 
 
 def decode(
@@ -97,7 +97,7 @@ def decode(
     loss: str | Loss | None = None,
     threshold: float | None = None,
 ) -> FloatArray:
-    r"""Scores of all classes from the answers to all problems.
+    r"""Return scores of all classes from the answers to all problems.
 
     With :math:`q_{sy}` the probability of the side that class y is on in problem s, that is
     :math:`p_s` for :math:`M_{sy} = 1` and :math:`1 - p_s` for -1, the scores are
@@ -167,27 +167,34 @@ def decode(
     >>> decode(margins, ovo, decoding="loss", loss="hinge").round(2).tolist()
     [[-2.7, -2.2, -6.1]]
     """
-    matrix = _checked_code(code)
+    matrix = _check_code(code)
     check_rule(decoding, loss, threshold, matrix)
-    h = _checked_outputs(outputs, len(matrix), reads_margins(decoding, threshold))
+    h = _check_outputs(outputs, len(matrix), needs_margins(decoding, threshold))
     if decoding == "hamming":
         if threshold is not None:
             h = 1.0 * (h > threshold + NEAR) - 1.0 * (1 - h > threshold + NEAR)
-        return (_added(np.sign(h), -np.sign(h), 0.0, matrix) - len(matrix)) / 2
+        return (_sum_terms(np.sign(h), -np.sign(h), 0.0, matrix) - len(matrix)) / 2
     if decoding == "loss":
-        return _losses(h, matrix, "hinge" if loss is None else loss)
+        return _loss_scores(h, matrix, "hinge" if loss is None else loss)
     if decoding == "probability-sum":
-        matrix = _alone(matrix)
-    least = 0.0 if decoding == "sum" else 0.5 if threshold is None else threshold
-    scores = _added(_above(h, least), _above(1 - h, least), 0.0, matrix)
+        matrix = _single_class_sides(matrix)
+    least_probability = 0.0 if decoding == "sum" else 0.5 if threshold is None else threshold
+    scores = _sum_terms(
+        _apply_threshold(h, least_probability),
+        _apply_threshold(1 - h, least_probability),
+        0.0,
+        matrix,
+    )
     silent = ~scores.any(axis=1)
-    scores[silent] = _added(h[silent], 1 - h[silent], 0.0, matrix)
-    return _settled(scores, scores.max(axis=1, keepdims=True))
+    scores[silent] = _sum_terms(h[silent], 1 - h[silent], 0.0, matrix)
+    return _settle_ties(scores, scores.max(axis=1, keepdims=True))
 
 
 # ---- decoding ------------------------------------------------------------------------------------
-def _added(positive: FloatArray, negative: FloatArray, other: float, code: IntArray) -> FloatArray:
-    """Totals of every class: terms of its own side in each problem, problem after problem."""
+def _sum_terms(
+    positive: FloatArray, negative: FloatArray, other: float, code: IntArray
+) -> FloatArray:
+    """Sum the terms of every class, those of its own side, problem after problem."""
     total = np.zeros((len(positive), code.shape[1]))
     for s, row in enumerate(code):
         total[:, row == 1] += positive[:, [s]]
@@ -196,16 +203,16 @@ def _added(positive: FloatArray, negative: FloatArray, other: float, code: IntAr
     return total
 
 
-def _above(probabilities: FloatArray, least: float) -> FloatArray:
-    """Probabilities, 0 where they are not above the threshold."""
+def _apply_threshold(probabilities: FloatArray, least: float) -> FloatArray:
+    """Set probabilities to 0 where they are not above the threshold."""
     return np.where(probabilities > least + NEAR * (least > 0), probabilities, 0.0)
 
 
-def _losses(h: FloatArray, code: IntArray, loss: str | Loss) -> FloatArray:
+def _loss_scores(h: FloatArray, code: IntArray, loss: str | Loss) -> FloatArray:
     if loss == "exponential":
         terms = -code[None] * h[:, :, None]
         scores = -logsumexp(terms, axis=1)
-        return _settled(scores, np.maximum(1.0, np.abs(scores).max(axis=1, keepdims=True)))
+        return _settle_ties(scores, np.maximum(1.0, np.abs(scores).max(axis=1, keepdims=True)))
     L = LOSSES[loss] if isinstance(loss, str) else loss
     parts = [np.asarray(L(z)) for z in (h, -h, np.zeros(1))]
     for part, z in zip(parts, (h, h, np.zeros(1)), strict=True):
@@ -214,19 +221,19 @@ def _losses(h: FloatArray, code: IntArray, loss: str | Loss) -> FloatArray:
                 f"loss={loss!r}: it must give an array of finite numbers, one for each margin"
             )
     positive, negative, ignored = (part.astype(np.float64) for part in parts)
-    scores = -_added(positive, negative, float(ignored[0]), code)
-    size = _added(np.abs(positive), np.abs(negative), abs(float(ignored[0])), code)
-    return _settled(scores, size.max(axis=1, keepdims=True))
+    scores = -_sum_terms(positive, negative, float(ignored[0]), code)
+    size = _sum_terms(np.abs(positive), np.abs(negative), abs(float(ignored[0])), code)
+    return _settle_ties(scores, size.max(axis=1, keepdims=True))
 
 
-def _settled(scores: FloatArray, size: FloatArray) -> FloatArray:
-    """Scores in which those that equal the best one up to rounding are the best one."""
+def _settle_ties(scores: FloatArray, size: FloatArray) -> FloatArray:
+    """Give the best score to all scores that equal it up to rounding."""
     best = scores.max(axis=1, keepdims=True)
     return np.where(scores >= best - NEAR * size, best, scores)
 
 
-def _alone(code: IntArray) -> IntArray:
-    """The same code with the sides of several classes ignored."""
+def _single_class_sides(code: IntArray) -> IntArray:
+    """Ignore the sides of a code that hold several classes."""
     lonely = np.zeros_like(code)
     for side in (1, -1):
         single = (code == side).sum(axis=1) == 1
@@ -235,8 +242,8 @@ def _alone(code: IntArray) -> IntArray:
 
 
 # ---- checks --------------------------------------------------------------------------------------
-def reads_margins(decoding: str, threshold: float | None) -> bool:
-    """Whether a decoding reads margins, or else probabilities."""
+def needs_margins(decoding: str, threshold: float | None) -> bool:
+    """Return whether a decoding needs margins, or else probabilities."""
     return decoding == "loss" or (decoding == "hamming" and threshold is None)
 
 
@@ -247,7 +254,7 @@ def check_rule(
     code: IntArray | None = None,
     classes: npt.ArrayLike | None = None,
 ) -> None:
-    """Refuse a decoding that there is not, options that it does not have, a code it cannot use."""
+    """Refuse an unknown decoding, options that it does not have, and a code it cannot use."""
     if not isinstance(decoding, str) or decoding not in DECODINGS:
         raise ParameterError(f"decoding={decoding!r}: give one of {', '.join(DECODINGS)}")
     if loss is not None:
@@ -271,7 +278,7 @@ def check_rule(
                 f"threshold={threshold!r}: give a number from {lowest:g} to below 1"
             )
     if code is not None and decoding == "probability-sum":
-        never = np.flatnonzero(~_alone(code).any(axis=0))
+        never = np.flatnonzero(~_single_class_sides(code).any(axis=0))
         if len(never):
             label = int(never[0]) if classes is None else np.asarray(classes).tolist()[never[0]]
             raise ParameterError(
@@ -280,7 +287,7 @@ def check_rule(
             )
 
 
-def _checked_code(
+def _check_code(
     code: npt.ArrayLike, n_classes: int | None = None, names: Sequence[Any] | None = None
 ) -> IntArray:
     try:
@@ -326,19 +333,19 @@ def _checked_code(
     return matrix.astype(np.int64)
 
 
-def _checked_outputs(outputs: npt.ArrayLike, n_problems: int, margins: bool) -> FloatArray:
-    found = np.asarray(outputs, dtype=np.float64)
-    if found.ndim != 2 or found.shape[1] != n_problems:
+def _check_outputs(outputs: npt.ArrayLike, n_problems: int, margins: bool) -> FloatArray:
+    answers = np.asarray(outputs, dtype=np.float64)
+    if answers.ndim != 2 or answers.shape[1] != n_problems:
         raise DataError(
-            f"outputs have shape {found.shape}: give a row for each row of the table and "
+            f"outputs have shape {answers.shape}: give a row for each row of the table and "
             f"{n_problems} columns, one for each problem of the code"
         )
     if margins:
-        good, rule = np.abs(found) <= LARGEST, "a margin is a finite number"
+        good, rule = np.abs(answers) <= LARGEST, "a margin is a finite number"
     else:
-        good = (found >= -NEAR) & (found <= 1 + NEAR)
+        good = (answers >= -NEAR) & (answers <= 1 + NEAR)
         rule = "a probability lies between 0 and 1"
     if not good.all():
         row, s = np.argwhere(~good)[0]
-        raise DataError(f"outputs: row {row}, problem {s} is {found[row, s]:g}: {rule}")
-    return found if margins else np.clip(found, 0.0, 1.0)
+        raise DataError(f"outputs: row {row}, problem {s} is {answers[row, s]:g}: {rule}")
+    return answers if margins else np.clip(answers, 0.0, 1.0)

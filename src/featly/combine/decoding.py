@@ -20,7 +20,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.basics.errors import DataError, ParameterError
-from featly.combine.coding import DECODINGS, Loss, check_rule, code_matrix, decode, reads_margins
+from featly.combine.coding import DECODINGS, Loss, check_rule, code_matrix, decode, needs_margins
 from featly.core.runtime.parallel import n_threads, single_threaded_blas
 from featly.problem.problem import read_target
 from featly.table.frames import is_frame, library_of, refuse_shapes
@@ -187,14 +187,14 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
             part = X if len(rows) == len(side) else _take_rows(X, rows)
             try:
                 return clone(self.estimator).fit(part, (side[rows] > 0).astype(np.int64))
-            except DataError as told:
-                raise DataError(f"in the rows of {self.problems_[s]}: {told}") from None
+            except DataError as error:
+                raise DataError(f"in the rows of {self.problems_[s]}: {error}") from None
 
-        self.estimators_ = self._each_problem(learn)
+        self.estimators_ = self._map_problems(learn)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """How much speaks for each class: larger is better.
+        """Return a score of every class for every row: larger is better.
 
         Parameters
         ----------
@@ -209,8 +209,8 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         self._check_decoding()  # another one than that of the fit, it may be
         check_rule(self.decoding, self.loss, self.threshold, self.code_, self.classes_)
         X = self._table(X, reset=False)
-        margins = reads_margins(self.decoding, self.threshold)
-        outputs = self._each_problem(lambda s: _answers(self.estimators_[s], X, margins))
+        margins = needs_margins(self.decoding, self.threshold)
+        outputs = self._map_problems(lambda s: _learner_outputs(self.estimators_[s], X, margins))
         scores = decode(
             np.column_stack(outputs),
             self.code_,
@@ -221,7 +221,7 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Any:
-        """The class of every row; of tied ones, the class that is sorted first.
+        """Predict the class of every row; of tied ones, the class that is sorted first.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         self._check_decoding()
 
     def _check_decoding(self) -> None:
-        """Refuse a rule that there is not, or one that reads what the learner does not say."""
+        """Refuse an unknown rule, and one that needs outputs that the learner does not have."""
         check_rule(self.decoding, self.loss, self.threshold)
         learner = self.estimator
         steps = getattr(learner, "steps", [("", learner)])  # of a pipeline the last one speaks
@@ -260,19 +260,19 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
                     "decoding='hamming', or another learner"
                 )
         elif not (
-            reads_margins(self.decoding, self.threshold) or hasattr(learner, "predict_proba")
+            needs_margins(self.decoding, self.threshold) or hasattr(learner, "predict_proba")
         ):
-            given, instead = "", "use decoding='hamming' or 'loss'"
+            condition, remedy = "", "use decoding='hamming' or 'loss'"
             if self.decoding == "hamming":
-                given, instead = f" with threshold={self.threshold!r}", "leave out the threshold"
+                condition, remedy = f" with threshold={self.threshold!r}", "leave out the threshold"
             raise ParameterError(
                 f"{name} gives no probabilities (predict_proba), which "
-                f"decoding={self.decoding!r}{given} needs: wrap it in scikit-learn's "
-                f"CalibratedClassifierCV, or {instead}"
+                f"decoding={self.decoding!r}{condition} needs: wrap it in scikit-learn's "
+                f"CalibratedClassifierCV, or {remedy}"
             )
 
     def _table(self, X: Any, *, reset: bool) -> Any:
-        """X with rows that can be taken; what its cells may be is a matter of the learner."""
+        """Check X as far as rows are taken from it; its cells are a matter of the learner."""
         refuse_shapes(X)
         if not is_frame(X):
             if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
@@ -289,29 +289,30 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
-    def _each_problem(self, work: Callable[[int], Any]) -> list[Any]:
+    def _map_problems(self, work: Callable[[int], Any]) -> list[Any]:
         """Work on every problem, by threads.
 
         Not by those of ``run_blocks``: a learner that waits for a thread of the same pool would
         wait for ever. Inside joblib's, ``n_jobs=None`` of the learner means one thread.
         """
         count = len(self.code_)
-        threads = 1 if _shares_generator(self.estimator) else min(n_threads(self.n_jobs), count)
+        threads = 1 if _has_shared_generator(self.estimator) else min(n_threads(self.n_jobs), count)
         with single_threaded_blas():
             jobs = (delayed(work)(s) for s in range(count))
             return list(Parallel(n_jobs=threads, require="sharedmem")(jobs))
 
 
-def _answers(learner: Any, X: Any, margins: bool) -> FloatArray:
-    """What a learner of one problem says to every row."""
+def _learner_outputs(learner: Any, X: Any, margins: bool) -> FloatArray:
+    """Return the margin or the probability that a learner of one problem gives every row."""
     if margins and hasattr(learner, "decision_function"):
-        found = np.asarray(learner.decision_function(X), dtype=np.float64)
-        if found.size != len(found):
+        decisions = np.asarray(learner.decision_function(X), dtype=np.float64)
+        if decisions.size != len(decisions):
             raise DataError(
-                f"decision_function of {type(learner).__name__} gave shape {found.shape} for two "
+                f"decision_function of {type(learner).__name__} gave shape {decisions.shape} for "
+                "two "
                 "classes: one value a row is expected"
             )
-        return found.ravel()
+        return decisions.ravel()
     if hasattr(learner, "predict_proba"):
         p = np.asarray(learner.predict_proba(X), dtype=np.float64)[:, 1]
         return 2 * p - 1 if margins else p
@@ -319,7 +320,7 @@ def _answers(learner: Any, X: Any, margins: bool) -> FloatArray:
 
 
 def _take_rows(X: Any, rows: IntArray) -> Any:
-    """Some rows of a table, as a table of the same kind."""
+    """Take some rows of a table, as a table of the same kind."""
     library = library_of(X)
     if library == "pandas":
         return X.iloc[rows]
@@ -342,8 +343,8 @@ def _label(row: IntArray, classes: npt.NDArray[Any]) -> str:
     return " vs ".join(names)
 
 
-def _shares_generator(estimator: Any) -> bool:
-    """Whether a learner draws numbers from a generator that all threads of the process share."""
+def _has_shared_generator(estimator: Any) -> bool:
+    """Return whether a learner draws from a generator that all threads of the process share."""
     for part in (estimator, *estimator.get_params(deep=True).values()):
         if not type(part).__module__.startswith("sklearn."):
             continue

@@ -1,4 +1,4 @@
-"""Lists of features as a table of positions: what is a list, and what is said of those it omits.
+"""Lists of features as a table of positions, checked and completed.
 
 Positions are kept doubled, as whole numbers: features that tie share the mean of their places,
 which is a whole number or a half. Sums of whole numbers do not depend on the order of the lists.
@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Lists:
-    """Checked lists.
+    """Lists of features as checked positions.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Lists:
     lengths: IntArray
     counts: IntArray
 
-    def last_places(self) -> IntArray:
-        """The last place of those that tied features share; 0 where nothing is said."""
+    def last_ranks(self) -> IntArray:
+        """Return the last of the ranks that tied features share; 0 where not listed."""
         last = np.zeros_like(self.doubled)
         for j, column in enumerate(self.doubled.T):
             sharing = np.bincount(column)[column]
@@ -56,14 +56,14 @@ def read_lists(positions: npt.ArrayLike, unlisted: str) -> Lists:
     unlisted : {"last", "unknown"}
         Features that a list omits share the places after it, or nothing is known of them.
     """
-    table = _table(positions)
+    table = _check_table(positions)
     p, n_lists = table.shape
     columns = np.ascontiguousarray(table.T)
-    read = np.empty(columns.shape, np.int64)
+    doubled_rows = np.empty(columns.shape, np.int64)
     lengths = np.empty(n_lists, np.int64)
     for j in range(n_lists):
-        read[j], lengths[j] = _list(columns[j], j)
-    doubled = np.ascontiguousarray(read.T)
+        doubled_rows[j], lengths[j] = _read_list(columns[j], j)
+    doubled = np.ascontiguousarray(doubled_rows.T)
     if unlisted == "last":
         doubled = np.where(doubled > 0, doubled, lengths + 1 + p)
         lengths = np.full(n_lists, p)
@@ -76,7 +76,7 @@ def read_lists(positions: npt.ArrayLike, unlisted: str) -> Lists:
     return Lists(doubled, lengths, counts)
 
 
-def _table(positions: npt.ArrayLike) -> FloatArray:
+def _check_table(positions: npt.ArrayLike) -> FloatArray:
     try:
         table = np.asarray(positions, dtype=np.float64)
     except (TypeError, ValueError):
@@ -97,21 +97,23 @@ def _table(positions: npt.ArrayLike) -> FloatArray:
     return table
 
 
-def _list(column: FloatArray, j: int) -> tuple[IntArray, int]:
-    """Twice the positions of one list, 0 where it omits a feature, and its length."""
+def _read_list(column: FloatArray, j: int) -> tuple[IntArray, int]:
+    """Return twice the positions of one list, 0 where it omits a feature, and its length."""
     listed = ~np.isnan(column)
     length = int(np.count_nonzero(listed))
     if length == 0:
         raise DataError(f"list {j + 1} holds no feature: leave it out")
-    given = column if length == len(column) else column[listed]
+    listed_positions = column if length == len(column) else column[listed]
     doubled = np.zeros(len(column), np.int64)
-    if given.min() >= 1 and given.max() <= length:  # most often a permutation: no need to sort
-        whole = given.astype(np.int64)
-        if (whole == given).all() and np.bincount(whole, minlength=length + 1)[1:].all():
+    if (
+        listed_positions.min() >= 1 and listed_positions.max() <= length
+    ):  # most often a permutation: no need to sort
+        whole = listed_positions.astype(np.int64)
+        if (whole == listed_positions).all() and np.bincount(whole, minlength=length + 1)[1:].all():
             doubled[listed] = 2 * whole
             return doubled, length
-    order = np.argsort(given, kind="stable")
-    ranked = given[order]
+    order = np.argsort(listed_positions, kind="stable")
+    ranked = listed_positions[order]
     # a group of equal positions shares the mean of the places it takes
     starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
     stops = np.append(starts[1:], length)
@@ -131,7 +133,7 @@ def _list(column: FloatArray, j: int) -> tuple[IntArray, int]:
 def positions_of(
     lists: Iterable[Sequence[Any]], names: Iterable[Any] | None = None
 ) -> tuple[FloatArray, list[Any]]:
-    """The table of positions of some lists of names.
+    """Return the table of positions of some lists of names.
 
     Parameters
     ----------
@@ -157,8 +159,8 @@ def positions_of(
     >>> positions.tolist()
     [[1.0, 2.0], [2.0, nan], [3.0, 1.0]]
     """
-    given = [_names(one, j) for j, one in enumerate(lists, 1)]
-    if not given:
+    name_lists = [_check_names(list_names, j) for j, list_names in enumerate(lists, 1)]
+    if not name_lists:
         raise DataError("there is no list: give at least one")
     rows: dict[Any, int] = {}
     if names is not None:
@@ -167,31 +169,31 @@ def positions_of(
                 raise DataError(f"names has {name!r} twice: name every feature once")
             rows[name] = len(rows)
     else:
-        for one in given:
-            for name in one:
+        for list_names in name_lists:
+            for name in list_names:
                 rows.setdefault(name, len(rows))
-    positions = np.full((len(rows), len(given)), np.nan)
-    for j, one in enumerate(given):
-        for place, name in enumerate(one, 1):
+    positions = np.full((len(rows), len(name_lists)), np.nan)
+    for j, list_names in enumerate(name_lists):
+        for rank, name in enumerate(list_names, 1):
             row = rows.get(name)
             if row is None:
                 raise DataError(
-                    f"list {j + 1} has {name!r} at position {place}, which is not among names: "
+                    f"list {j + 1} has {name!r} at position {rank}, which is not among names: "
                     "add it there, or take it out of the list"
                 )
             if not np.isnan(positions[row, j]):
                 raise DataError(
                     f"list {j + 1} has {name!r} twice, at positions {positions[row, j]:g} and "
-                    f"{place}: name a feature once a list"
+                    f"{rank}: name a feature once a list"
                 )
-            positions[row, j] = place
+            positions[row, j] = rank
     return positions, list(rows)
 
 
-def _names(one: Sequence[Any], j: int) -> list[Any]:
-    if isinstance(one, str):
-        raise DataError(f"list {j} is the text {one!r}: give a list of names")
-    names = list(one)
+def _check_names(entries: Sequence[Any], j: int) -> list[Any]:
+    if isinstance(entries, str):
+        raise DataError(f"list {j} is the text {entries!r}: give a list of names")
+    names = list(entries)
     if not names:
         raise DataError(f"list {j} is empty: leave it out")
     return names

@@ -19,9 +19,9 @@ from sklearn.base import clone
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.combine.rankings import check_rule, combine_rankings
-from featly.core.ranking.ordering import best_first, rounded
+from featly.core.ranking.ordering import best_first, round_scores
 from featly.core.runtime.parallel import n_threads, run_blocks
-from featly.problem.outcome import Ranking, StoppedError, interrupted
+from featly.problem.outcome import Ranking, StoppedError, stop_with
 from featly.problem.problem import Problem
 
 __all__ = ["DECOMPOSITIONS", "Part", "check_decomposition", "decompose", "rank_by_classes"]
@@ -49,7 +49,7 @@ class Part:
 
 
 def check_decomposition(name: str, value: Any) -> None:
-    """Refuse what is no decomposition."""
+    """Refuse an unknown decomposition."""
     if not isinstance(value, str) or value not in DECOMPOSITIONS:
         raise ParameterError(
             f"{name}={value!r}: give 'ovo' (every pair of classes) or 'ova' (every class against "
@@ -58,7 +58,7 @@ def check_decomposition(name: str, value: Any) -> None:
 
 
 def decompose(problem: Problem, decomposition: str) -> list[Part]:
-    """The problems of two classes that a problem of many is made of.
+    """Return the problems of two classes that a problem of many is made of.
 
     Two classes are one problem, either way. Where two problems would have the same label, as with
     a class that is called "b vs c", the classes are put between quotes.
@@ -78,8 +78,8 @@ def decompose(problem: Problem, decomposition: str) -> list[Part]:
             break
     if against_rest:
         return [
-            Part(label, text, partial(problem.against_rest, one))
-            for one, (label, text) in enumerate(zip(classes, labels, strict=True))
+            Part(label, text, partial(problem.against_rest, class_code))
+            for class_code, (label, text) in enumerate(zip(classes, labels, strict=True))
         ]
     return [
         Part((classes[a], classes[b]), text, partial(problem.pair, a, b))
@@ -98,7 +98,7 @@ def rank_by_classes(
     k: int | float | None = None,
     tie_sd: str = "larger",
 ) -> Ranking:
-    """A ranking for every problem of two classes, combined into one.
+    """Rank for every problem of two classes, and combine the rankings into one.
 
     Columns to keep come first in every list, so their positions say nothing: the rule sees the
     others alone.
@@ -119,41 +119,43 @@ def rank_by_classes(
     # what makes no sense is refused before the work
     n_first = check_rule(method, max(1, p - len(keep)), len(parts), k=k, tie_sd=tie_sd)
     threads = 1 if problem.on_device else n_threads(n_jobs)  # one device does one at a time
-    outside = 1 < threads < 2 * len(parts)  # else there are more threads than problems can use
-    inside = 1 if outside else n_jobs
-    rankers = [_for_part(ranker, part, problem.classes, inside) for part in parts]
+    parts_in_parallel = (
+        1 < threads < 2 * len(parts)
+    )  # else there are more threads than problems can use
+    inner_jobs = 1 if parts_in_parallel else n_jobs
+    rankers = [_copy_for_part(ranker, part, problem.classes, inner_jobs) for part in parts]
     positions = np.empty((p, len(parts)), order="F")
-    cautions: dict[int, str | None] = {}  # of the lists that are done
+    warnings: dict[int, str | None] = {}  # of the lists that are done
     stopped = False
     with progress_bar(verbose, type(ranker).__name__, unit="lists") as progress:
 
-        def one(j: int) -> None:
+        def rank_part(j: int) -> None:
             try:
-                ranking = rankers[j]._rank(parts[j].problem(inside))
+                ranking = rankers[j]._rank(parts[j].problem(inner_jobs))
             except StoppedError:
                 raise KeyboardInterrupt from None
-            except DataError as told:
-                raise DataError(f"{parts[j].label}: {told}") from None
-            positions[:, j] = _positions(ranking, keep, greedy=ranker._greedy())
-            cautions[j] = ranking.caution
+            except DataError as error:
+                raise DataError(f"{parts[j].label}: {error}") from None
+            positions[:, j] = _positions(ranking, keep, greedy=ranker._is_greedy())
+            warnings[j] = ranking.warning
             if progress is not None:
-                progress(len(cautions), len(parts))
+                progress(len(warnings), len(parts))
 
         try:
-            run_blocks(one, range(len(parts)), threads if outside else 1)
+            run_blocks(rank_part, range(len(parts)), threads if parts_in_parallel else 1)
         except KeyboardInterrupt:
             stopped = True
-    done = sorted(cautions)
+    done = sorted(warnings)
     if not done:
         raise KeyboardInterrupt
     if len(done) < len(parts):
         positions = np.asfortranarray(positions[:, done])
     options = {"k": k, "tie_sd": tie_sd, "n_jobs": n_jobs, "verbose": verbose is True}
     try:
-        order, scores, ties = _combined(positions, keep, method, **options)
+        order, scores, ties = _combine(positions, keep, method, **options)
     except KeyboardInterrupt:  # the lists are there: they are combined by what takes no time
         stopped = True
-        order, scores, ties = _combined(positions, keep, "average-sd")
+        order, scores, ties = _combine(positions, keep, "average-sd")
     ranking = Ranking(
         order=order,
         scores=scores,
@@ -165,30 +167,30 @@ def rank_by_classes(
             "n_ties": ties,
             "interrupted": stopped,
         },
-        caution=_caution([(parts[j].label, cautions[j]) for j in done]),
+        warning=_merge_warnings([(parts[j].label, warnings[j]) for j in done]),
     )
     if stopped:
-        raise interrupted(ranking)
+        raise stop_with(ranking)
     return ranking
 
 
-def _combined(
+def _combine(
     positions: npt.NDArray[np.float64], keep: npt.NDArray[Any], method: str, **options: Any
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]:
-    """Order, scores and ties by a rule; columns to keep in front, by their mean position."""
+    """Return order, scores and ties by a rule, columns to keep first, by their mean position."""
     free = np.setdiff1d(np.arange(len(positions)), keep)
-    kept = keep[best_first(-positions[keep].mean(axis=1))]
+    front = keep[best_first(-positions[keep].mean(axis=1))]
     scores = np.zeros(len(positions))
     if len(free) == 0:
-        return kept, scores, len(kept)
-    found = combine_rankings(positions[free] - len(keep), method, p_values=False, **options)
-    scores[free] = found.scores
-    scores[keep] = found.scores.max()
-    return np.concatenate([kept, free[found.order]]), scores, found.ties
+        return front, scores, len(front)
+    combined = combine_rankings(positions[free] - len(keep), method, p_values=False, **options)
+    scores[free] = combined.scores
+    scores[keep] = combined.scores.max()
+    return np.concatenate([front, free[combined.order]]), scores, combined.ties
 
 
-def _for_part(ranker: Any, part: Part, classes: npt.NDArray[Any], n_jobs: int | None) -> Any:
-    """A copy of the ranker for one problem: with its own share of what is said about classes."""
+def _copy_for_part(ranker: Any, part: Part, classes: npt.NDArray[Any], n_jobs: int | None) -> Any:
+    """Copy the ranker for one problem, with the class weights of its classes only."""
     copy = clone(ranker).set_params(n_jobs=n_jobs)
     parameters = copy.get_params(deep=False)
     if "verbose" in parameters:
@@ -213,32 +215,32 @@ def _for_part(ranker: Any, part: Part, classes: npt.NDArray[Any], n_jobs: int | 
 def _positions(
     ranking: Ranking, keep: npt.NDArray[Any], *, greedy: bool
 ) -> npt.NDArray[np.float64]:
-    """Positions of the columns in a list, from 1; columns that tie share the mean of theirs.
+    """Return positions of columns in a list, from 1; columns that tie share their mean.
 
     In a list, they stand in the order of the table. Were these positions counted, the left column
     would be better in every list, and so in all of them together. Where a score depends on the
     columns chosen before, equal scores alone are no tie.
     """
     order = ranking.order
-    places = np.arange(1.0, len(order) + 1)
-    if ranking.keys or not greedy:
-        keys = [rounded(key) for key in ranking.keys or (ranking.scores,)]
+    ranks = np.arange(1.0, len(order) + 1)
+    if ranking.tie_keys or not greedy:
+        keys = [round_scores(key) for key in ranking.tie_keys or (ranking.scores,)]
         differs = np.zeros(len(order) - 1, bool)
         for key in (*keys, np.isin(np.arange(len(order)), keep)):
             differs |= key[order[1:]] != key[order[:-1]]
         run = np.concatenate([[0], np.cumsum(differs)])
-        places = (np.bincount(run, places) / np.bincount(run))[run]
+        ranks = (np.bincount(run, ranks) / np.bincount(run))[run]
     positions = np.empty(len(order))
-    positions[order] = places
+    positions[order] = ranks
     return positions
 
 
-def _caution(told: Sequence[tuple[str, str | None]]) -> str | None:
-    """One warning for all problems: the first of them in full."""
-    cautions = [(label, text) for label, text in told if text is not None]
-    if not cautions:
+def _merge_warnings(part_warnings: Sequence[tuple[str, str | None]]) -> str | None:
+    """Merge the warnings of all problems into one: the first of them in full."""
+    warnings = [(label, text) for label, text in part_warnings if text is not None]
+    if not warnings:
         return None
-    label, text = cautions[0]
-    others = len(cautions) - 1
-    also = f" (and {others} other problem{'s' * (others > 1)} like it)" if others else ""
+    label, text = warnings[0]
+    n_others = len(warnings) - 1
+    also = f" (and {n_others} other problem{'s' * (n_others > 1)} like it)" if n_others else ""
     return f"{label}{also}: {text}"

@@ -28,8 +28,8 @@ from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.combine.lists import Lists, positions_of, read_lists
 from featly.core.ranking.order_statistics import MOST_LISTS, log_joint, log_smallest
-from featly.core.ranking.ordering import rounded
-from featly.core.ranking.voting import copeland, places, schulze
+from featly.core.ranking.ordering import round_scores
+from featly.core.ranking.voting import compact_positions, copeland, schulze
 
 __all__ = ["RULES", "CombinedRanking", "check_rule", "combine_rankings", "positions_of"]
 
@@ -59,7 +59,7 @@ _DRAWS = 9_999  # of random lists, for the p-values of Stuart's Q
 
 @dataclass(frozen=True)
 class CombinedRanking:
-    """One ranking of many.
+    """One ranking made of many.
 
     Attributes
     ----------
@@ -201,8 +201,8 @@ def combine_rankings(
     >>> from featly.combine.rankings import combine_rankings, positions_of
     >>> lists = [["a", "b", "c", "d"], ["a", "c", "d", "b"], ["b", "a", "c", "d"]]
     >>> positions, names = positions_of(lists)
-    >>> found = combine_rankings(positions, "condorcet")
-    >>> [names[i] for i in found.order], found.scores.tolist()
+    >>> combined = combine_rankings(positions, "condorcet")
+    >>> [names[i] for i in combined.order], combined.scores.tolist()
     (['a', 'b', 'c', 'd'], [3.0, 1.0, -1.0, -3.0])
     >>> combine_rankings(positions, "average-sd").scores.round(3).tolist()
     [0.667, 0.417, 0.333, 0.083]
@@ -211,15 +211,17 @@ def combine_rankings(
     if unlisted not in ("last", "unknown"):
         raise ParameterError(f"unlisted={unlisted!r}: give 'last' or 'unknown'")
     lists = read_lists(positions, unlisted)
-    found_p = None
+    probabilities = None
     if method == "k-first":
-        score, scale = _first_places(lists, _count_first(k, lists.lengths, len(lists.doubled)))
+        score, scale = _k_first_scores(lists, _count_first(k, lists.lengths, len(lists.doubled)))
     elif method in ("condorcet", "schulze"):
-        score, scale = _votes(lists, method, n_jobs, verbose), 1
+        score, scale = _count_votes(lists, method, n_jobs, verbose), 1
     elif method == "reciprocal-rank":
-        score, scale = rounded(_reciprocals(lists, _constant(constant))), 1
+        score, scale = round_scores(_reciprocal_sums(lists, _check_constant(constant))), 1
     elif method in ("robust-rank", "stuart"):
-        score, scale, found_p = _surprise(lists, method, n_jobs, p_values=p_values)
+        score, scale, probabilities = _order_statistic_evidence(
+            lists, method, n_jobs, p_values=p_values
+        )
     else:
         score, scale = _statistic(lists, method)
     keys = [score]
@@ -227,7 +229,7 @@ def combine_rankings(
         spread = _spread(lists)
         keys.append(spread if tie_sd == "larger" else -spread)
     elif method != "borda":
-        keys.append(_mean(*_relative(lists), lists.counts)[0])
+        keys.append(_mean(*_relative_scores(lists), lists.counts)[0])
     dense = [np.unique(key, return_inverse=True)[1] for key in keys]
     order = np.lexsort([-key for key in reversed(dense)])
     ranking = np.empty(len(order), np.int64)
@@ -236,9 +238,9 @@ def combine_rankings(
     return CombinedRanking(
         order=order,
         ranking=ranking,
-        scores=_quotients(score, scale),
+        scores=_divide_scores(score, scale),
         ties=int(shared[shared > 1].sum()),
-        p_values=found_p,
+        p_values=probabilities,
     )
 
 
@@ -250,7 +252,7 @@ def check_rule(
     k: int | float | None = None,
     tie_sd: str = "larger",
 ) -> int:
-    """Refuse what the rule cannot do before lists are made; how many places "k-first" counts.
+    """Refuse what the rule cannot do before lists are made; return k of "k-first".
 
     Examples
     --------
@@ -281,7 +283,7 @@ def _check_options(method: str, **options: Any) -> None:
 
 
 def _count_first(k: Any, lengths: IntArray, p: int) -> IntArray:
-    """How many places count in each list."""
+    """Return how many positions count in each list."""
     whole = isinstance(k, Integral) and not isinstance(k, bool)
     if k is None:
         k = 0.1
@@ -300,7 +302,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _constant(constant: Any) -> float:
+def _check_constant(constant: Any) -> float:
     if not (_is_number(constant) and 0 <= constant < math.inf):
         raise ParameterError(f"constant={constant!r}: give a number from 0")
     return float(constant)
@@ -308,7 +310,7 @@ def _constant(constant: Any) -> float:
 
 def _statistic(lists: Lists, method: str) -> tuple[np.ndarray, int]:
     """The score of a rule on r, as whole numbers over a common denominator."""
-    values, common = _relative(lists)
+    values, common = _relative_scores(lists)
     if method == "best":
         return values.max(axis=1), common
     if method == "third-quartile-sd":
@@ -317,17 +319,17 @@ def _statistic(lists: Lists, method: str) -> tuple[np.ndarray, int]:
     return (score * len(values), scale) if method == "borda" else (score, scale)
 
 
-def _first_places(lists: Lists, first: IntArray) -> tuple[np.ndarray, int]:
+def _k_first_scores(lists: Lists, first: IntArray) -> tuple[np.ndarray, int]:
     """The mean of max(0, 1 - pos / (k + 1)), as whole numbers over a common denominator."""
-    return _mean(*_falling(lists, first + 1), lists.counts)
+    return _mean(*_linear_scores(lists, first + 1), lists.counts)
 
 
-def _relative(lists: Lists) -> tuple[np.ndarray, int]:
+def _relative_scores(lists: Lists) -> tuple[np.ndarray, int]:
     """r = 1 - pos / L, as whole numbers over a common denominator."""
-    return _falling(lists, lists.lengths)
+    return _linear_scores(lists, lists.lengths)
 
 
-def _falling(lists: Lists, spans: IntArray) -> tuple[np.ndarray, int]:
+def _linear_scores(lists: Lists, spans: IntArray) -> tuple[np.ndarray, int]:
     """``max(0, 1 - pos / span)`` as whole numbers over a common denominator; 0 where unlisted.
 
     They are Python's own where 64 bits would not hold the sums and squares made of them.
@@ -343,7 +345,7 @@ def _falling(lists: Lists, spans: IntArray) -> tuple[np.ndarray, int]:
 
 
 def _weights(counts: IntArray) -> np.ndarray:
-    """What makes sums over differently many lists comparable."""
+    """Weights that make sums over differently many lists comparable."""
     if (counts == counts[0]).all():
         return np.ones(1, np.int64)
     return math.lcm(*np.unique(counts).tolist()) // counts.astype(object)
@@ -357,54 +359,55 @@ def _mean(values: np.ndarray, common: int, counts: IntArray) -> tuple[np.ndarray
 
 
 def _third_quartile(values: np.ndarray, counts: IntArray) -> np.ndarray:
-    """Four times the 75th percentile; what is not there is below all others."""
+    """Four times the 75th percentile; entries of lists without the feature are below all others."""
     ranked = np.sort(values, axis=1)
-    place, quarters = np.divmod(3 * (counts - 1), 4)
-    place += values.shape[1] - counts
+    rank, quarters = np.divmod(3 * (counts - 1), 4)
+    rank += values.shape[1] - counts
     rows = np.arange(len(values))
-    above = np.minimum(place + 1, values.shape[1] - 1)
-    return (4 - quarters) * ranked[rows, place] + quarters * ranked[rows, above]
+    above = np.minimum(rank + 1, values.shape[1] - 1)
+    return (4 - quarters) * ranked[rows, rank] + quarters * ranked[rows, above]
 
 
 def _spread(lists: Lists) -> np.ndarray:
     """The variances of r up to a common factor, over all the lists that hold a feature."""
-    values, _ = _relative(lists)
+    values, _ = _relative_scores(lists)
     counts = lists.counts.astype(values.dtype)
     centred = counts * (values * values).sum(axis=1) - values.sum(axis=1) ** 2
     return centred * _weights(lists.counts).astype(values.dtype) ** 2
 
 
-def _quotients(whole: np.ndarray, scale: int) -> FloatArray:
+def _divide_scores(whole: np.ndarray, scale: int) -> FloatArray:
     return (whole / scale).astype(np.float64)
 
 
-def _votes(
+def _count_votes(
     lists: Lists, method: str, n_jobs: int | None, verbose: bool | Callable[[int, int], Any]
 ) -> IntArray:
     rule = copeland if method == "condorcet" else schulze
     if method == "schulze":
         _check_memory(*lists.doubled.shape)
     with progress_bar(verbose, method.capitalize(), unit="blocks") as progress:
-        return rule(*places(lists.doubled), n_jobs, progress)
+        return rule(*compact_positions(lists.doubled), n_jobs, progress)
 
 
 def _check_memory(p: int, n_lists: int) -> None:
-    """Refuse what would not fit, before it is tried."""
+    """Refuse a number of features whose pairs would not fit in memory."""
     needed = p * p * (math.ceil(n_lists.bit_length() / 8) + 0.25)
     try:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not told on every system
         return
-    if needed > there:
+    if needed > installed:
         raise ParameterError(
             f"'schulze' compares every pair of {p} features, which needs "
-            f"{needed / 2**30:.0f} GB, and this machine has {there / 2**30:.0f}: use 'condorcet', "
+            f"{needed / 2**30:.0f} GB, and this machine has {installed / 2**30:.0f}: use "
+            "'condorcet', "
             "or combine only the features that 'k-first' puts first"
         )
 
 
-def _reciprocals(lists: Lists, constant: float) -> FloatArray:
-    """Sums of 1 / (constant + pos), the small terms first: the order of the lists has no say."""
+def _reciprocal_sums(lists: Lists, constant: float) -> FloatArray:
+    """Sums of 1 / (constant + pos), the small terms first: the order of lists does not matter."""
     with np.errstate(divide="ignore"):
         terms = np.where(lists.doubled > 0, 1 / (constant + lists.doubled / 2), 0.0)
     terms.sort(axis=1)
@@ -412,16 +415,16 @@ def _reciprocals(lists: Lists, constant: float) -> FloatArray:
     return np.cumsum(terms, axis=1)[:, -1] * (n_lists / lists.counts)
 
 
-def _surprise(
+def _order_statistic_evidence(
     lists: Lists, method: str, n_jobs: int | None, *, p_values: bool
 ) -> tuple[FloatArray, int, FloatArray | None]:
-    """Evidence and p-values of the rules on order statistics."""
-    last = lists.last_places()
+    """Return evidence and p-values of the rules on order statistics."""
+    last = lists.last_ranks()
     ranks = np.where(last > 0, last / lists.lengths, np.inf)
     ranks.sort(axis=1)
     if method == "robust-rank":
         logs = log_smallest(ranks, lists.counts) + np.log(lists.counts)
-        evidence = rounded(0.0 - logs / math.log(10))
+        evidence = round_scores(0.0 - logs / math.log(10))
         return evidence, 1, np.minimum(1.0, np.exp(logs)) if p_values else None
     n_lists = int(lists.counts[0])
     if (lists.counts != n_lists).any():
@@ -432,10 +435,10 @@ def _surprise(
             "unlisted='last' or the rule 'robust-rank'"
         )
     _check_count(n_lists)
-    evidence = rounded(0.0 - log_joint(ranks[:, :n_lists], n_jobs) / math.log(10))
+    evidence = round_scores(0.0 - log_joint(ranks[:, :n_lists], n_jobs) / math.log(10))
     if not p_values:
         return evidence, 1, None
-    as_large = _DRAWS - np.searchsorted(_by_chance(n_lists, n_jobs), evidence, side="left")
+    as_large = _DRAWS - np.searchsorted(_random_evidence(n_lists, n_jobs), evidence, side="left")
     return evidence, 1, (1 + as_large) / (1 + _DRAWS)
 
 
@@ -448,7 +451,7 @@ def _check_count(n_lists: int) -> None:
 
 
 @functools.lru_cache(maxsize=4)
-def _by_chance(n_lists: int, n_jobs: int | None) -> FloatArray:
+def _random_evidence(n_lists: int, n_jobs: int | None) -> FloatArray:
     """The evidence of Stuart's Q in random lists, sorted."""
     draws = np.sort(np.random.default_rng(0).random((_DRAWS, n_lists)), axis=1)
-    return np.sort(rounded(0.0 - log_joint(draws, n_jobs) / math.log(10)))
+    return np.sort(round_scores(0.0 - log_joint(draws, n_jobs) / math.log(10)))

@@ -12,7 +12,14 @@ list combination, *Expert Systems with Applications* 88, 205-216, section 3.2.
 import numpy as np
 
 from featly.basics.errors import ParameterError
-from featly.datasets.synthetic import Synthetic, generators, names, one_of, table, whole_number
+from featly.datasets.synthetic import (
+    Synthetic,
+    check_one_of,
+    check_whole_number,
+    generators,
+    names,
+    table,
+)
 
 __all__ = ["artificial_means", "make_artificial"]
 
@@ -28,7 +35,7 @@ DESCRIPTIONS = {
 
 
 def artificial_means(problem: int, n_classes: int = 8) -> np.ndarray:
-    r"""The class means of the relevant columns of Artificial-1, -2 and -3.
+    r"""Return the class means of the relevant columns of Artificial-1, -2 and -3.
 
     Parameters
     ----------
@@ -60,8 +67,8 @@ def artificial_means(problem: int, n_classes: int = 8) -> np.ndarray:
            [ 0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.75,  0.  ],
            [ 0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.75]])
     """
-    one_of("problem", problem, (1, 2, 3))
-    whole_number("n_classes", n_classes, 2)
+    check_one_of("problem", problem, (1, 2, 3))
+    check_whole_number("n_classes", n_classes, 2)
     if problem == 1:
         return np.repeat(SHIFT * np.eye(n_classes), COLUMNS_PER_CLASS, axis=1)
     if problem == 2:
@@ -73,8 +80,8 @@ def artificial_means(problem: int, n_classes: int = 8) -> np.ndarray:
         groups[[5, 6, 7], [2, 3, 4]] = SHIFT
         return np.repeat(groups, COLUMNS_PER_CLASS, axis=1)
     column = np.arange(1, n_classes * COLUMNS_PER_CLASS + 1)
-    place = (np.arange(1, n_classes + 1)[:, None] + column) % n_classes
-    return RANGE * (place / (n_classes - 1) - 0.5)
+    slot = (np.arange(1, n_classes + 1)[:, None] + column) % n_classes
+    return RANGE * (slot / (n_classes - 1) - 0.5)
 
 
 def make_artificial(
@@ -146,8 +153,8 @@ def make_artificial(
     {'1 to 5': 5, '6 to 10': 5, '11 to 25': 15, 'irrelevant': 9}
     """
     means = artificial_means(problem, n_classes)
-    whole_number("n_rows", n_rows, n_classes)
-    whole_number("n_noise", n_noise, 0)
+    check_whole_number("n_rows", n_rows, n_classes)
+    check_whole_number("n_noise", n_noise, 0)
     rows, values, noise = generators(random_state, 3)
     y = rows.permutation(np.arange(n_rows) % n_classes)
     n_relevant = means.shape[1]

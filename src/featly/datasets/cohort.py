@@ -31,13 +31,13 @@ CARELESS_WARD = 21  # where blood is drawn, but the values are often not written
 MORE_OFTEN = 5  # how much likelier a value is missing in that ward, or on a gene's bad plate
 CLINICAL_EFFECTS = {"age": 0.8, "stage": 0.9, "treatment": -0.8, "crp": 0.9}
 MODULE_SIZE = 20  # noise genes that share one hidden cause
-GAPPY_GENES = 10  # one gene in this many has missing values
+GENES_PER_INCOMPLETE = 10  # one gene in this many has missing values
 BLOCK_CELLS = 1 << 20  # made at a time, so that nothing of the table's size is made twice
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cohort:
-    """A made table and the truth about it: what :func:`make_cohort` returns.
+    """Table made by :func:`make_cohort`, and the truth about it.
 
     Attributes
     ----------
@@ -209,38 +209,55 @@ def make_cohort(
 
     >>> from featly import FTest
     >>> table = FTest().fit(cohort.X.select("^G.*$"), cohort.y).table()
-    >>> found = table.filter(pl.col("q_value") <= 0.05)
-    >>> found = found.join(cohort.truth, left_on="feature", right_on="column")
-    >>> found["role"].value_counts().sort("role").rows()
+    >>> passed = table.filter(pl.col("q_value") <= 0.05)
+    >>> passed = passed.join(cohort.truth, left_on="feature", right_on="column")
+    >>> passed["role"].value_counts().sort("role").rows()
     [('causal', 4), ('noise', 3), ('redundant', 17)]
     """
     _check(locals())
     seeds = np.random.SeedSequence(random_state).spawn(7)
-    clinic, lab, signal, fate, plates, others, loss = map(np.random.default_rng, seeds)
+    (
+        clinical_draws,
+        gene_draws,
+        effect_draws,
+        outcome_draws,
+        plate_draws,
+        filler_draws,
+        missing_draws,
+    ) = map(np.random.default_rng, seeds)
 
-    clinical = _clinical(clinic, n_patients, redundancy)
-    genes = _Genes(lab, n_genes, n_patients)
+    clinical = _draw_clinical(clinical_draws, n_patients, redundancy)
+    genes = _Genes(gene_draws, n_genes, n_patients)
     causal = genes.take(n_causal_genes, "causal")
-    genes.write(causal, signal.standard_normal((n_causal_genes, n_patients)))
-    sizes = signal.uniform(0.8, 1.2, n_causal_genes) * signal.choice([-1, 1], n_causal_genes)
+    genes.write(causal, effect_draws.standard_normal((n_causal_genes, n_patients)))
+    sizes = effect_draws.uniform(0.8, 1.2, n_causal_genes) * effect_draws.choice(
+        [-1, 1], n_causal_genes
+    )
     effects = effect_size * np.array([*CLINICAL_EFFECTS.values(), *sizes])
-    z = np.array([_standardised(x) for x in (*_numbers(clinical), *genes.values[causal])])
-    log_odds, relapsed = _outcome(fate, effects @ z, relapse_rate)
-    plate = _plates(plates, relapsed, n_batches, confounding)
+    z = np.array([_standardise(x) for x in (*_causal_numbers(clinical), *genes.values[causal])])
+    log_odds, relapsed = _draw_outcome(outcome_draws, effects @ z, relapse_rate)
+    plate = _draw_plates(plate_draws, relapsed, n_batches, confounding)
     clinical["plate"] = np.array([f"P{k + 1}" for k in range(n_batches)])[plate]
 
     copies = genes.take(n_causal_genes * n_redundant, "redundant")
     partners = causal.repeat(n_redundant)
     originals = z[len(CLINICAL_EFFECTS) :].repeat(n_redundant, axis=0)
-    genes.write(copies, _copies(others, originals, redundancy))
+    genes.write(copies, _noisy_copies(filler_draws, originals, redundancy))
     if n_batches > 1 and batch_effect > 0:
         for rows in genes.blocks(round(batch_share * genes.n_left), "batch"):
-            shift = others.normal(0, batch_effect, (len(rows), n_batches))
-            genes.write(rows, others.standard_normal((len(rows), n_patients)) + shift[:, plate])
+            shift = filler_draws.normal(0, batch_effect, (len(rows), n_batches))
+            genes.write(
+                rows, filler_draws.standard_normal((len(rows), n_patients)) + shift[:, plate]
+            )
     for rows in genes.blocks(genes.n_left, "noise"):
-        genes.write(rows, _modules(others, len(rows), n_patients))
+        genes.write(rows, _draw_modules(filler_draws, len(rows), n_patients))
 
-    frame = _frame(clinical, genes, relapsed, _gaps(loss, clinical, plate, n_genes, missing_rate))
+    frame = _frame(
+        clinical,
+        genes,
+        relapsed,
+        _draw_missing(missing_draws, clinical, plate, n_genes, missing_rate),
+    )
     roles = dict.fromkeys(clinical, "noise") | dict.fromkeys(CLINICAL_EFFECTS, "causal")
     roles |= {"grade": "redundant", "plate": "batch"}
     roles |= zip(genes.names, genes.roles, strict=True)
@@ -267,18 +284,18 @@ class _Genes:
 
     @property
     def n_left(self) -> int:
-        """How many genes have no values yet."""
+        """Genes that have no values yet."""
         return len(self._order) - self._taken
 
     def take(self, count: int, role: str) -> np.ndarray:
-        """The rows of the next genes, which get this role."""
+        """Return the rows of the next genes, and give them this role."""
         rows = self._order[self._taken : self._taken + count]
         self._taken += len(rows)
         self.roles[rows] = role
         return rows
 
     def blocks(self, count: int, role: str) -> Iterator[np.ndarray]:
-        """The same in parts of whole modules, so that little memory is needed at a time."""
+        """Yield the next genes in parts of whole modules, so that little memory is needed."""
         cells = MODULE_SIZE * self.values.shape[1]
         size = MODULE_SIZE * max(1, BLOCK_CELLS // cells)
         for low in range(0, count, size):
@@ -291,11 +308,11 @@ class _Genes:
         self.values[rows] = values.round(3)
 
 
-def _clinical(rng: np.random.Generator, n: int, redundancy: float) -> dict[str, np.ndarray]:
-    """The clinical columns but the plate."""
+def _draw_clinical(rng: np.random.Generator, n: int, redundancy: float) -> dict[str, np.ndarray]:
+    """Draw the clinical columns but the plate."""
     male = rng.random(n) < 0.5
     stage = rng.choice(4, n, p=[0.25, 0.35, 0.25, 0.15])
-    grade = np.digitize(_copies(rng, _standardised(stage), redundancy), [-0.6, 0.6])
+    grade = np.digitize(_noisy_copies(rng, _standardise(stage), redundancy), [-0.6, 0.6])
     return {
         "age": rng.normal(62, 11, n).round().clip(18, 95).astype(np.int64),
         "sex": np.where(male, "male", "female"),
@@ -310,8 +327,8 @@ def _clinical(rng: np.random.Generator, n: int, redundancy: float) -> dict[str, 
     }
 
 
-def _numbers(clinical: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The causal clinical columns as the model sees them, in the order of their effects."""
+def _causal_numbers(clinical: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Return the causal clinical columns as the model takes them, in the order of their effects."""
     return [
         clinical["age"],
         np.searchsorted(STAGES, clinical["stage"]),  # I < II < III < IV as text, too
@@ -320,19 +337,19 @@ def _numbers(clinical: dict[str, np.ndarray]) -> list[np.ndarray]:
     ]
 
 
-def _standardised(x: np.ndarray) -> np.ndarray:
-    """With mean 0 and variance 1, or all 0 where x is constant."""
+def _standardise(x: np.ndarray) -> np.ndarray:
+    """Standardise to mean 0 and variance 1, or all 0 where x is constant."""
     centred = x - x.mean()
     return centred / (centred.std() or 1.0)
 
 
-def _copies(rng: np.random.Generator, z: np.ndarray, redundancy: float) -> np.ndarray:
-    """Noisy copies of standard values."""
+def _noisy_copies(rng: np.random.Generator, z: np.ndarray, redundancy: float) -> np.ndarray:
+    """Draw noisy copies of standard values."""
     return redundancy * z + np.sqrt(1 - redundancy**2) * rng.standard_normal(z.shape)
 
 
-def _modules(rng: np.random.Generator, n_genes: int, n_patients: int) -> np.ndarray:
-    """Standard values of genes, each twenty of which share a hidden cause."""
+def _draw_modules(rng: np.random.Generator, n_genes: int, n_patients: int) -> np.ndarray:
+    """Draw standard values of genes, each twenty of which share a hidden cause."""
     hidden = rng.standard_normal((-(-n_genes // MODULE_SIZE), n_patients))
     loading = rng.uniform(0, 0.8, (n_genes, 1))
     values = rng.standard_normal((n_genes, n_patients))
@@ -341,10 +358,10 @@ def _modules(rng: np.random.Generator, n_genes: int, n_patients: int) -> np.ndar
     return values
 
 
-def _outcome(
+def _draw_outcome(
     rng: np.random.Generator, score: np.ndarray, relapse_rate: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log odds and who relapses: those with the highest score plus logistic noise."""
+    """Draw log odds and who relapses: those with the highest score plus logistic noise."""
     n = len(score)
     latent = score + rng.logistic(size=n)
     ordered = np.sort(latent)[::-1]
@@ -353,10 +370,10 @@ def _outcome(
     return score - threshold, latent > threshold
 
 
-def _plates(
+def _draw_plates(
     rng: np.random.Generator, relapsed: np.ndarray, n_batches: int, confounding: float
 ) -> np.ndarray:
-    """The plate of every patient, from 0."""
+    """Draw the plate of every patient, from 0."""
     n = len(relapsed)
     shuffled = rng.permutation(n)
     by_outcome = shuffled[np.argsort(relapsed[shuffled], kind="stable")]
@@ -373,27 +390,29 @@ def _plates(
     return plate
 
 
-def _gaps(
+def _draw_missing(
     rng: np.random.Generator,
     clinical: dict[str, np.ndarray],
     plate: np.ndarray,
     n_genes: int,
     missing_rate: float,
 ) -> dict[str | int, np.ndarray]:
-    """Which values of a clinical column, or of a gene by its row, are missing."""
+    """Draw the missing values of each clinical column, by name, and of each gene, by its row."""
     n = len(plate)
     count = round(missing_rate * n)
     if not count:
         return {}
-    n_gappy = n_genes // GAPPY_GENES
-    rows = np.sort(rng.choice(n_genes, n_gappy, replace=False))
-    bad_plate = rng.integers(plate.max() + 1, size=n_gappy)
+    n_incomplete = n_genes // GENES_PER_INCOMPLETE
+    rows = np.sort(rng.choice(n_genes, n_incomplete, replace=False))
+    bad_plate = rng.integers(plate.max() + 1, size=n_incomplete)
     careless = clinical["ward"] == CARELESS_WARD
-    often = [careless, careless, np.zeros(n, bool), *(plate == bad_plate[:, None])]
+    is_careless = [careless, careless, np.zeros(n, bool), *(plate == bad_plate[:, None])]
     # Every value waits a random time, a shorter one where gaps are likely; the first to go are
     # missing. So each column has exactly as many gaps as asked for, and never loses all values.
-    wait = rng.exponential(size=(len(often), n)) / np.where(often, MORE_OFTEN, 1)
-    missing = np.argpartition(wait, count, axis=1)[:, :count]
+    waiting_time = rng.exponential(size=(len(is_careless), n)) / np.where(
+        is_careless, MORE_OFTEN, 1
+    )
+    missing = np.argpartition(waiting_time, count, axis=1)[:, :count]
     return dict(zip(["crp", "creatinine", "smoker", *rows.tolist()], missing, strict=True))
 
 
@@ -401,9 +420,9 @@ def _frame(
     clinical: dict[str, np.ndarray],
     genes: _Genes,
     relapsed: np.ndarray,
-    gaps: dict[str | int, np.ndarray],
+    missing: dict[str | int, np.ndarray],
 ) -> "pl.DataFrame":
-    """The whole table, gaps in it."""
+    """Return the whole table, missing values in it."""
     import polars as pl
 
     n = len(relapsed)
@@ -411,13 +430,13 @@ def _frame(
     columns: dict[str, list[Any]] = {"patient": [f"N{k:0{width}}" for k in range(1, n + 1)]}
     for name, values in clinical.items():
         columns[name] = values.tolist()
-        for row in gaps.get(name, ()):
+        for row in missing.get(name, ()):
             columns[name][row] = None
-    gappy = [row for row in gaps if isinstance(row, int)]
-    for row in gappy:
-        genes.values[row, gaps[row]] = np.nan
+    incomplete = [row for row in missing if isinstance(row, int)]
+    for row in incomplete:
+        genes.values[row, missing[row]] = np.nan
     expression = pl.DataFrame(genes.values, schema=genes.names.tolist(), orient="col")
-    expression = expression.with_columns(pl.col(genes.names[gappy].tolist()).fill_nan(None))
+    expression = expression.with_columns(pl.col(genes.names[incomplete].tolist()).fill_nan(None))
     outcome = pl.Series("outcome", np.where(relapsed, "relapse", "remission"))
     return pl.DataFrame(columns).hstack(expression).with_columns(outcome)
 
@@ -425,7 +444,7 @@ def _frame(
 def _truth(
     roles: dict[str, str], partners: dict[str, str], effects: dict[str, float]
 ) -> "pl.DataFrame":
-    """One row a column."""
+    """Return the truth, one row a column."""
     import polars as pl
 
     return pl.DataFrame(
@@ -462,8 +481,8 @@ def _check(arguments: dict[str, Any]) -> None:
     """Refuse arguments of which no cohort can be made."""
     for name, least in COUNTS.items():
         value = arguments[name]
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < least:
+        is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not is_whole or value < least:
             raise ValueError(f"{name}={value!r}: give a whole number of at least {least}")
     for name, (rule, holds) in NUMBERS.items():
         value = arguments[name]

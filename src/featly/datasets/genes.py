@@ -1,4 +1,4 @@
-r"""SD1, SD2, SD3: few samples, thousands of genes, groups of genes that all say the same.
+r"""SD1, SD2, SD3: few samples, thousands of genes, groups of interchangeable genes.
 
 .. math::
 
@@ -13,12 +13,12 @@ import numpy as np
 
 from featly.datasets.synthetic import (
     Synthetic,
+    check_one_of,
+    check_real_number,
+    check_whole_number,
     generators,
     names,
-    one_of,
-    real_number,
     table,
-    whole_number,
 )
 
 __all__ = ["make_sd", "sd_means"]
@@ -41,7 +41,7 @@ DESCRIPTIONS = {
 
 
 def sd_means(problem: int) -> np.ndarray:
-    r"""The class means of the groups of SD1, SD2 and SD3, before `effect_size`.
+    r"""Return the class means of the groups of SD1, SD2 and SD3, before `effect_size`.
 
     A full class relevant group has three different means, and two such groups put the classes on
     the corners of an equilateral triangle with radius 1: :math:`\cos` and :math:`\sin` of
@@ -68,7 +68,7 @@ def sd_means(problem: int) -> np.ndarray:
            [ 0.  ,  1.  ,  0.  ],
            [ 0.  ,  0.  ,  1.  ]])
     """
-    one_of("problem", problem, (1, 2, 3))
+    check_one_of("problem", problem, (1, 2, 3))
     return GROUPS[problem].copy()
 
 
@@ -138,9 +138,11 @@ def make_sd(
     ('f31', 'f40')
     """
     means = sd_means(problem)
-    whole_number("n_rows", n_rows, 3)
-    whole_number("n_irrelevant", n_irrelevant, 0)
-    real_number("effect_size", effect_size, "a positive finite number", lambda x: 0 < x < np.inf)
+    check_whole_number("n_rows", n_rows, 3)
+    check_whole_number("n_irrelevant", n_irrelevant, 0)
+    check_real_number(
+        "effect_size", effect_size, "a positive finite number", lambda x: 0 < x < np.inf
+    )
     rows, shared, own, normal, uniform = generators(random_state, 5)
     y = rows.permutation(np.arange(n_rows) % 3)
     n_groups = len(means)

@@ -17,13 +17,13 @@ import numpy as np
 
 from featly.datasets.synthetic import (
     Synthetic,
-    fraction,
+    check_fraction,
+    check_one_of,
+    check_whole_number,
     generators,
     names,
-    one_of,
     share,
     table,
-    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def make_corral_100(
     >>> make_corral_100()
     Synthetic(corral-100: 32 rows, 2 classes, 99 columns: 4 relevant, 1 redundant, 94 irrelevant)
     """
-    whole_number("n_irrelevant", n_irrelevant, 1)
+    check_whole_number("n_irrelevant", n_irrelevant, 1)
     return _corral("corral-100", n_irrelevant, categorical, random_state)
 
 
@@ -196,8 +196,8 @@ def make_xor_100(
     >>> bool(np.all((xor.X["f1"] ^ xor.X["f2"]).to_numpy() == xor.y))
     True
     """
-    whole_number("n_irrelevant", n_irrelevant, 0)
-    whole_number("n_rows", n_rows, 4)
+    check_whole_number("n_irrelevant", n_irrelevant, 0)
+    check_whole_number("n_rows", n_rows, 4)
     rows, coins = generators(random_state, 2)
     f = _combinations(2, n_rows, rows)
     return Synthetic(
@@ -251,8 +251,8 @@ def make_parity(
     >>> bool((parity.X["f1"] == parity.X["f4"]).all())
     True
     """
-    whole_number("n_irrelevant", n_irrelevant, 0)
-    whole_number("n_rows", n_rows, 8)
+    check_whole_number("n_irrelevant", n_irrelevant, 0)
+    check_whole_number("n_rows", n_rows, 8)
     rows, coins = generators(random_state, 2)
     f = _combinations(3, n_rows, rows)
     return Synthetic(
@@ -274,7 +274,7 @@ def make_led(
     categorical: bool = False,
     random_state: int = 0,
 ) -> Synthetic:
-    """Led-25 and Led-100: which digit does a seven-segment display show?
+    """Led-25 and Led-100: the digit that a seven-segment display shows.
 
     Columns f1 to f7 are the segments a, b, e, f, g, c, d (a on top, then clockwise to f, g in the
     middle): 1 is lit. All seven count as relevant, though without noise f1 to f5 are enough to
@@ -318,9 +318,9 @@ def make_led(
     >>> led.X.select("f1", "f2", "f3", "f4", "f5", "f6", "f7").row(list(led.y).index(1))
     (0, 1, 0, 0, 0, 1, 0)
     """
-    whole_number("n_irrelevant", n_irrelevant, 0)
-    whole_number("n_rows", n_rows, 10)
-    fraction("noise", noise)
+    check_whole_number("n_irrelevant", n_irrelevant, 0)
+    check_whole_number("n_rows", n_rows, 10)
+    check_fraction("noise", noise)
     rows, mistakes, coins = generators(random_state, 3)
     digits = rows.permutation(np.arange(n_rows) % 10)
     shapes = np.array([[int(s in lit) for s in LED_SEGMENTS] for lit in LED_DIGITS])
@@ -341,7 +341,7 @@ def make_led(
 def make_monk(
     problem: int, *, part: str = "train", categorical: bool = True, random_state: int = 0
 ) -> Synthetic:
-    r"""The three Monk's problems: is this robot one of ours?
+    r"""Monk's problems 1 to 3: logical rules on six attributes of robots.
 
     Robots have six attributes of 3, 3, 2, 3, 4 and 2 levels, f1 to f6 (head shape, body shape,
     smiling, holding, jacket colour, tie), and are of class 1 if
@@ -381,14 +381,14 @@ def make_monk(
     >>> make_monk(3, part="all").X.row(-1)
     ('3', '3', '2', '3', '4', '2')
     """
-    one_of("problem", problem, (1, 2, 3))
-    one_of("part", part, ("train", "all"))
+    check_one_of("problem", problem, (1, 2, 3))
+    check_one_of("part", part, ("train", "all"))
     rows, mistakes = generators(random_state, 2)
     f = np.array(list(product(*(range(1, n + 1) for n in MONK_LEVELS)))).T
     if part == "train":
         f = f[:, rows.permutation(f.shape[1])[: MONK_TRAINING_ROWS[problem]]]
     f1, f2, _, f4, f5, _ = f
-    ours = {
+    is_mixed_learner = {
         1: (f1 == f2) | (f5 == 1),
         2: (f == 1).sum(axis=0) == 2,
         3: ((f5 == 3) & (f4 == 1)) | ((f5 != 4) & (f2 != 3)),
@@ -399,7 +399,7 @@ def make_monk(
     return Synthetic(
         name=f"monk{problem}",
         X=_symbols(categorical, f),
-        y=(ours ^ wrong).astype(int),
+        y=(is_mixed_learner ^ wrong).astype(int),
         relevant=tuple((f"f{number}",) for number in MONK_RELEVANT[problem]),
         redundant={},
         description=f"class 1 where {MONK_RULES[problem]}{noise}",
@@ -408,12 +408,12 @@ def make_monk(
 
 def _combinations(n_bits: int, n_rows: int, rng: np.random.Generator) -> np.ndarray:
     """All combinations of bits, as often as each other or once more, in random order."""
-    every = np.array(list(product((0, 1), repeat=n_bits)))
-    return every[rng.permutation(np.arange(n_rows) % len(every))].T
+    combinations = np.array(list(product((0, 1), repeat=n_bits)))
+    return combinations[rng.permutation(np.arange(n_rows) % len(combinations))].T
 
 
 def _coins(rng: np.random.Generator, n_columns: int, n_rows: int) -> np.ndarray:
-    """Fair coins; asked for more columns, the same and then others."""
+    """Toss fair coins; for more columns, the same and then others."""
     return rng.integers(2, size=(n_columns, n_rows))
 
 
@@ -421,6 +421,6 @@ def _symbols(categorical: bool, *blocks: np.ndarray) -> "pl.DataFrame":
     """Columns of whole numbers, or of the same as text."""
     import polars as pl
 
-    one_of("categorical", categorical, (True, False))
+    check_one_of("categorical", categorical, (True, False))
     numbers = table(*blocks)
     return numbers.cast(pl.String) if categorical else numbers

@@ -15,12 +15,12 @@ import numpy as np
 
 from featly.datasets.synthetic import (
     Synthetic,
-    fraction,
+    check_fraction,
+    check_whole_number,
     generators,
     names,
     share,
     table,
-    whole_number,
 )
 
 __all__ = ["make_madelon"]
@@ -105,9 +105,9 @@ def make_madelon(
     {'relevant': ('f1', 'f5'), 'combinations': ('f6', 'f10'), 'repeats': ('f11', 'f20'),
      'irrelevant': ('f21', 'f500')}
     """
-    whole_number("n_rows", n_rows, len(VERTICES))
-    whole_number("n_irrelevant", n_irrelevant, 0)
-    fraction("label_noise", label_noise)
+    check_whole_number("n_rows", n_rows, len(VERTICES))
+    check_whole_number("n_irrelevant", n_irrelevant, 0)
+    check_fraction("label_noise", label_noise)
     labelling, rows, clusters, mixing, noise, flips, units, probes = generators(random_state, 8)
     labels = _vertex_labels(labelling)
     cluster = rows.permutation(np.arange(n_rows) % len(VERTICES))
@@ -139,14 +139,14 @@ def make_madelon(
 
 
 def _vertex_labels(rng: np.random.Generator) -> np.ndarray:
-    """As many vertices of class 1 as of class -1, and no axis along which nothing ever changes."""
+    """Draw labels of vertices, as many of either class, such that every axis matters."""
     while True:
         labels = rng.permutation(np.repeat([-1, 1], len(VERTICES) // 2))
-        if _every_axis_matters(labels):
+        if _is_every_axis_relevant(labels):
             return labels
 
 
-def _every_axis_matters(labels: np.ndarray) -> bool:
-    """Whether along every axis some vertex and its neighbour have different labels."""
+def _is_every_axis_relevant(labels: np.ndarray) -> bool:
+    """Return whether along every axis some vertex and its neighbour have different labels."""
     cube = labels.reshape((2,) * N_RELEVANT)
     return all((np.diff(cube, axis=axis) != 0).any() for axis in range(N_RELEVANT))

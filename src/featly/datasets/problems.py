@@ -1,4 +1,4 @@
-"""The made problems by name, for plans and for the command line.
+"""Made problems by name, for plans and for the command line.
 
 Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature Selection for
 High-Dimensional Data*, Springer, table A.1, and Izetta, J., Verdes, P. F. and Granitto, P. M.
@@ -84,6 +84,6 @@ def make_problem(name: str, **parameters: Any) -> Synthetic:
 
 
 def _hint(text: str, known: list[str]) -> str:
-    """The nearest of the known words, or all of them."""
+    """Suggest the nearest of the known words, or list them all."""
     near = difflib.get_close_matches(text.lower(), known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

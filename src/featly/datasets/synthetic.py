@@ -1,4 +1,4 @@
-r"""A made problem: a table, and the truth about every column of it.
+r"""A made problem: a table, and the role of every column of it.
 
 .. math::
 
@@ -28,7 +28,7 @@ __all__ = ["Synthetic"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Synthetic:
-    """A made table and the truth about it: what every maker of a problem returns.
+    """Table of a made problem, and the truth about it.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Synthetic:
 
     @property
     def tiers(self) -> dict[str, tuple[str, ...]]:
-        """Every column in one named group, the most relevant first and the irrelevant last.
+        """Groups of columns by name, the most relevant first and the irrelevant last.
 
         These are the groups for :func:`featly.measures.recovery.position_statistics`, which wants
         their :meth:`positions`.
@@ -129,7 +129,7 @@ class Synthetic:
         return {name: columns for name, columns in groups.items() if columns}
 
     def positions(self, columns: Iterable[str]) -> tuple[int, ...]:
-        """Where columns stand in `X`, from 0.
+        """Return the positions of columns in `X`, from 0.
 
         Examples
         --------
@@ -137,14 +137,14 @@ class Synthetic:
         >>> make_corral().positions(["f6", "f1"])
         (5, 0)
         """
-        place = {name: position for position, name in enumerate(self.X.columns)}
+        position_of = {name: position for position, name in enumerate(self.X.columns)}
         try:
-            return tuple(place[column] for column in columns)
+            return tuple(position_of[column] for column in columns)
         except KeyError as unknown:
             raise DataError(f"X has no column {unknown}: its columns are f1, f2, ...") from None
 
     def shuffle_columns(self, random_state: int = 0) -> "Synthetic":
-        """The same problem with its columns in random order; they keep their names.
+        """Return the same problem with its columns in random order; they keep their names.
 
         Makers put relevant columns first. Where columns tie, methods take the first: a random
         order takes that help away.
@@ -179,12 +179,12 @@ class Synthetic:
 
 
 def names(first: int, last: int) -> tuple[str, ...]:
-    """Names of columns `first` to `last`, counted from 1, both included."""
+    """Return the names of columns `first` to `last`, counted from 1, both included."""
     return tuple(f"f{number}" for number in range(first, last + 1))
 
 
 def table(*blocks: np.ndarray) -> "pl.DataFrame":
-    """Blocks of columns side by side; every row of a block is a column of the table."""
+    """Put blocks of columns side by side; every row of a block is a column of the table."""
     import polars as pl
 
     columns = np.vstack(blocks)
@@ -192,41 +192,42 @@ def table(*blocks: np.ndarray) -> "pl.DataFrame":
 
 
 def generators(random_state: int, n_parts: int) -> list[np.random.Generator]:
-    """A stream of random numbers for each part of a table, so that no part moves another."""
-    whole_number("random_state", random_state, 0)
+    """Make a stream of random numbers for each part of a table, so that no part moves another."""
+    check_whole_number("random_state", random_state, 0)
     seeds = np.random.SeedSequence(int(random_state)).spawn(n_parts)
     return [np.random.default_rng(seed) for seed in seeds]
 
 
 def share(part: float, n: int) -> int:
-    """A fraction of n as a count; halves round up."""
+    """Return a fraction of n as a count; halves round up."""
     return int(np.floor(part * n + 0.5))
 
 
-def whole_number(name: str, value: Any, least: int) -> None:
+def check_whole_number(name: str, value: Any, least: int) -> None:
     """Refuse what is not a whole number of at least `least`."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < least:
         raise ParameterError(f"{name}={value!r}: give a whole number of at least {least}")
 
 
-def real_number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
+def check_real_number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
     """Refuse what is not a number for which the rule holds."""
-    number = isinstance(value, int | float | np.integer | np.floating)
-    if not number or isinstance(value, bool) or not holds(value):
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    if not is_number or isinstance(value, bool) or not holds(value):
         raise ParameterError(f"{name}={value!r}: give {rule}")
 
 
-def fraction(name: str, value: Any) -> None:
+def check_fraction(name: str, value: Any) -> None:
     """Refuse what is not a fraction; percentages are refused too."""
-    real_number(name, value, "a fraction from 0 to 1", lambda x: 0 <= x <= 1)
+    check_real_number(name, value, "a fraction from 0 to 1", lambda x: 0 <= x <= 1)
 
 
-def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
+def check_one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
     """Refuse what is not one of the allowed values; True is not 1 here."""
-    known = isinstance(value, int | np.integer | str) and any(
-        value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed
+    is_allowed = isinstance(value, int | np.integer | str) and any(
+        value == choice and isinstance(value, bool) == isinstance(choice, bool)
+        for choice in allowed
     )
-    if not known:
+    if not is_allowed:
         rule = ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
         raise ParameterError(f"{name}={value!r}: give {rule}")

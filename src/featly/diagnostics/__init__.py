@@ -1,4 +1,4 @@
-"""What is hard or wrong about a table: classes that overlap, shift, odd rows and columns."""
+"""Diagnostics of a table: classes that overlap, shift, odd rows and columns."""
 
 from featly.diagnostics.association import associations
 from featly.diagnostics.columns import SuspectColumns, suspect_columns

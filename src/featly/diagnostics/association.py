@@ -1,4 +1,4 @@
-r"""How much one column tells of another, whatever their kinds.
+r"""Association of two columns, whatever their kinds.
 
 .. math::
 
@@ -39,7 +39,7 @@ def associations(
     *,
     schema: Schema | dict[str, Any] | None = None,
 ) -> FloatArray:
-    r"""How much some columns tell of every column of a table, from 0 to 1.
+    r"""Measure how much some columns tell of every column of a table, from 0 to 1.
 
     Spearman's correlation without its sign for two columns of numbers, Cramér's V for two of
     categories, the correlation ratio of the ranks for one of each. Each pair goes by the rows in
@@ -76,48 +76,52 @@ def associations(
     [[1.0, 1.0, 0.89, 0.45], [0.89, 0.89, 1.0, 0.0]]
     """
     rows = read_rows(X, schema)
-    wanted = _positions(rows, columns)
-    number = rows.is_number
-    place = np.empty(rows.n_columns, np.int64)
-    place[rows.numeric] = np.arange(len(rows.numeric))
-    place[rows.categorical] = np.arange(len(rows.categorical))
-    found = np.zeros((len(wanted), rows.n_columns))
-    ours = np.flatnonzero(number[wanted]), np.flatnonzero(~number[wanted])
-    ranks, present = _ranks(rows.numbers[:, place[wanted[ours[0]]]])
+    wanted = _find_positions(rows, columns)
+    is_number = rows.is_number
+    position = np.empty(rows.n_columns, np.int64)
+    position[rows.numeric] = np.arange(len(rows.numeric))
+    position[rows.categorical] = np.arange(len(rows.categorical))
+    strengths = np.zeros((len(wanted), rows.n_columns))
+    by_kind = np.flatnonzero(is_number[wanted]), np.flatnonzero(~is_number[wanted])
+    ranks, present = _ranks(rows.numbers[:, position[wanted[by_kind[0]]]])
     for lo, hi in _blocks(len(rows.numeric), rows.n_rows):
-        theirs, there = _ranks(rows.numbers[:, lo:hi])
-        at = rows.numeric[lo:hi]
-        if len(ours[0]):
-            found[np.ix_(ours[0], at)] = _between_numbers(ranks, present, theirs, there)
-        for k in ours[1]:
-            found[k, at] = _ratios(rows.codes[place[wanted[k]]], theirs, there)
-    if len(ours[0]):
+        block_ranks, block_present = _ranks(rows.numbers[:, lo:hi])
+        block_columns = rows.numeric[lo:hi]
+        if len(by_kind[0]):
+            strengths[np.ix_(by_kind[0], block_columns)] = _correlate_ranks(
+                ranks, present, block_ranks, block_present
+            )
+        for k in by_kind[1]:
+            strengths[k, block_columns] = _correlation_ratios(
+                rows.codes[position[wanted[k]]], block_ranks, block_present
+            )
+    if len(by_kind[0]):
         for f, codes in zip(rows.categorical.tolist(), rows.codes, strict=True):
-            found[ours[0], f] = _ratios(codes, ranks, present)
-    if len(ours[1]):
-        found[np.ix_(ours[1], rows.categorical)] = _between_codes(
-            rows.codes[place[wanted[ours[1]]]], rows.codes
+            strengths[by_kind[0], f] = _correlation_ratios(codes, ranks, present)
+    if len(by_kind[1]):
+        strengths[np.ix_(by_kind[1], rows.categorical)] = _cramer_matrix(
+            rows.codes[position[wanted[by_kind[1]]]], rows.codes
         )
-    return found
+    return strengths
 
 
-def _positions(rows: Rows, columns: Sequence[int | str] | None) -> npt.NDArray[np.int64]:
+def _find_positions(rows: Rows, columns: Sequence[int | str] | None) -> npt.NDArray[np.int64]:
     if columns is None:
         return np.arange(rows.n_columns)
-    place = {name: f for f, name in enumerate(rows.names)}
-    found = []
+    position_of = {name: f for f, name in enumerate(rows.names)}
+    positions = []
     for column in columns:
         if isinstance(column, str):
-            if column not in place:
+            if column not in position_of:
                 raise DataError(f"there is no column {column!r} in the table")
-            found.append(place[column])
+            positions.append(position_of[column])
             continue
         if not -1 < column < rows.n_columns:
             raise DataError(
                 f"there is no column {column}: positions go from 0 to {rows.n_columns - 1}"
             )
-        found.append(int(column))
-    return np.array(found, np.int64)
+        positions.append(int(column))
+    return np.array(positions, np.int64)
 
 
 def _blocks(n_columns: int, n_rows: int) -> Iterator[tuple[int, int]]:
@@ -126,7 +130,7 @@ def _blocks(n_columns: int, n_rows: int) -> Iterator[tuple[int, int]]:
 
 
 def _ranks(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ranks of every column around 0, and 1 where there is a value; 0 in gaps of both."""
+    """Return ranks of every column around 0, and 1 where there is a value; missing values are 0."""
     present = ~np.isnan(numbers)
     if not numbers.size:
         return numbers.copy(), present.astype(np.float64)
@@ -135,8 +139,8 @@ def _ranks(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.where(present, ranks - (count + 1) / 2, 0.0), present.astype(np.float64)
 
 
-def _between_numbers(a: FloatArray, has_a: FloatArray, b: FloatArray, has_b: FloatArray) -> Any:
-    """Correlations without signs, each over the rows that both columns have."""
+def _correlate_ranks(a: FloatArray, has_a: FloatArray, b: FloatArray, has_b: FloatArray) -> Any:
+    """Correlate columns of ranks without sign, each pair over the rows that both have."""
     if has_a.all() and has_b.all():
         n: Any = float(len(a))
         sum_a, sum_b = a.sum(axis=0)[:, None], b.sum(axis=0)[None]
@@ -146,42 +150,46 @@ def _between_numbers(a: FloatArray, has_a: FloatArray, b: FloatArray, has_b: Flo
         sum_a, sum_b = a.T @ has_b, has_a.T @ b
         square_a, square_b = (a**2).T @ has_b, has_a.T @ b**2
     covariance = a.T @ b - sum_a * sum_b / n
-    return _root(
+    return _root_of_ratio(
         covariance**2, (square_a - sum_a**2 / n, square_a), (square_b - sum_b**2 / n, square_b)
     )
 
 
-def _ratios(codes: npt.NDArray[np.int64], ranks: FloatArray, present: FloatArray) -> FloatArray:
-    """The share of the spread of ranks that lies between levels, as a root."""
+def _correlation_ratios(
+    codes: npt.NDArray[np.int64], ranks: FloatArray, present: FloatArray
+) -> FloatArray:
+    """Return the root of the share of the ranks' variance that lies between levels."""
     level = codes[codes > 0]
     if not len(level) or not ranks.shape[1]:
         return np.zeros(ranks.shape[1])
     known, code = np.unique(level, return_inverse=True)
-    hot = np.zeros((len(known), len(level)))
-    hot[code, np.arange(len(level))] = 1.0
-    here, there = ranks[codes > 0], present[codes > 0]
-    count, total = hot @ there, hot @ here
+    indicators = np.zeros((len(known), len(level)))
+    indicators[code, np.arange(len(level))] = 1.0
+    known_ranks, known_present = ranks[codes > 0], present[codes > 0]
+    count, total = indicators @ known_present, indicators @ known_ranks
     n = np.maximum(count.sum(axis=0), 1.0)
     within = total**2 / np.maximum(count, 1.0)
     mean = total.sum(axis=0) ** 2 / n
-    square = (here**2).sum(axis=0)
+    square = (known_ranks**2).sum(axis=0)
     between = within.sum(axis=0) - mean
     several = (count > 0).sum(axis=0) > 1
-    return np.where(several, _root(between, (square - mean, square), (1.0, 1.0)), 0.0)
+    return np.where(several, _root_of_ratio(between, (square - mean, square), (1.0, 1.0)), 0.0)
 
 
-def _between_codes(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> FloatArray:
-    """Cramér's V of every pair; columns of few levels by one product of indicators."""
-    found = np.empty((len(ours), len(theirs)))
+def _cramer_matrix(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> FloatArray:
+    """Compute Cramér's V of every pair; columns of few levels by one product of indicators."""
+    strengths = np.empty((len(ours), len(theirs)))
     few_ours, few_theirs = (codes.max(axis=1, initial=0) <= FEW_LEVELS for codes in (ours, theirs))
-    found[np.ix_(few_ours, few_theirs)] = _by_indicators(ours[few_ours], theirs[few_theirs])
+    strengths[np.ix_(few_ours, few_theirs)] = _cramer_by_indicators(
+        ours[few_ours], theirs[few_theirs]
+    )
     for j in range(len(ours)):
         for f in np.flatnonzero(~few_theirs) if few_ours[j] else range(len(theirs)):
-            found[j, f] = _cramer(ours[j], theirs[f])
-    return found
+            strengths[j, f] = _cramer_of_pair(ours[j], theirs[f])
+    return strengths
 
 
-def _by_indicators(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> FloatArray:
+def _cramer_by_indicators(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> FloatArray:
     if not len(ours) or not len(theirs):
         return np.zeros((len(ours), len(theirs)))
     left, begins = _indicators(ours)
@@ -205,37 +213,39 @@ def _by_indicators(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -
 
 
 def _indicators(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float32], list[int]]:
-    """Levels x rows of all columns below one another, and where each column begins."""
+    """Stack levels x rows of all columns, and return where each column begins."""
     sizes = np.maximum(codes.max(axis=1), 1)
     begins = np.concatenate([[0], np.cumsum(sizes)])
-    hot = np.zeros((int(begins[-1]), codes.shape[1]), np.float32)
+    indicators = np.zeros((int(begins[-1]), codes.shape[1]), np.float32)
     column, row = np.nonzero(codes)
-    hot[begins[column] + codes[column, row] - 1, row] = 1.0
-    return hot, begins[:-1].tolist()
+    indicators[begins[column] + codes[column, row] - 1, row] = 1.0
+    return indicators, begins[:-1].tolist()
 
 
-def _cramer(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> float:
-    both = (a > 0) & (b > 0)
-    if not both.any():
+def _cramer_of_pair(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> float:
+    is_known = (a > 0) & (b > 0)
+    if not is_known.any():
         return 0.0
-    _, one = np.unique(a[both], return_inverse=True)
-    _, other = np.unique(b[both], return_inverse=True)
-    shape = one.max() + 1, other.max() + 1
+    _, first = np.unique(a[is_known], return_inverse=True)
+    _, second = np.unique(b[is_known], return_inverse=True)
+    shape = first.max() + 1, second.max() + 1
     if min(shape) < 2:
         return 0.0
     # only pairs of levels that occur: two columns of identifiers would fill the memory
-    pairs, counts = np.unique(one * shape[1] + other, return_counts=True)
-    rows, columns = np.bincount(one), np.bincount(other)
+    pairs, counts = np.unique(first * shape[1] + second, return_counts=True)
+    rows, columns = np.bincount(first), np.bincount(second)
     share = counts**2 / (rows[pairs // shape[1]] * columns[pairs % shape[1]])
     return float(np.sqrt(np.clip((share.sum() - 1) / (min(shape) - 1), 0.0, 1.0)))
 
 
-def _root(top: Any, *spreads: tuple[Any, Any]) -> Any:
-    """The root of top over the product of spreads, 0 where one of these is rounding."""
-    below, alive = 1.0, True
+def _root_of_ratio(top: Any, *spreads: tuple[Any, Any]) -> Any:
+    """Return the root of top over the product of spreads, 0 where one of these is rounding."""
+    below, is_positive = 1.0, True
     for spread, whole in spreads:
-        alive = alive & (spread > ROUNDING * np.maximum(whole, 1.0))
+        is_positive = is_positive & (spread > ROUNDING * np.maximum(whole, 1.0))
         below = below * spread
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.sqrt(np.clip(np.where(alive, top, 0.0) / np.where(alive, below, 1.0), 0.0, 1.0))
-    return found
+        root = np.sqrt(
+            np.clip(np.where(is_positive, top, 0.0) / np.where(is_positive, below, 1.0), 0.0, 1.0)
+        )
+    return root

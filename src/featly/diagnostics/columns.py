@@ -1,4 +1,4 @@
-r"""Columns that say nothing, or what another says already.
+r"""Columns that say nothing, or repeat another column.
 
 A column is near-constant where
 
@@ -35,7 +35,7 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class SuspectColumns:
-    """What :func:`suspect_columns` found, by name of column.
+    """Result of :func:`suspect_columns`, by name of column.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class SuspectColumns:
         ]
 
     def to_frame(self) -> Any:
-        """One row for every suspicion: column, suspicion, what it is like."""
+        """Return one row for every suspicion: column, suspicion, what it is like."""
         rows: list[tuple[str, str, str]] = [(name, "empty", "") for name in self.empty]
         rows += [(name, "constant", "") for name in self.constant]
         rows += [
@@ -90,7 +90,7 @@ class SuspectColumns:
         )
 
     def text(self) -> str:
-        """In a few lines."""
+        """Summarise in a few lines."""
         same = sum(len(group) - 1 for group in self.identical)
         again = len(self.redundant) - same
         return "\n".join(
@@ -140,46 +140,46 @@ def suspect_columns(
     >>> table = pl.DataFrame({
     ...     "cm": [160.0, 175.0, 181.0, 169.0], "m": [1.6, 1.75, 1.81, 1.69],
     ...     "sex": ["f", "m", "m", "f"], "male": [0, 1, 1, 0], "site": ["north"] * 4})
-    >>> found = suspect_columns(table)
-    >>> found.constant, found.rescaled, found.relabelled
+    >>> suspects = suspect_columns(table)
+    >>> suspects.constant, suspects.rescaled, suspects.relabelled
     (['site'], [['cm', 'm']], [['sex', 'male']])
     """
     n_threads(n_jobs)
     rows = read_rows(X, schema)
-    place = np.empty(rows.n_columns, np.int64)
-    place[rows.numeric] = np.arange(len(rows.numeric))
-    place[rows.categorical] = np.arange(len(rows.categorical))
-    number = rows.is_number
+    position = np.empty(rows.n_columns, np.int64)
+    position[rows.numeric] = np.arange(len(rows.numeric))
+    position[rows.categorical] = np.arange(len(rows.categorical))
+    is_number = rows.is_number
 
-    def look(block: tuple[int, int]) -> list[_Column]:
-        return [_looked_at(rows, int(place[f]), bool(number[f])) for f in range(*block)]
+    def describe_block(block: tuple[int, int]) -> list[_Column]:
+        return [_describe_column(rows, int(position[f]), bool(is_number[f])) for f in range(*block)]
 
-    blocks = run_blocks(look, split(rows.n_columns, BLOCK), n_jobs)
+    blocks = run_blocks(describe_block, split(rows.n_columns, BLOCK), n_jobs)
     columns = [column for block in blocks for column in block]
     names = rows.names
-    alike = _groups((f, column.exact) for f, column in enumerate(columns))
-    first = _firsts(range(len(columns)), alike)
-    scaled = _groups((f, columns[f].scaled) for f in first)
-    first = _firsts(first, scaled)
-    relabelled = _groups((f, columns[f].partition) for f in first)
+    identical = _group_by_key((f, column.exact) for f, column in enumerate(columns))
+    first = _drop_repeats(range(len(columns)), identical)
+    scaled = _group_by_key((f, columns[f].scaled) for f in first)
+    first = _drop_repeats(first, scaled)
+    relabelled = _group_by_key((f, columns[f].partition) for f in first)
 
-    def named(groups: list[list[int]]) -> list[list[str]]:
+    def names_of_groups(groups: list[list[int]]) -> list[list[str]]:
         return [[names[f] for f in group] for group in groups]
 
     return SuspectColumns(
         [names[f] for f, column in enumerate(columns) if column.n_distinct == 0],
         [names[f] for f, column in enumerate(columns) if column.n_distinct == 1],
         {names[f]: column.share for f, column in enumerate(columns) if column.near_constant},
-        named(alike),
-        named(scaled),
-        named(relabelled),
+        names_of_groups(identical),
+        names_of_groups(scaled),
+        names_of_groups(relabelled),
         rows.n_columns,
     )
 
 
 @dataclass(frozen=True)
 class _Column:
-    """Counts of a column, and what equal columns have in common; None equals nothing."""
+    """Counts of a column, and keys that equal columns share; None equals nothing."""
 
     n_distinct: int
     share: float
@@ -189,72 +189,72 @@ class _Column:
     partition: bytes | None = None
 
 
-def _looked_at(rows: Rows, j: int, number: bool) -> _Column:
-    if number:
+def _describe_column(rows: Rows, j: int, is_number: bool) -> _Column:
+    if is_number:
         values = rows.numbers[:, j] + 0.0  # -0.0 is 0.0
         present = ~np.isnan(values)
     else:
         values = rows.codes[j]
         present = values > 0
-    there = values[present]
-    if len(there) == 0:
+    known = values[present]
+    if len(known) == 0:
         return _Column(0, 0.0, False)
-    found, at, inverse, counts = np.unique(
-        there, return_index=True, return_inverse=True, return_counts=True
+    distinct, first_rows, inverse, counts = np.unique(
+        known, return_index=True, return_inverse=True, return_counts=True
     )
     most = int(counts.max())
     if len(counts) == 1:
         return _Column(1, 1.0, False)
     second = int(np.partition(counts, -2)[-2])
-    near = most >= FREQUENT * second and len(counts) <= FEW_VALUES * len(there)
-    order = np.argsort(at)  # of values, by first appearance
-    rank = np.empty(len(at), np.int64)
-    rank[order] = np.arange(1, len(at) + 1)
+    is_near_constant = most >= FREQUENT * second and len(counts) <= FEW_VALUES * len(known)
+    order = np.argsort(first_rows)  # of values, by first appearance
+    rank = np.empty(len(first_rows), np.int64)
+    rank[order] = np.arange(1, len(first_rows) + 1)
     codes = np.zeros(len(values), np.int64)
     codes[present] = rank[inverse]
     scaled = partition = None
-    if number:
+    if is_number:
         exact = _hash(b"n", np.where(present, values, np.nan))
-        scaled = _hash(b"s", _canonical(values, present))
+        scaled = _hash(b"s", _canonical_values(values, present))
     else:  # codes of two columns may be equal and stand for other levels
         levels = list(rows.levels[j])
-        named = [levels[code - 1] for code in found[order]]
-        exact = _hash(b"c", codes) + _hash(b"l", np.frombuffer(repr(named).encode(), np.uint8))
-    if 2 * len(counts) <= len(there):
+        names = [levels[code - 1] for code in distinct[order]]
+        exact = _hash(b"c", codes) + _hash(b"l", np.frombuffer(repr(names).encode(), np.uint8))
+    if 2 * len(counts) <= len(known):
         partition = _hash(b"p", codes)
-    return _Column(len(counts), most / len(there), near, exact, scaled, partition)
+    return _Column(len(counts), most / len(known), is_near_constant, exact, scaled, partition)
 
 
-def _canonical(values: npt.NDArray[np.float64], present: npt.NDArray[np.bool_]) -> Any:
-    """Mean 0, variance 1, the first clear deviation upwards, six digits."""
-    there = values[present]
-    there = there - there[0]  # an offset costs no digits
-    there = there - there.mean()
-    spread = there.std()
+def _canonical_values(values: npt.NDArray[np.float64], present: npt.NDArray[np.bool_]) -> Any:
+    """Standardise values: mean 0, variance 1, the first clear deviation upwards, six digits."""
+    known = values[present]
+    known = known - known[0]  # an offset costs no digits
+    known = known - known.mean()
+    spread = known.std()
     if not spread > 0:
         spread = 1.0
-    there = there / spread
-    if there[np.abs(there) > 0.5][:1].sum() < 0:
-        there = -there
-    found = np.full(len(values), np.nan)
-    found[present] = np.round(there, 6) + 0.0
-    return found
+    known = known / spread
+    if known[np.abs(known) > 0.5][:1].sum() < 0:
+        known = -known
+    canonical = np.full(len(values), np.nan)
+    canonical[present] = np.round(known, 6) + 0.0
+    return canonical
 
 
 def _hash(kind: bytes, values: npt.NDArray[Any]) -> bytes:
     return kind + hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).digest()
 
 
-def _groups(keys: Iterable[tuple[int, bytes | None]]) -> list[list[int]]:
-    """Columns with one key, where there are several, in the order of the table."""
-    found: dict[bytes, list[int]] = {}
+def _group_by_key(keys: Iterable[tuple[int, bytes | None]]) -> list[list[int]]:
+    """Group columns of one key, where there are several, in the order of the table."""
+    columns_by_key: dict[bytes, list[int]] = {}
     for f, key in keys:
         if key is not None:
-            found.setdefault(key, []).append(f)
-    return [group for group in found.values() if len(group) > 1]
+            columns_by_key.setdefault(key, []).append(f)
+    return [group for group in columns_by_key.values() if len(group) > 1]
 
 
-def _firsts(columns: Iterable[int], groups: list[list[int]]) -> list[int]:
-    """The columns without all but the first of each group."""
-    gone = {f for group in groups for f in group[1:]}
-    return [f for f in columns if f not in gone]
+def _drop_repeats(columns: Iterable[int], groups: list[list[int]]) -> list[int]:
+    """Return the columns without all but the first of each group."""
+    repeats = {f for group in groups for f in group[1:]}
+    return [f for f in columns if f not in repeats]

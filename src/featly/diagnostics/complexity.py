@@ -1,4 +1,4 @@
-r"""How hard two or more classes are to tell apart: fourteen measures of a table.
+r"""Complexity of a classification problem: fourteen measures of a table and its classes.
 
 .. math::
 
@@ -25,7 +25,7 @@ from featly.core.runtime.parallel import n_threads, run_blocks
 from featly.core.stats.row_distances import SquaredDistances
 from featly.diagnostics.linear import Machine, pair_machine
 from featly.diagnostics.overlap import Overlap, direction_ratio, fisher_ratios, overlaps
-from featly.diagnostics.reading import Rows, check_count, read_rows, stratified
+from featly.diagnostics.reading import Rows, check_count, draw_stratified, read_rows
 from featly.problem.problem import read_target
 from featly.table.frames import frame_of
 from featly.table.schema import Schema
@@ -61,7 +61,7 @@ MOST_WIDE_ROWS = 5000  # a machine with more columns than a quarter of its rows 
 
 @dataclass(frozen=True)
 class Complexity:
-    """What :func:`complexity` found.
+    """Result of :func:`complexity`.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Complexity:
         return max(self.classes.values()) / min(self.classes.values())
 
     def to_frame(self) -> Any:
-        """One row a measure: name, value, which way it points, meaning."""
+        """Return one row a measure: name, value, which way it points, meaning."""
         easier = EASIER if self.convention == "ho-basu" else ()
         return frame_of(
             {
@@ -120,15 +120,15 @@ class Complexity:
         )
 
     def text(self) -> str:
-        """The same, a line a measure."""
+        """Summarise, a line a measure."""
         easier = EASIER if self.convention == "ho-basu" else ()
         lines = []
         for name, value in self.values.items():
-            shown = f"{value:.4g}"
+            value_text = f"{value:.4g}"
             if name == "F2" and value == 0 and np.isfinite(self.log10_overlap):
-                shown = f"10^{self.log10_overlap:.0f}"
-            way = "easier" if name in easier else "harder"
-            lines.append(f"{name:<4}{shown:>9}  {MEASURES[name]} (larger is {way})")
+                value_text = f"10^{self.log10_overlap:.0f}"
+            direction = "easier" if name in easier else "harder"
+            lines.append(f"{name:<4}{value_text:>9}  {MEASURES[name]} (larger is {direction})")
         return "\n".join([*lines, *self.notes])
 
     __str__ = text
@@ -232,30 +232,34 @@ def complexity(
     --------
     >>> from featly.diagnostics import complexity
     >>> X = [[1.0, 0.1], [2.0, 0.9], [3.0, 0.4], [8.0, 0.2], [9.0, 0.8], [10.0, 0.5]]
-    >>> found = complexity(X, ["a", "a", "a", "b", "b", "b"], measures=["F1", "F3", "L2", "N3"])
-    >>> {name: round(value, 2) for name, value in found.values.items()}
+    >>> result = complexity(X, ["a", "a", "a", "b", "b", "b"], measures=["F1", "F3", "L2", "N3"])
+    >>> {name: round(value, 2) for name, value in result.values.items()}
     {'F1': 24.5, 'F3': 1.0, 'L2': 0.0, 'N3': 0.0}
-    >>> found.separating_columns
+    >>> result.separating_columns
     ('x0',)
     """
-    wanted = _checked(measures, convention, max_rows)
+    wanted = _check_arguments(measures, convention, max_rows)
     check_count("random_state", random_state, 0)
     n_threads(n_jobs)
     rows = read_rows(X, schema)
     codes, labels = read_target(y, rows.n_rows, "complexity", many_classes=True)
     counts = np.bincount(codes)
     rng = np.random.default_rng(random_state)
-    chosen = stratified(codes, max_rows, rng)
+    sample = draw_stratified(codes, max_rows, rng)
     notes = []
-    part, every = rows, codes
-    if len(chosen) < rows.n_rows:
-        part, codes = rows.take(chosen), codes[chosen]
-        notes.append(f"from {len(chosen):,} of {rows.n_rows:,} rows, each class in its share")
-    task = _Task(part, codes, len(labels), convention == "lorena", rng, n_jobs, progress, notes)
-    values = task.measured(wanted)
-    separating = task.separating & rows.repeats
-    if len(chosen) < rows.n_rows and separating.any():
-        separating[separating] = _in_all(overlaps(rows.columns(separating), every, len(labels)))
+    sampled_rows, all_codes = rows, codes
+    if len(sample) < rows.n_rows:
+        sampled_rows, codes = rows.take_rows(sample), codes[sample]
+        notes.append(f"from {len(sample):,} of {rows.n_rows:,} rows, each class in its share")
+    task = _Task(
+        sampled_rows, codes, len(labels), convention == "lorena", rng, n_jobs, progress, notes
+    )
+    values = task.measure(wanted)
+    separating = task.separating & rows.has_repeats
+    if len(sample) < rows.n_rows and separating.any():
+        separating[separating] = _separate_all_pairs(
+            overlaps(rows.take_columns(separating), all_codes, len(labels))
+        )
     if "IR" in wanted:
         values["IR"] = _imbalance(counts, convention)
     if "T2" in wanted:
@@ -267,16 +271,16 @@ def complexity(
         {str(label): int(n) for label, n in zip(labels, counts, strict=True)},
         rows.n_rows,
         rows.n_columns,
-        len(chosen),
+        len(sample),
         task.best_column,
         tuple(rows.names[f] for f in np.flatnonzero(separating)),
         task.log10_overlap,
-        part.n_directions,
+        sampled_rows.n_directions,
         tuple(notes),
     )
 
 
-def _checked(measures: Sequence[str] | None, convention: str, max_rows: int) -> list[str]:
+def _check_arguments(measures: Sequence[str] | None, convention: str, max_rows: int) -> list[str]:
     if convention not in CONVENTIONS:
         raise ParameterError(f"convention={convention!r}: give one of {', '.join(CONVENTIONS)}")
     check_count("max_rows", max_rows, 10)
@@ -298,13 +302,13 @@ def _imbalance(counts: IntArray, convention: str) -> float:
     return 1 - 1 / ratio
 
 
-def _in_all(pairs: Sequence[Overlap]) -> npt.NDArray[np.bool_]:
-    """Columns that alone tell the classes of every pair apart."""
+def _separate_all_pairs(pairs: Sequence[Overlap]) -> npt.NDArray[np.bool_]:
+    """Return the columns that alone tell the classes of every pair apart."""
     return np.asarray(np.min([pair.separated for pair in pairs], axis=0) == 1)
 
 
 class _Task:
-    """The measures of some rows, with what several of them share."""
+    """Measures of some rows, with what several of them share."""
 
     def __init__(
         self,
@@ -323,21 +327,21 @@ class _Task:
         self.best_column, self.log10_overlap = "", np.nan
         self.separating = np.zeros(rows.n_columns, np.bool_)
         # the same points for L3 and N4
-        self.pairs, self.weight = _between(y, n_classes, rng)
+        self.pairs, self.weight = _draw_pairs(y, n_classes, rng)
 
-    def measured(self, wanted: list[str]) -> dict[str, float]:
-        """Values of the measures that depend on more than counts."""
-        found: dict[str, float] = {}
+    def measure(self, wanted: list[str]) -> dict[str, float]:
+        """Compute the measures that depend on more than counts."""
+        values: dict[str, float] = {}
         if {"F1", "F2", "F3"} & set(wanted):
             self.say("columns")
-            found |= self._columns()
+            values |= self._columns()
         if "F1v" in wanted or {"L1", "L2", "L3"} & set(wanted):
             self.say("linear boundaries")
-            found |= self._linear(wanted)
+            values |= self._linear(wanted)
         if set(DISTANCES) & set(wanted):
             self.say("distances")
-            found |= self._distances(wanted)
-        return found
+            values |= self._distances(wanted)
+        return values
 
     # ---- columns ----------------------------------------------------------------------------
     def _columns(self) -> dict[str, float]:
@@ -346,10 +350,10 @@ class _Task:
             ratios = fisher_ratios(rows, y, k, pairwise=False)
             f1 = 1 / (1 + float(ratios.max()))
         else:
-            of_pairs = [self._of_pair(a, b) for a, b in combinations(range(k), 2)]
-            f1 = float(np.max(of_pairs, axis=1).mean())
+            pair_ratios = [self._fisher_ratios_of_pair(a, b) for a, b in combinations(range(k), 2)]
+            f1 = float(np.max(pair_ratios, axis=1).mean())
             # r / (1 + r): one pair that is told apart for certain does not outweigh all others
-            ratios = -np.mean([1 / (1 + ratio) for ratio in of_pairs], axis=0)
+            ratios = -np.mean([1 / (1 + ratio) for ratio in pair_ratios], axis=0)
         self.best_column = rows.names[int(ratios.argmax())]
         pairs = overlaps(rows, y, k)
         volumes = np.array([pair.log_volume for pair in pairs])
@@ -358,94 +362,96 @@ class _Task:
         if largest > -np.inf:
             log_mean = largest + float(np.log(np.exp(volumes - largest).mean()))
         self.log10_overlap = log_mean / np.log(10)
-        self.separating = _in_all(pairs)
+        self.separating = _separate_all_pairs(pairs)
         f3 = float(np.mean([pair.separated.max() for pair in pairs]))
         return {"F1": f1, "F2": float(np.exp(log_mean)), "F3": 1 - f3 if self.bounded else f3}
 
-    def _of_pair(self, a: int, b: int) -> FloatArray:
-        either = np.flatnonzero((self.y == a) | (self.y == b))
-        labels = (self.y[either] == b).astype(np.int64)
-        return fisher_ratios(self.rows.take(either), labels, 2, pairwise=True)
+    def _fisher_ratios_of_pair(self, a: int, b: int) -> FloatArray:
+        members = np.flatnonzero((self.y == a) | (self.y == b))
+        labels = (self.y[members] == b).astype(np.int64)
+        return fisher_ratios(self.rows.take_rows(members), labels, 2, pairwise=True)
 
     # ---- linear boundaries ------------------------------------------------------------------
     def _linear(self, wanted: list[str]) -> dict[str, float]:
-        Z = self.rows.encoded()
-        chosen = np.arange(len(Z))
+        Z = self.rows.encode()
+        sample = np.arange(len(Z))
         if len(Z) > MOST_WIDE_ROWS and 4 * Z.shape[1] > len(Z):
-            chosen = stratified(self.y, MOST_WIDE_ROWS, self.rng)
-            self.notes.append(f"F1v, L1, L2, L3 from {len(chosen):,} rows")
-        y = self.y[chosen]
+            sample = draw_stratified(self.y, MOST_WIDE_ROWS, self.rng)
+            self.notes.append(f"F1v, L1, L2, L3 from {len(sample):,} rows")
+        y = self.y[sample]
         pairs, weight = self.pairs, self.weight
-        if len(chosen) < len(Z):
-            Z = Z[chosen]
-            pairs, weight = _between(y, self.n_classes, self.rng)
+        if len(sample) < len(Z):
+            Z = Z[sample]
+            pairs, weight = _draw_pairs(y, self.n_classes, self.rng)
 
-        def judge(pair: tuple[int, int]) -> tuple[float, Machine | None, float]:
-            either = np.flatnonzero((y == pair[0]) | (y == pair[1]))
-            second, own = y[either] == pair[1], Z[either]
+        def fit_pair(pair: tuple[int, int]) -> tuple[float, Machine | None, float]:
+            members = np.flatnonzero((y == pair[0]) | (y == pair[1]))
+            second, own = y[members] == pair[1], Z[members]
             ratio = direction_ratio(own, ~second) if "F1v" in wanted else np.nan
             if not {"L1", "L2", "L3"} & set(wanted):
                 return ratio, None, np.nan
             machine = pair_machine(own, second, 1.0)
-            place = np.full(len(y), -1)
-            place[either] = np.arange(len(either))
-            drawn = place[pairs[:, 0]] >= 0
-            return ratio, machine, machine.nonlinearity(place[pairs[drawn]], weight[drawn])
+            position = np.full(len(y), -1)
+            position[members] = np.arange(len(members))
+            is_own = position[pairs[:, 0]] >= 0
+            return ratio, machine, machine.nonlinearity(position[pairs[is_own]], weight[is_own])
 
-        two = list(combinations(range(self.n_classes), 2))
-        judged = run_blocks(judge, two, self.n_jobs)
-        ratios = np.array([ratio for ratio, _, _ in judged])
-        found = {"F1v": float((1 / (1 + ratios)).mean() if self.bounded else ratios.mean())}
-        machines = [machine for _, machine, _ in judged if machine is not None]
+        class_pairs = list(combinations(range(self.n_classes), 2))
+        fits = run_blocks(fit_pair, class_pairs, self.n_jobs)
+        ratios = np.array([ratio for ratio, _, _ in fits])
+        values = {"F1v": float((1 / (1 + ratios)).mean() if self.bounded else ratios.mean())}
+        machines = [machine for _, machine, _ in fits if machine is not None]
         if machines:
-            worst = max(machine.gap for machine in machines)
+            worst = max(machine.duality_gap for machine in machines)
             if worst > 1e-6:
                 self.notes.append(f"a linear machine was solved to a gap of {worst:.0e} only")
             distance = np.array([machine.error_distance for machine in machines])
             slack = np.array([machine.slack for machine in machines])
             l1 = distance / (1 + distance) if self.bounded else slack
-            found["L1"] = float(l1.mean())
-            found["L2"] = float(np.mean([machine.error for machine in machines]))
-            found["L3"] = float(np.mean([value for _, _, value in judged]))
-        return found
+            values["L1"] = float(l1.mean())
+            values["L2"] = float(np.mean([machine.error for machine in machines]))
+            values["L3"] = float(np.mean([value for _, _, value in fits]))
+        return values
 
     # ---- distances --------------------------------------------------------------------------
     def _distances(self, wanted: list[str]) -> dict[str, float]:
-        y, cells = self.y, self.rows.by_range()
+        y, cells = self.y, self.rows.scale_to_range()
         distances = SquaredDistances(cells, self.rows.is_number, n_jobs=self.n_jobs)
         nearest = distances.nearest(y)
-        found = {"N3": float(nearest.wrong.mean())}
+        values = {"N3": float(nearest.wrong.mean())}
         paired = np.isfinite(nearest.intra)
         intra = float(np.sqrt(nearest.intra[paired]).sum())
         extra = float(np.sqrt(nearest.extra[paired]).sum())
         if not paired.any():
-            found["N2"] = np.nan
+            values["N2"] = np.nan
         elif self.bounded:
-            found["N2"] = intra / (intra + extra) if intra + extra else 0.5
+            values["N2"] = intra / (intra + extra) if intra + extra else 0.5
         else:
-            found["N2"] = intra / extra if extra else (np.inf if intra else 1.0)
+            values["N2"] = intra / extra if extra else (np.inf if intra else 1.0)
         if "N1" in wanted:
-            found["N1"] = float(distances.boundary(y).mean())
+            values["N1"] = float(distances.boundary(y).mean())
         if "T1" in wanted:
-            found["T1"] = distances.spheres(y, nearest)[1] / len(y)
+            values["T1"] = distances.spheres(y, nearest)[1] / len(y)
         if "N4" in wanted:
-            points = self._points(cells)
-            found["N4"] = float(distances.errors(points, y[self.pairs[:, 0]], y).mean())
-        return found
+            points = self._interpolate(cells)
+            values["N4"] = float(distances.errors(points, y[self.pairs[:, 0]], y).mean())
+        return values
 
-    def _points(self, cells: FloatArray) -> FloatArray:
-        """Cells of points between two rows."""
-        one, other = cells[:, self.pairs[:, 0]], cells[:, self.pairs[:, 1]]
-        points = self.weight * one + (1 - self.weight) * other
+    def _interpolate(self, cells: FloatArray) -> FloatArray:
+        """Return the cells of points between two rows."""
+        first_cells, second_cells = cells[:, self.pairs[:, 0]], cells[:, self.pairs[:, 1]]
+        points = self.weight * first_cells + (1 - self.weight) * second_cells
         coded = self.rows.categorical
         if len(coded):
             first = self.rng.random((len(coded), len(self.weight))) < self.weight
-            points[coded] = np.where(first, one[coded], other[coded])
+            points[coded] = np.where(first, first_cells[coded], second_cells[coded])
         return points
 
 
-def _between(y: IntArray, n_classes: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """As many pairs of different rows of a class as it has rows, and a place between each.
+def _draw_pairs(
+    y: IntArray, n_classes: int, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Draw as many pairs of rows of a class as it has rows, and a point between each.
 
     A row alone in its class is paired with itself.
     """
@@ -455,5 +461,5 @@ def _between(y: IntArray, n_classes: int, rng: np.random.Generator) -> tuple[Int
         first = rng.integers(len(own), size=len(own))
         step = rng.integers(1, max(len(own), 2), size=len(own))
         pairs.append(np.stack([own[first], own[(first + step) % len(own)]], axis=1))
-    found = np.concatenate(pairs)
-    return found, rng.random(len(found))
+    row_pairs = np.concatenate(pairs)
+    return row_pairs, rng.random(len(row_pairs))

@@ -1,4 +1,4 @@
-r"""Linear machines between pairs of classes: L1, L2, L3, and votes of rows left out.
+r"""Linear machines between pairs of classes: L1, L2, L3, and margins of rows left out.
 
 .. math::
 
@@ -28,20 +28,20 @@ ROUNDING = 1e-9  # a margin, or what lacks of one, below this is 0
 
 @dataclass(frozen=True)
 class Machine:
-    """A linear machine and what it makes of the rows it was trained on.
+    """A linear machine with the margins of the rows it was trained on.
 
     Attributes
     ----------
     weights : float array
-    bias, gap : float
-        `gap` is the relative duality gap.
+    bias, duality_gap : float
+        The bias, and the relative duality gap.
     margins : float array
         :math:`y_i (w z_i + b)`: negative on the wrong side, and 0 on neither.
     """
 
     weights: FloatArray
     bias: float
-    gap: float
+    duality_gap: float
     margins: FloatArray
 
     @property
@@ -87,7 +87,7 @@ def pair_machine(Z: FloatArray, second: npt.NDArray[np.bool_], C: float | FloatA
     bias = middle_bias(values, y, prices)
     margins = y * (values + bias)
     margins[np.abs(margins) <= ROUNDING * max(1.0, float(np.abs(values).max()))] = 0.0
-    return Machine(weights, bias, dual.gap, margins)
+    return Machine(weights, bias, dual.duality_gap, margins)
 
 
 def left_out_margins(
@@ -95,25 +95,25 @@ def left_out_margins(
     y: IntArray,
     n_classes: int,
     fold: IntArray,
-    asked: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
     n_jobs: int | None,
 ) -> FloatArray:
-    """How clearly machines trained without a row prefer its class over the others.
+    """Measure how clearly machines trained without a row prefer its class over the others.
 
     For each row the least of its margins against every other class, in units of the median margin
     of that machine; classes cost alike however many rows they have. Negative: another class is
-    preferred. Infinite for rows that are not `asked` for.
+    preferred. Infinite for rows that are not `needed`.
     """
     pairs = list(combinations(range(n_classes), 2))
     tasks = [(pair, f) for pair in pairs for f in range(int(fold.max()) + 1)]
     least = np.full(len(y), np.inf)
 
-    def judge(task: tuple[tuple[int, int], int]) -> tuple[IntArray, FloatArray]:
+    def judge_left_out(task: tuple[tuple[int, int], int]) -> tuple[IntArray, FloatArray]:
         (a, b), f = task
         either = (y == a) | (y == b)
         train, test = (
             np.flatnonzero(either & (fold != f)),
-            np.flatnonzero(either & asked & (fold == f)),
+            np.flatnonzero(either & needed & (fold == f)),
         )
         second = y[train] == b
         if len(test) == 0 or second.all() or not second.any():
@@ -124,6 +124,6 @@ def left_out_margins(
         values = (Z[test] @ machine.weights + machine.bias) / (unit if unit > 0 else 1.0)
         return test, np.where(y[test] == b, values, -values)
 
-    for rows, margins in run_blocks(judge, tasks, n_jobs):
+    for rows, margins in run_blocks(judge_left_out, tasks, n_jobs):
         least[rows] = np.minimum(least[rows], margins)
     return least

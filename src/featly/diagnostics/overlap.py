@@ -1,4 +1,4 @@
-r"""How far single columns, and one direction, tell two classes apart: F1, F1v, F2, F3.
+r"""Separation of two classes by single columns, and along one direction: F1, F1v, F2, F3.
 
 .. math::
 
@@ -27,7 +27,7 @@ ROUNDING = 1e-9  # a share of the whole below this is 0
 
 
 def fisher_ratios(rows: Rows, y: IntArray, n_classes: int, *, pairwise: bool) -> FloatArray:
-    """Fisher's ratio of every column, 0 where it is constant, infinite where classes are.
+    """Compute Fisher's ratio of every column, 0 where it is constant, infinite where classes are.
 
     A categorical column is the vector of the indicators of its levels: squared distances between
     the classes' mean vectors over summed variances. Missing cells are left out, column by column.
@@ -38,30 +38,30 @@ def fisher_ratios(rows: Rows, y: IntArray, n_classes: int, *, pairwise: bool) ->
     ratios = np.zeros(rows.n_columns)
     ratios[rows.numeric] = _ratio(*_moments(rows.numbers[:, :, None], y, n_classes), pairwise)
     for column, codes, levels in zip(rows.categorical, rows.codes, rows.levels, strict=True):
-        hot = (codes[:, None] == np.arange(1, len(levels) + 1)).astype(np.float64)
-        hot[codes == 0] = np.nan
-        ratios[column] = _ratio(*_moments(hot[:, None, :], y, n_classes), pairwise)[0]
+        indicators = (codes[:, None] == np.arange(1, len(levels) + 1)).astype(np.float64)
+        indicators[codes == 0] = np.nan
+        ratios[column] = _ratio(*_moments(indicators[:, None, :], y, n_classes), pairwise)[0]
     return ratios
 
 
 def _moments(values: FloatArray, y: IntArray, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts (classes, columns), means (classes, columns, parts) and summed squares (the first).
+    """Return counts and summed squares (classes, columns) and means (classes, columns, parts).
 
     Deviations are taken from a value of the column first: a constant has none at all.
     """
     n, p, width = values.shape
-    gaps = np.isnan(values[:, :, 0]) if width else np.ones((n, p), np.bool_)
-    first = values[gaps.argmin(axis=0), np.arange(p)] if n else np.zeros((p, width))
-    values = np.where(gaps[:, :, None], 0.0, values - first)
+    missing = np.isnan(values[:, :, 0]) if width else np.ones((n, p), np.bool_)
+    first = values[missing.argmin(axis=0), np.arange(p)] if n else np.zeros((p, width))
+    values = np.where(missing[:, :, None], 0.0, values - first)
     count, mean = np.zeros((k, p)), np.zeros((k, p, width))
     squares = np.zeros((k, p))
     for c in range(k):
-        own, there = values[y == c], ~gaps[y == c]
-        count[c] = there.sum(axis=0)
+        own, present = values[y == c], ~missing[y == c]
+        count[c] = present.sum(axis=0)
         mean[c] = own.sum(axis=0) / np.maximum(count[c], 1)[:, None]
-        off = np.where(there[:, :, None], own - mean[c], 0.0)
+        off = np.where(present[:, :, None], own - mean[c], 0.0)
         squares[c] = np.einsum("ijl,ijl->j", off, off)
-        same = np.where(there[:, :, None], own, np.nan)
+        same = np.where(present[:, :, None], own, np.nan)
         if len(own):
             flat = np.fmax.reduce(same, axis=0) == np.fmin.reduce(same, axis=0)
             squares[c, flat.all(axis=1)] = 0.0  # whatever the mean was rounded to
@@ -70,10 +70,10 @@ def _moments(values: FloatArray, y: IntArray, k: int) -> tuple[FloatArray, Float
 
 
 def _ratio(count: FloatArray, mean: FloatArray, squares: FloatArray, pairwise: bool) -> FloatArray:
-    there = count > 0
+    present = count > 0
     if pairwise:
         between = ((mean[0] - mean[1]) ** 2).sum(axis=1)
-        between = np.where(there.all(axis=0), between, 0.0)
+        between = np.where(present.all(axis=0), between, 0.0)
         within = (squares / np.maximum(count - 1, 1)).sum(axis=0)
     else:
         total = np.maximum(count.sum(axis=0), 1)
@@ -85,7 +85,7 @@ def _ratio(count: FloatArray, mean: FloatArray, squares: FloatArray, pairwise: b
 
 
 def direction_ratio(Z: FloatArray, first: npt.NDArray[np.bool_]) -> float:
-    r"""Fisher's ratio along the best direction, :math:`\Delta' W^+ \Delta`.
+    r"""Compute Fisher's ratio along the best direction, :math:`\Delta' W^+ \Delta`.
 
     :math:`\Delta` is the difference of the class means of the rows Z and :math:`W = p_1 \Sigma_1 +
     p_2 \Sigma_2`. The smaller of the two Gram matrices is decomposed, so thousands of columns are
@@ -103,12 +103,12 @@ def direction_ratio(Z: FloatArray, first: npt.NDArray[np.bool_]) -> float:
         largest = max(values.max(initial=0.0), 0.0)
         if largest <= ROUNDING**2 * scale:
             largest = np.inf
-        kept = values > max(A.shape) * np.finfo(float).eps * largest
-        values, vectors = values[kept], vectors[:, kept]
+        is_significant = values > max(A.shape) * np.finfo(float).eps * largest
+        values, vectors = values[is_significant], vectors[:, is_significant]
         along = vectors.T @ (delta if tall else A @ delta)
         if A.shape[0] - 2 >= A.shape[1]:  # else there are such directions whatever the labels
-            free = float(delta @ delta - along @ along)
-            if free > ROUNDING * scale:
+            unexplained = float(delta @ delta - along @ along)
+            if unexplained > ROUNDING * scale:
                 return np.inf
         return float(np.sum(along**2 / (values if tall else values**2)))
 
@@ -116,7 +116,7 @@ def direction_ratio(Z: FloatArray, first: npt.NDArray[np.bool_]) -> float:
 # ---- overlap of ranges ---------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Overlap:
-    """Of one pair of classes.
+    """Overlap of one pair of classes.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Overlap:
 
 
 def overlaps(rows: Rows, y: IntArray, n_classes: int) -> list[Overlap]:
-    """The overlap of every pair of classes.
+    """Compute the overlap of every pair of classes.
 
     A column of numbers overlaps between the larger of the smallest and the smaller of the largest
     values, ends included, as a share of the range of both. A categorical column overlaps in the
@@ -149,12 +149,12 @@ def overlaps(rows: Rows, y: IntArray, n_classes: int) -> list[Overlap]:
         for codes, levels in zip(rows.codes, rows.levels, strict=True)
     ]
     return [
-        _overlap(rows, has, low[[a, b]], high[[a, b]], (a, b), (members[a], members[b]))
+        _overlap_of_pair(rows, has, low[[a, b]], high[[a, b]], (a, b), (members[a], members[b]))
         for a, b in combinations(range(n_classes), 2)
     ]
 
 
-def _overlap(
+def _overlap_of_pair(
     rows: Rows,
     has: list[npt.NDArray[np.bool_]],
     low: FloatArray,
@@ -175,11 +175,11 @@ def _overlap(
     separated[rows.numeric] = outside / n
     share[rows.numeric] = np.where(whole > 0, part, 1.0)
     for column, codes, levels in zip(rows.categorical, rows.codes, has, strict=True):
-        one, other = levels[list(pair)]
-        if not (one.any() and other.any()):
+        first_levels, second_levels = levels[list(pair)]
+        if not (first_levels.any() and second_levels.any()):
             continue
-        share[column] = (one & other).sum() / (one | other).sum()
-        both = np.concatenate([[True], one & other])
-        separated[column] = sum(int((~both[codes[own]]).sum()) for own in members) / n
+        share[column] = (first_levels & second_levels).sum() / (first_levels | second_levels).sum()
+        in_both = np.concatenate([[True], first_levels & second_levels])
+        separated[column] = sum(int((~in_both[codes[own]]).sum()) for own in members) / n
     with np.errstate(divide="ignore"):
         return Overlap(float(np.log(share).sum()), separated)

@@ -1,4 +1,4 @@
-"""A table as the diagnostics see it: numbers, codes and names, and some of its rows."""
+"""A table as the diagnostics take it: numbers, codes and names of some of its rows."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,11 +8,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from featly.basics.errors import DataError, ParameterError
-from featly.problem.ingest_rows import Mixed, MixedReader
+from featly.problem.ingest_rows import MixedReader, MixedRows
 from featly.table.frames import is_frame, open_table
 from featly.table.schema import Schema
 
-__all__ = ["Rows", "check_count", "new_levels", "read_pair", "read_rows", "stratified"]
+__all__ = ["Rows", "check_count", "draw_stratified", "new_levels", "read_pair", "read_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -22,12 +22,12 @@ FEW_LEVELS = 20  # half as many levels are never called identifiers
 
 
 class _Diagnostics(BaseEstimator):
-    """Whom the reader's errors speak of."""
+    """Owner that the reader's errors and warnings name."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a table.
+    """Some rows of a table, as numbers and codes.
 
     Attributes
     ----------
@@ -61,37 +61,37 @@ class Rows:
 
     @property
     def is_number(self) -> npt.NDArray[np.bool_]:
-        """Whether each column of the table holds numbers."""
-        found = np.zeros(self.n_columns, np.bool_)
-        found[self.numeric] = True
-        return found
+        """Return whether each column of the table holds numbers."""
+        flags = np.zeros(self.n_columns, np.bool_)
+        flags[self.numeric] = True
+        return flags
 
-    def take(self, rows: IntArray) -> Self:
-        """Some of the rows."""
+    def take_rows(self, rows: IntArray) -> Self:
+        """Return some of the rows."""
         parts = self.numeric, self.categorical, self.names, self.levels
         return type(self)(self.numbers[rows], self.codes[:, rows], *parts)
 
-    def columns(self, kept: npt.NDArray[np.bool_]) -> Self:
-        """Some of the columns."""
-        place = np.cumsum(kept) - 1
-        numbers, codes = kept[self.numeric], kept[self.categorical]
+    def take_columns(self, mask: npt.NDArray[np.bool_]) -> Self:
+        """Return some of the columns."""
+        new_position = np.cumsum(mask) - 1
+        numbers, codes = mask[self.numeric], mask[self.categorical]
         return type(self)(
             self.numbers[:, numbers],
             self.codes[codes],
-            place[self.numeric[numbers]],
-            place[self.categorical[codes]],
-            [name for name, yes in zip(self.names, kept, strict=True) if yes],
-            [levels for levels, yes in zip(self.levels, codes, strict=True) if yes],
+            new_position[self.numeric[numbers]],
+            new_position[self.categorical[codes]],
+            [name for name, is_taken in zip(self.names, mask, strict=True) if is_taken],
+            [levels for levels, is_taken in zip(self.levels, codes, strict=True) if is_taken],
         )
 
     @property
-    def repeats(self) -> npt.NDArray[np.bool_]:
-        """False for columns of levels in which hardly two rows are alike, such as identifiers."""
-        found = np.ones(self.n_columns, np.bool_)
+    def has_repeats(self) -> npt.NDArray[np.bool_]:
+        """Return whether the levels of each column repeat; those of identifiers do not."""
+        flags = np.ones(self.n_columns, np.bool_)
         for column, codes in zip(self.categorical, self.codes, strict=True):
             present = int((codes > 0).sum())
-            found[column] = 2 * len(np.unique(codes[codes > 0])) <= max(present, FEW_LEVELS)
-        return found
+            flags[column] = 2 * len(np.unique(codes[codes > 0])) <= max(present, FEW_LEVELS)
+        return flags
 
     @property
     def n_directions(self) -> int:
@@ -101,51 +101,55 @@ class Rows:
         return int(spread.sum()) + sum(max(count - 1, 0) for count in levels)
 
     def cells(self, center: FloatArray, scale: FloatArray) -> FloatArray:
-        """Columns x rows, numbers centred and divided, missing as NaN, codes as they are."""
+        """Return columns x rows: numbers centred and divided, missing as NaN, codes as they are."""
         cells = np.empty((self.n_columns, self.n_rows))
         cells[self.numeric] = ((self.numbers - center) / scale).T
         cells[self.categorical] = np.where(self.codes == 0, np.nan, self.codes)
         return cells
 
-    def by_range(self) -> FloatArray:
-        """Cells with numbers from 0 to 1."""
+    def scale_to_range(self) -> FloatArray:
+        """Return cells with numbers from 0 to 1."""
         low = np.fmin.reduce(self.numbers, axis=0)
         spread = np.fmax.reduce(self.numbers, axis=0) - low
         return self.cells(low, np.where(spread > 0, spread, 1.0))
 
-    def encoded(self) -> FloatArray:
-        """Rows x encoded columns: numbers and indicators of levels, each column of variance 1.
+    def encode(self) -> FloatArray:
+        """Return rows x encoded columns: numbers and indicators, each column of variance 1.
 
         A missing cell counts as the average of its column; constant columns are left out.
         """
-        parts = [_standardised(self.numbers)]
+        parts = [_standardise(self.numbers)]
         for codes, levels in zip(self.codes, self.levels, strict=True):
-            hot = (codes[:, None] == np.arange(1, len(levels) + 1)).astype(np.float64)
+            indicators = (codes[:, None] == np.arange(1, len(levels) + 1)).astype(np.float64)
             present = codes > 0
-            share = hot.sum(axis=0) / max(int(present.sum()), 1)
+            share = indicators.sum(axis=0) / max(int(present.sum()), 1)
             variance = 1 - float(share @ share)
-            if present.any() and hot[:, share > 0].shape[1] > 1:
-                parts.append(np.where(present[:, None], (hot - share) / np.sqrt(variance), 0.0))
+            if present.any() and indicators[:, share > 0].shape[1] > 1:
+                parts.append(
+                    np.where(present[:, None], (indicators - share) / np.sqrt(variance), 0.0)
+                )
         return np.concatenate(parts, axis=1)
 
 
-def _standardised(numbers: FloatArray) -> FloatArray:
-    gaps = np.isnan(numbers)
-    count = np.maximum((~gaps).sum(axis=0), 1)
-    first = np.where(gaps.all(axis=0), 0.0, numbers[gaps.argmin(axis=0), range(numbers.shape[1])])
-    offset = np.where(gaps, 0.0, numbers - first)  # so a constant column is exactly 0
-    offset = np.where(gaps, 0.0, offset - offset.sum(axis=0) / count)
+def _standardise(numbers: FloatArray) -> FloatArray:
+    missing = np.isnan(numbers)
+    count = np.maximum((~missing).sum(axis=0), 1)
+    first = np.where(
+        missing.all(axis=0), 0.0, numbers[missing.argmin(axis=0), range(numbers.shape[1])]
+    )
+    offset = np.where(missing, 0.0, numbers - first)  # so a constant column is exactly 0
+    offset = np.where(missing, 0.0, offset - offset.sum(axis=0) / count)
     spread = np.sqrt(np.einsum("ij,ij->j", offset, offset) / count)
     return offset[:, spread > 0] / spread[spread > 0]
 
 
 def read_rows(X: Any, schema: Schema | dict[str, Any] | None) -> Rows:
-    """Read a table; one that has been read is taken as it is."""
+    """Read a table; return Rows as they are."""
     if isinstance(X, Rows):
         return X
     _refuse_empty(X, "X")
     reader = MixedReader(schema)
-    return _rows(reader, reader.fit(X, _Diagnostics()))
+    return _make_rows(reader, reader.fit(X, _Diagnostics()))
 
 
 def _refuse_empty(X: Any, name: str) -> None:
@@ -174,53 +178,53 @@ def read_pair(first: Any, second: Any, schema: Schema | dict[str, Any] | None) -
     for table, name in ((first, "train"), (second, "test")):
         _refuse_empty(table, name)
     reader, owner = MixedReader(schema), _Diagnostics()
-    one = _rows(reader, reader.fit(first, owner))
-    return one, _rows(reader, reader.read(second, owner))
+    first_rows = _make_rows(reader, reader.fit(first, owner))
+    return first_rows, _make_rows(reader, reader.read(second, owner))
 
 
 def new_levels(first: Rows, second: Rows, X: Any) -> dict[str, list[str]]:
-    """Levels that only the second table has, by column; X is that table as it was given."""
+    """Return levels that only the second table has, by column; X is that table as given."""
     sizes = np.array([len(levels) for levels in first.levels], np.int64)[:, None]
     # not heard of when the first was read
     unheard = np.asarray((second.codes > sizes).any(axis=1))
-    found: dict[str, list[str]] = {}
-    own: dict[int, dict[str, int]] = {}
+    new_by_column: dict[str, list[str]] = {}
+    levels_of_second: dict[int, dict[str, int]] = {}
     if unheard.any():
         reader = MixedReader(Schema(categorical=[int(f) for f in first.categorical[unheard]]))
         reader.fit(X, _Diagnostics())
-        own = dict(zip(reader.categorical.tolist(), reader.levels, strict=True))
+        levels_of_second = dict(zip(reader.categorical.tolist(), reader.levels, strict=True))
     for k, column in enumerate(first.categorical.tolist()):
         known = first.levels[k]
         seen = [np.unique(rows.codes[k]) for rows in (first, second)]
         fresh = set(np.setdiff1d(seen[1], seen[0]).tolist()) - {0}
         levels = [level for level, code in known.items() if code in fresh]
         if unheard[k]:
-            levels += [level for level in own[column] if level not in known]
+            levels += [level for level in levels_of_second[column] if level not in known]
         if levels:
-            found[first.names[column]] = levels
-    return found
+            new_by_column[first.names[column]] = levels
+    return new_by_column
 
 
-def _rows(reader: MixedReader, mixed: Mixed) -> Rows:
+def _make_rows(reader: MixedReader, mixed: MixedRows) -> Rows:
     names = [reader.name(column) for column in range(reader.n_features)]
     parts = reader.numeric, reader.categorical, names, reader.levels
     return Rows(mixed.numbers, mixed.codes, *parts)
 
 
-def stratified(y: IntArray, size: int, rng: np.random.Generator) -> IntArray:
-    """So many rows, each class in its share but at least two of each where there are two."""
+def draw_stratified(y: IntArray, size: int, rng: np.random.Generator) -> IntArray:
+    """Draw so many rows, each class in its share but at least two of each where there are two."""
     if len(y) <= size:
         return np.arange(len(y))
-    chosen = []
+    samples = []
     for label, count in enumerate(np.bincount(y).tolist()):
         take = min(count, max(2, round(size * count / len(y))))
-        chosen.append(rng.choice(np.flatnonzero(y == label), take, replace=False))
-    return np.sort(np.concatenate(chosen))
+        samples.append(rng.choice(np.flatnonzero(y == label), take, replace=False))
+    return np.sort(np.concatenate(samples))
 
 
 def check_count(name: str, value: Any, least: int) -> int:
-    """A whole number from `least`, or ParameterError."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
+    """Check a whole number from `least`, or raise ParameterError."""
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < least:
         raise ParameterError(f"{name}={value!r}: give a whole number from {least}")
     return int(value)

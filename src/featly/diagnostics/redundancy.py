@@ -1,4 +1,4 @@
-r"""Which columns of a table tell the same, among all pairs of them.
+r"""Redundant columns of a table, among all pairs of them.
 
 .. math::
 
@@ -25,20 +25,20 @@ from sklearn.utils.validation import check_array
 from featly.basics.errors import DataError, ParameterError, SchemaWarning
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.basics.progress import progress_bar
-from featly.basics.resources import DEVICES, Resources, bytes_of, free_memory, in_words
+from featly.basics.resources import DEVICES, Resources, format_bytes, free_memory, parse_bytes
 from featly.core.counts.discretise import CutRule
 from featly.core.counts.streamed_codes import StreamedCodes
-from featly.core.pairs import search
+from featly.core.pairs import search as all_pairs
 from featly.core.pairs.correlation import NotFiniteError, UnitColumns
-from featly.core.pairs.devices import compared
+from featly.core.pairs.devices import compare_where_best
 from featly.core.pairs.order import CodesInOrder
-from featly.core.pairs.search import on_grid
+from featly.core.pairs.search import round_to_grid
 from featly.core.pairs.uncertainty import CodedColumns
-from featly.core.runtime.device_cuda import is_device_array, on_host, to_host
+from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, to_host
 from featly.core.runtime.parallel import n_threads, single_threaded_blas
 from featly.diagnostics.reading import check_count
 from featly.diagnostics.redundancy_result import Redundancy
-from featly.problem.ingest import read, read_stored, stored_of
+from featly.problem.ingest import as_stored_table, ingest_stored, read
 from featly.problem.problem import Problem
 from featly.table.frames import DefaultNames, is_frame, library_of, open_table, refuse_shapes
 from featly.table.schema import Columns, Schema
@@ -69,7 +69,7 @@ def redundancy(
     n_jobs: int | None = None,
     verbose: bool | Callable[[int, int], Any] = False,
 ) -> Redundancy:
-    r"""Compare every column of a table with every other, and keep what is asked for.
+    r"""Compare every column of a table with every other, and list the redundant pairs.
 
     Either all pairs whose redundancy reaches a threshold, or the nearest columns of each. A
     million columns have half a trillion pairs: they are never in memory together. The result is
@@ -139,8 +139,8 @@ def redundancy(
     >>> table = pl.DataFrame({
     ...     "inches": [60.0, 70.0, 66.0, 63.0], "weight": [55.0, 80.0, 81.0, 50.0],
     ...     "centimetres": [152.4, 177.8, 167.64, 160.02], "age": [30.0, 41.0, 77.0, 52.0]})
-    >>> found = featly.redundancy(table, threshold=0.9)
-    >>> found.table()
+    >>> result = featly.redundancy(table, threshold=0.9)
+    >>> result.table()
     shape: (1, 3)
     ┌────────┬─────────────┬───────┐
     │ first  ┆ second      ┆ value │
@@ -149,12 +149,12 @@ def redundancy(
     ╞════════╪═════════════╪═══════╡
     │ inches ┆ centimetres ┆ 1.0   │
     └────────┴─────────────┴───────┘
-    >>> found.groups.tolist(), found.representatives.tolist()
+    >>> result.groups.tolist(), result.representatives.tolist()
     ([0, 1, 0, 2], [0, 1, 3])
     >>> featly.redundancy(table, neighbours=1).neighbours[:, 0].tolist()
     [2, 0, 0, 1]
     """
-    wanted = _checked(threshold, neighbours, columns, measure, discretizer, max_pairs)
+    wanted = _check_arguments(threshold, neighbours, columns, measure, discretizer, max_pairs)
     resources = _resources(device, memory_limit)
     if columns is not None and resources.device == "cuda":
         raise ParameterError(
@@ -163,26 +163,26 @@ def redundancy(
         )
     n_threads(n_jobs)  # refuses what makes no sense
     if columns is not None or resources.device == "cpu":
-        X = on_host(X)  # where these are computed
+        X = ensure_on_host(X)  # where these are computed
     on_device = is_device_array(X)
-    table = _Table.of(X, schema, wanted, resources, n_jobs, on_device=on_device)
-    _check_room(wanted, table.shape[1])
-    some = None if columns is None else _positions(columns, table.names)
+    table = _Table.from_input(X, schema, wanted, resources, n_jobs, on_device=on_device)
+    _check_memory(wanted, table.shape[1])
+    column_subset = None if columns is None else _find_positions(columns, table.names)
     with single_threaded_blas(), progress_bar(verbose, "redundancy", "tiles") as progress:
         try:
-            found = _compared(table, wanted, some, resources, progress)
+            outcome = _compare(table, wanted, column_subset, resources, progress)
         except NotFiniteError as error:
-            table.blame(error.feature)
+            table.raise_not_finite(error.feature)
             raise
     if table.stored is not None:
         table.stored.check()  # what was read from a file that changed meanwhile is of no use
-    return _outcome(found, wanted, table, library_of(X))
+    return _make_redundancy(outcome, wanted, table, library_of(X))
 
 
 # ---- parameters -----------------------------------------------------------------------------
 @dataclass(frozen=True)
-class _Wanted:
-    """What was asked for."""
+class _Request:
+    """Checked parameters of one comparison."""
 
     threshold: float | None
     neighbours: int | None
@@ -192,13 +192,13 @@ class _Wanted:
     some_columns: bool  # or all pairs
 
     @property
-    def coded(self) -> bool:
+    def needs_codes(self) -> bool:
         return self.measure == "information"
 
 
-def _checked(
+def _check_arguments(
     threshold: Any, neighbours: Any, columns: Any, measure: Any, discretizer: Any, max_pairs: Any
-) -> _Wanted:
+) -> _Request:
     if (threshold is None) == (neighbours is None):
         raise ParameterError(
             f"threshold={threshold!r}, neighbours={neighbours!r}: give one of the two"
@@ -208,8 +208,8 @@ def _checked(
     if neighbours is not None:
         neighbours = check_count("neighbours", neighbours, 1)
     else:
-        number = isinstance(threshold, int | float | np.integer | np.floating)
-        if isinstance(threshold, bool) or not number or not 0 < threshold <= 1:
+        is_number = isinstance(threshold, int | float | np.integer | np.floating)
+        if isinstance(threshold, bool) or not is_number or not 0 < threshold <= 1:
             raise ParameterError(f"threshold={threshold!r}: give a number above 0, and at most 1")
         threshold = float(threshold)
     if not isinstance(measure, str) or measure not in MEASURES:
@@ -223,7 +223,7 @@ def _checked(
             "cut numbers into levels: leave it out, or give measure='information'"
         )
     most = check_count("max_pairs", max_pairs, 1)
-    return _Wanted(threshold, neighbours, measure, rule, most, columns is not None)
+    return _Request(threshold, neighbours, measure, rule, most, columns is not None)
 
 
 def _rule(discretizer: Any) -> CutRule | None:
@@ -234,7 +234,7 @@ def _rule(discretizer: Any) -> CutRule | None:
         rule = CutRule(discretizer)
     elif hasattr(discretizer, "cut_rule") and not isinstance(discretizer, type):
         rule = discretizer.cut_rule()
-    if rule is None or rule.supervised:
+    if rule is None or rule.is_supervised:
         raise ParameterError(
             f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))}, a discretiser of "
             "featly.preprocessing that needs no classes, or None for numbers that are levels "
@@ -243,47 +243,47 @@ def _rule(discretizer: Any) -> CutRule | None:
     return rule
 
 
-def _positions(columns: Any, names: Sequence[str]) -> IntArray:
-    """Where columns stand, each once; DataError for one that does not exist."""
+def _find_positions(columns: Any, names: Sequence[str]) -> IntArray:
+    """Find the positions of columns, each once; DataError for one that does not exist."""
     if isinstance(columns, str):
         raise ParameterError(f"columns={columns!r}: give a list of names or positions")
-    place: dict[str, int] = {}
-    found = []
+    position_of: dict[str, int] = {}
+    positions = []
     for column in columns:
         if isinstance(column, str):
-            place = place or {name: f for f, name in enumerate(names)}
-            if column not in place:
+            position_of = position_of or {name: f for f, name in enumerate(names)}
+            if column not in position_of:
                 raise DataError(f"there is no column {column!r} in the table")
-            found.append(place[column])
+            positions.append(position_of[column])
         elif isinstance(column, int | np.integer) and -1 < column < len(names):
-            found.append(int(column))
+            positions.append(int(column))
         else:
             raise DataError(f"there is no column {column}: positions go from 0 to {len(names) - 1}")
-    return np.unique(np.array(found, np.int64))
+    return np.unique(np.array(positions, np.int64))
 
 
-def _check_room(wanted: _Wanted, p: int) -> None:
-    """ParameterError where lists of so many neighbours have no room."""
+def _check_memory(wanted: _Request, p: int) -> None:
+    """Raise ParameterError where lists of so many neighbours exceed memory."""
     if wanted.neighbours is None:
         return
     needed, free = p * wanted.neighbours * BYTES_PER_NEIGHBOUR, free_memory()
     if needed > free // 2:
         raise ParameterError(
             f"neighbours={wanted.neighbours}: lists of so many for {p} columns take "
-            f"{in_words(needed)}, and {in_words(free)} are free: give fewer, or a threshold"
+            f"{format_bytes(needed)}, and {format_bytes(free)} are free: give fewer, or a threshold"
         )
 
 
 def _resources(device: Any, memory_limit: Any) -> Resources:
     if not isinstance(device, str) or device not in DEVICES:
         raise ParameterError(f"device={device!r}: give 'auto', 'cpu' or 'cuda'")
-    return Resources(device, None if memory_limit is None else bytes_of(memory_limit))
+    return Resources(device, None if memory_limit is None else parse_bytes(memory_limit))
 
 
 # ---- the table ------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Table:
-    """A table as it was read, or as it lies on a device."""
+    """A table as read into memory, or an array on a device."""
 
     names: Any
     shape: tuple[int, int]
@@ -292,10 +292,10 @@ class _Table:
     stored: Any = None  # a table on disk
 
     @staticmethod
-    def of(
+    def from_input(
         X: Any,
         schema: Any,
-        wanted: _Wanted,
+        wanted: _Request,
         resources: Resources,
         n_jobs: int | None,
         *,
@@ -310,7 +310,7 @@ class _Table:
             _refuse_empty(X.shape)
             names = DefaultNames(X.shape[1])
             columns = Schema.of(schema).resolve(names, np.full(len(names), CONTINUOUS))
-            if not wanted.coded and not wanted.some_columns and not columns.levels:
+            if not wanted.needs_codes and not wanted.some_columns and not columns.levels:
                 _check_columns(columns, wanted.measure)
                 return _Table(columns.names, X.shape, None, X)
             X = to_host(X)
@@ -319,20 +319,22 @@ class _Table:
                 f"X is the path {str(X)!r}: open it with featly.scan, or read it with "
                 "featly.read_table"
             )
-        stored = stored_of(X, mapped=resources.memory is not None)
+        stored = as_stored_table(X, mapped=resources.memory is not None)
         if stored is not None:
-            room = resources.room
-            reading = read_stored(stored, Schema.of(schema), room, n_jobs, integers=True)
+            memory_budget = resources.memory_budget
+            ingested = ingest_stored(
+                stored, Schema.of(schema), memory_budget, n_jobs, integers=True
+            )
         else:
-            reading = read(_opened(X), Schema.of(schema), n_jobs, integers=True)
-        source, columns = reading.source, reading.columns
+            ingested = read(_open_table(X), Schema.of(schema), n_jobs, integers=True)
+        source, columns = ingested.source, ingested.columns
         _check_columns(columns, wanted.measure)
         problem = Problem(source, columns, np.zeros(source.n_rows, np.int64), np.zeros(1))
         shape = source.n_rows, source.n_features
         return _Table(columns.names, shape, problem, None, stored)
 
-    def blame(self, feature: int) -> None:
-        """DataError for a column that is not finite."""
+    def raise_not_finite(self, feature: int) -> None:
+        """Raise DataError for a column that is not finite."""
         name = self.names[feature]
         if self.problem is not None:
             values = self.problem.source.load(np.array([feature]))[0]
@@ -350,8 +352,8 @@ class _Table:
         )
 
 
-def _opened(X: Any) -> Any:
-    """A table as it can be read."""
+def _open_table(X: Any) -> Any:
+    """Open a table so that it can be read."""
     refuse_shapes(X)
     if is_frame(X):
         _refuse_empty(X.shape)
@@ -386,10 +388,10 @@ def _refuse_empty(shape: tuple[int, int]) -> None:
 
 
 def _check_columns(columns: Columns, measure: str) -> None:
-    unused = columns.given()
+    unused = columns.stated_parts()
     if unused:
-        told = f"redundancy does not use {' and '.join(unused)} of the schema"
-        warnings.warn(told, SchemaWarning, stacklevel=4)  # the caller of redundancy
+        message = f"redundancy does not use {' and '.join(unused)} of the schema"
+        warnings.warn(message, SchemaWarning, stacklevel=4)  # the caller of redundancy
     nominal = np.flatnonzero(columns.kinds == CATEGORICAL)
     if measure != "information" and len(nominal):
         raise DataError(
@@ -400,63 +402,73 @@ def _check_columns(columns: Columns, measure: str) -> None:
 
 
 # ---- the comparison -------------------------------------------------------------------------
-def _compared(
-    table: _Table, wanted: _Wanted, some: IntArray | None, resources: Resources, progress: Any
+def _compare(
+    table: _Table,
+    wanted: _Request,
+    column_subset: IntArray | None,
+    resources: Resources,
+    progress: Any,
 ) -> Any:
-    """What `all_pairs` returns, on the device or not."""
+    """Run the search of `all_pairs`, on the device or not."""
     n_rows, p = table.shape
     ranks, problem = wanted.measure == "spearman", table.problem
 
-    def there(twin: Any) -> Any:
+    def compare_on_device(cuda_search: Any) -> Any:
         if problem is None:
-            columns = twin.UnitColumns(table.array, ranks=ranks)
-        elif wanted.coded:
-            columns = twin.CodedColumns(_codes(problem, wanted))
+            columns = cuda_search.UnitColumns(table.array, ranks=ranks)
+        elif wanted.needs_codes:
+            columns = cuda_search.CodedColumns(_code_columns(problem, wanted))
         else:
-            columns = twin.UnitColumns.of(problem.source, ranks=ranks)
-        return _asked(twin, columns, wanted, resources.memory, progress)
+            columns = cuda_search.UnitColumns.from_source(problem.source, ranks=ranks)
+        return _search_pairs(cuda_search, columns, wanted, resources.memory, progress)
 
-    def here() -> Any:
+    def compare_on_cpu() -> Any:
         assert problem is not None
         columns: Any = UnitColumns(problem.source, ranks=ranks)
-        if wanted.coded:
-            codes = _codes(problem, wanted)
+        if wanted.needs_codes:
+            codes = _code_columns(problem, wanted)
             if isinstance(codes, StreamedCodes) and wanted.rule is not None:
                 codes = CodesInOrder(codes, np.arange(p))  # cut once, and not with every block
             columns = CodedColumns(codes)
-        room = resources.room // OWN_SHARE
-        if some is not None:
+        memory_budget = resources.memory_budget // OWN_SHARE
+        if column_subset is not None:
             assert wanted.threshold is not None
-            threshold = on_grid(wanted.threshold, columns.grid)
-            return search.pairs_with(columns, some, threshold, wanted.max_pairs, room, progress)
-        return _asked(search, columns, wanted, room, progress)
+            threshold = round_to_grid(wanted.threshold, columns.grid)
+            return all_pairs.pairs_with(
+                columns, column_subset, threshold, wanted.max_pairs, memory_budget, progress
+            )
+        return _search_pairs(all_pairs, columns, wanted, memory_budget, progress)
 
-    if some is not None:
-        return here()
+    if column_subset is not None:
+        return compare_on_cpu()
     work = float(n_rows) * p * p
-    return compared(resources.device, work, there, None if problem is None else here)
+    return compare_where_best(
+        resources.device, work, compare_on_device, None if problem is None else compare_on_cpu
+    )
 
 
-def _codes(problem: Problem, wanted: _Wanted) -> Any:
+def _code_columns(problem: Problem, wanted: _Request) -> Any:
     return problem.coded(wanted.rule, problem.source.n_jobs)
 
 
-def _asked(twin: Any, columns: Any, wanted: _Wanted, memory: Any, progress: Any) -> Any:
+def _search_pairs(search: Any, columns: Any, wanted: _Request, memory: Any, progress: Any) -> Any:
     if wanted.neighbours is not None:
         count = min(wanted.neighbours, max(1, columns.n_features - 1))
-        return twin.neighbours(columns, count, memory, progress)
+        return search.neighbours(columns, count, memory, progress)
     assert wanted.threshold is not None
-    threshold = on_grid(wanted.threshold, columns.grid)
-    return twin.pairs_above(columns, threshold, wanted.max_pairs, memory, progress)
+    threshold = round_to_grid(wanted.threshold, columns.grid)
+    return search.pairs_above(columns, threshold, wanted.max_pairs, memory, progress)
 
 
-def _outcome(found: Any, wanted: _Wanted, table: _Table, library: str | None) -> Redundancy:
+def _make_redundancy(
+    outcome: Any, wanted: _Request, table: _Table, library: str | None
+) -> Redundancy:
     names, measure = table.names, wanted.measure
     if wanted.neighbours is None:
-        return Redundancy(measure, wanted.threshold, found, None, None, names, library)
-    index, values = found
-    missing = wanted.neighbours - index.shape[1]
-    if missing:
-        index = np.pad(index, ((0, 0), (0, missing)), constant_values=-1)
-        values = np.pad(values, ((0, 0), (0, missing)))
+        return Redundancy(measure, wanted.threshold, outcome, None, None, names, library)
+    index, values = outcome
+    n_lacking = wanted.neighbours - index.shape[1]
+    if n_lacking:
+        index = np.pad(index, ((0, 0), (0, n_lacking)), constant_values=-1)
+        values = np.pad(values, ((0, 0), (0, n_lacking)))
     return Redundancy(measure, None, None, index, values, names, library)

@@ -1,4 +1,4 @@
-"""What a comparison of all pairs of columns found."""
+"""Result of a comparison of all pairs of columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ PAIR = np.dtype([("first", np.int64), ("second", np.int64), ("value", np.float64
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Redundancy:
-    """What :func:`redundancy` found.
+    """Result of :func:`redundancy`.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Redundancy:
 
     measure: str
     threshold: float | None
-    found: tuple[IntArray, IntArray, FloatArray] | None
+    threshold_pairs: tuple[IntArray, IntArray, FloatArray] | None
     neighbours: IntArray | None
     values: FloatArray | None
     names: Sequence[str]
@@ -49,22 +49,22 @@ class Redundancy:
 
     @cached_property
     def pairs(self) -> npt.NDArray[Any]:
-        """A structured array with the fields first, second, value, where ``first < second``.
+        """Structured array with the fields first, second, value, where ``first < second``.
 
         By falling value, then by first and second. Of a threshold, every pair that reaches it; of
         neighbours, every pair of a column and a neighbour of it.
         """
-        if self.found is not None:
-            first, second, value = self.found
+        if self.threshold_pairs is not None:
+            first, second, value = self.threshold_pairs
         else:
             assert self.neighbours is not None
             assert self.values is not None
-            feature, place = np.nonzero(self.neighbours >= 0)
-            other = self.neighbours[feature, place]
+            feature, slot = np.nonzero(self.neighbours >= 0)
+            other = self.neighbours[feature, slot]
             first, second = np.minimum(feature, other), np.maximum(feature, other)
-            _, once = np.unique(first * len(self.names) + second, return_index=True)
-            value = self.values[feature[once], place[once]]
-            first, second = first[once], second[once]
+            _, unique_pairs = np.unique(first * len(self.names) + second, return_index=True)
+            value = self.values[feature[unique_pairs], slot[unique_pairs]]
+            first, second = first[unique_pairs], second[unique_pairs]
         order = np.lexsort((second, first, -value))
         pairs = np.empty(len(value), PAIR)
         pairs["first"], pairs["second"], pairs["value"] = first[order], second[order], value[order]
@@ -72,7 +72,7 @@ class Redundancy:
 
     @cached_property
     def groups(self) -> IntArray:
-        """A number for every column: columns are of one group that pairs lead to from each other.
+        """Group of every column, a number: columns are of one group if pairs connect them.
 
         Groups are numbered by their first column; a column without a pair is one by itself.
         """
@@ -82,10 +82,10 @@ class Redundancy:
         links = np.ones(len(self.pairs), np.int8), (self.pairs["first"], self.pairs["second"])
         graph = scipy.sparse.coo_array(links, shape=(p, p)).tocsr()
         labels = connected_components(graph, directed=False)[1].astype(np.int64)
-        _, first, place = np.unique(labels, return_index=True, return_inverse=True)
+        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
         number = np.empty(len(first), np.int64)
         number[np.argsort(first)] = np.arange(len(first))
-        return np.asarray(number[place.reshape(-1)])
+        return np.asarray(number[inverse.reshape(-1)])
 
     @cached_property
     def representatives(self) -> IntArray:
@@ -99,7 +99,7 @@ class Redundancy:
         return np.asarray(order[starts])
 
     def table(self) -> Any:
-        """The outcome as a frame with the names of the columns.
+        """Return the outcome as a frame with the names of the columns.
 
         Returns
         -------
@@ -110,25 +110,25 @@ class Redundancy:
         if self.neighbours is None or self.values is None:
             return frame_of(
                 {
-                    "first": self._named(self.pairs["first"]),
-                    "second": self._named(self.pairs["second"]),
+                    "first": self._names_of(self.pairs["first"]),
+                    "second": self._names_of(self.pairs["second"]),
                     "value": self.pairs["value"].copy(),
                 },
                 self.library,
             )
-        feature, place = np.nonzero(self.neighbours >= 0)
+        feature, slot = np.nonzero(self.neighbours >= 0)
         return frame_of(
             {
-                "feature": self._named(feature),
-                "neighbour": self._named(self.neighbours[feature, place]),
-                "rank": place + 1,
-                "value": self.values[feature, place],
+                "feature": self._names_of(feature),
+                "neighbour": self._names_of(self.neighbours[feature, slot]),
+                "rank": slot + 1,
+                "value": self.values[feature, slot],
             },
             self.library,
         )
 
     def group_table(self) -> Any:
-        """Groups of two columns or more as a frame, a row a column, the largest group first.
+        """Return groups of two columns or more as a frame, the largest group first.
 
         Returns
         -------
@@ -136,46 +136,46 @@ class Redundancy:
             group, from 1 on; feature; representative, the column in most pairs of its group;
             n_columns of the group. The representative is the first row of its group.
         """
-        groups, chosen = self.groups, self.representatives
+        groups, leaders = self.groups, self.representatives
         sizes = np.bincount(groups)
         order = np.lexsort((np.arange(len(sizes)), -sizes))
         order = order[sizes[order] > 1]
         number = np.zeros(len(sizes), np.int64)
         number[order] = np.arange(1, len(order) + 1)
         inside = np.flatnonzero(number[groups] > 0)
-        first = chosen[groups[inside]]
+        first = leaders[groups[inside]]
         inside = inside[np.lexsort((inside, inside != first, number[groups[inside]]))]
         return frame_of(
             {
                 "group": number[groups[inside]],
-                "feature": self._named(inside),
-                "representative": self._named(chosen[groups[inside]]),
+                "feature": self._names_of(inside),
+                "representative": self._names_of(leaders[groups[inside]]),
                 "n_columns": sizes[groups[inside]],
             },
             self.library,
         )
 
-    def _named(self, columns: IntArray) -> list[str]:
+    def _names_of(self, columns: IntArray) -> list[str]:
         return [self.names[column] for column in columns.tolist()]
 
     def text(self) -> str:
-        """In a line or two."""
+        """Summarise in a line or two."""
         p = len(self.names)
         if self.threshold is None:
             assert self.neighbours is not None
             count = self.neighbours.shape[1]
-            return f"the {count} nearest of each of {_counted(p, 'column')}, by {self.measure}"
+            return f"the {count} nearest of each of {_plural(p, 'column')}, by {self.measure}"
         n_pairs, n_groups = len(self.pairs), len(self.representatives)
         if not n_pairs:
             return (
-                f"no pair of {_counted(p, 'column')} reaches {self.threshold:g}, by {self.measure}"
+                f"no pair of {_plural(p, 'column')} reaches {self.threshold:g}, by {self.measure}"
             )
         n_inside = int((np.bincount(self.groups)[self.groups] > 1).sum())
         n_redundant = n_inside - (n_groups - (p - n_inside))
         return (
-            f"{_counted(n_pairs, 'pair')} of {_counted(p, 'column')} "
+            f"{_plural(n_pairs, 'pair')} of {_plural(p, 'column')} "
             f"{'reaches' if n_pairs == 1 else 'reach'} {self.threshold:g}, by {self.measure}\n"
-            f"{_counted(n_inside, 'column')} in {_counted(n_inside - n_redundant, 'group')}: "
+            f"{_plural(n_inside, 'column')} in {_plural(n_inside - n_redundant, 'group')}: "
             f"{n_redundant:,} could be left out, one of each group kept"
         )
 
@@ -185,5 +185,5 @@ class Redundancy:
         return f"<Redundancy: {self.text().splitlines()[0]}>"
 
 
-def _counted(count: int, word: str) -> str:
+def _plural(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"

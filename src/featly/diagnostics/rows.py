@@ -1,4 +1,4 @@
-r"""Rows that look wrong: far from everybody, or labelled unlike all that resemble them.
+r"""Rows that look wrong: far from all others, or labelled unlike all that resemble them.
 
 .. math::
 
@@ -21,7 +21,7 @@ from featly.core.models.heom import poll
 from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.core.stats.row_distances import SquaredDistances
 from featly.diagnostics.linear import left_out_margins
-from featly.diagnostics.reading import Rows, check_count, read_rows, stratified
+from featly.diagnostics.reading import Rows, check_count, draw_stratified, read_rows
 from featly.problem.problem import read_target
 from featly.table.frames import frame_of
 from featly.table.schema import Schema
@@ -41,7 +41,7 @@ BLOCK = 64
 
 @dataclass(frozen=True)
 class SuspectRows:
-    """What :func:`suspect_rows` found; rows are positions from 0.
+    """Result of :func:`suspect_rows`; rows are positions from 0.
 
     Attributes
     ----------
@@ -76,15 +76,15 @@ class SuspectRows:
     n_rows: int
 
     def to_frame(self) -> Any:
-        """One row for every suspicion: row, suspicion, score, column, suggested class."""
-        place = {int(row): k for k, row in enumerate(self.rows)}
+        """Return one row for every suspicion: row, suspicion, score, column, suggested class."""
+        position = {int(row): k for k, row in enumerate(self.rows)}
         far, odd = self.outliers.tolist(), self.mislabelled.tolist()
         return frame_of(
             {
                 "row": [*far, *odd],
                 "suspicion": ["outlier"] * len(far) + ["mislabelled"] * len(odd),
-                "score": [float(self.outlier_scores[place[row]]) for row in far]
-                + [float(self.label_scores[place[row]]) for row in odd],
+                "score": [float(self.outlier_scores[position[row]]) for row in far]
+                + [float(self.label_scores[position[row]]) for row in odd],
                 "column": self.outlier_columns + [""] * len(odd),
                 "suggested": [""] * len(far) + self.suggested,
             },
@@ -92,7 +92,7 @@ class SuspectRows:
         )
 
     def text(self) -> str:
-        """In a line or two."""
+        """Summarise in a line or two."""
         lines = [f"{len(self.outliers)} suspected outliers"]
         if len(self.label_scores):
             lines.append(f"{len(self.mislabelled)} suspected mislabelled rows")
@@ -166,8 +166,8 @@ def suspect_rows(
     >>> X, y = rng.normal(size=(60, 4)), np.repeat(["well", "ill"], 30)
     >>> X[:30, 0] += 6
     >>> X[7, 1], y[12] = 20.0, "ill"
-    >>> found = suspect_rows(X, y)
-    >>> found.outliers.tolist(), found.mislabelled.tolist(), found.suggested
+    >>> suspects = suspect_rows(X, y)
+    >>> suspects.outliers.tolist(), suspects.mislabelled.tolist(), suspects.suggested
     ([7], [12], ['well'])
     """
     check_count("n_neighbors", n_neighbors, 1)
@@ -179,21 +179,25 @@ def suspect_rows(
     codes, labels = np.zeros(rows.n_rows, np.int64), np.array([""])
     if y is not None:
         codes, labels = read_target(y, rows.n_rows, "suspect_rows", many_classes=True)
-    chosen = stratified(codes, max_rows, rng)
-    part, codes = rows.take(chosen), codes[chosen]
-    k = min(n_neighbors, len(chosen) - 1)
-    z, cells = np.zeros(len(chosen)), np.empty((0, 0))
-    if len(chosen) >= LEAST_ROWS:
-        cells = _robust(part)
-        z = _outlier_scores(cells, part.is_number, k, n_jobs)
+    sample = draw_stratified(codes, max_rows, rng)
+    sampled_rows, codes = rows.take_rows(sample), codes[sample]
+    k = min(n_neighbors, len(sample) - 1)
+    z, cells = np.zeros(len(sample)), np.empty((0, 0))
+    if len(sample) >= LEAST_ROWS:
+        cells = _robust_cells(sampled_rows)
+        z = _outlier_scores(cells, sampled_rows.is_number, k, n_jobs)
     far = np.flatnonzero(z > FAR)
     far = far[np.argsort(-z[far], kind="stable")]
-    blamed = [_blamed(part, cells[:, row]) for row in far]
-    odd, against, other = far[:0], np.empty(0), np.empty(0, np.int64)
-    if y is not None and len(chosen) >= LEAST_ROWS:
-        against, odd, other = _mislabelled(part, codes, len(labels), k, rng, n_jobs)
-    named = [str(labels[c]) for c in other]
-    return SuspectRows(chosen[far], blamed, z, chosen[odd], against, named, chosen, rows.n_rows)
+    far_columns = [_farthest_column(sampled_rows, cells[:, row]) for row in far]
+    odd, against, alternatives = far[:0], np.empty(0), np.empty(0, np.int64)
+    if y is not None and len(sample) >= LEAST_ROWS:
+        against, odd, alternatives = _find_mislabelled(
+            sampled_rows, codes, len(labels), k, rng, n_jobs
+        )
+    suggested = [str(labels[c]) for c in alternatives]
+    return SuspectRows(
+        sample[far], far_columns, z, sample[odd], against, suggested, sample, rows.n_rows
+    )
 
 
 # ---- outliers ------------------------------------------------------------------------------------
@@ -204,12 +208,12 @@ def _outlier_scores(
     distances = SquaredDistances(cells, is_number, apart=2.0, n_jobs=n_jobs)
     mean = np.empty(n)
 
-    def find(block: tuple[int, int]) -> None:
+    def score_block(block: tuple[int, int]) -> None:
         squared = distances.block(*block)
         # the row itself is the nearest, at 0
         mean[slice(*block)] = np.sqrt(np.partition(squared, k, axis=1)[:, : k + 1]).sum(axis=1) / k
 
-    run_blocks(find, split(n, BLOCK), n_jobs)
+    run_blocks(score_block, split(n, BLOCK), n_jobs)
     least = float(mean[mean > 0].min(initial=np.inf))
     if not np.isfinite(least):
         return np.zeros(n)
@@ -221,41 +225,43 @@ def _outlier_scores(
     return (size - middle) / spread
 
 
-def _blamed(rows: Rows, cells: FloatArray) -> str:
-    """The number that is farthest from its median, if it is far: gaps and levels have no place."""
+def _farthest_column(rows: Rows, cells: FloatArray) -> str:
+    """Return the number column that is farthest from its median, if far; else an empty name."""
     size = np.where(rows.is_number & ~np.isnan(cells), np.abs(cells), 0.0)
     return rows.names[int(size.argmax())] if size.max(initial=0.0) > BLAMED else ""
 
 
-def _robust(rows: Rows) -> FloatArray:
-    """Cells in robust units; a column without a spread is left as it is."""
+def _robust_cells(rows: Rows) -> FloatArray:
+    """Return cells in robust units; a column without a spread stays as it is."""
     numbers = rows.numbers
     middle, spread = np.zeros(numbers.shape[1]), np.ones(numbers.shape[1])
-    there = ~np.isnan(numbers).all(axis=0)
-    if there.any():
-        low, middle[there], high = np.nanquantile(numbers[:, there], [0.25, 0.5, 0.75], axis=0)
+    has_values = ~np.isnan(numbers).all(axis=0)
+    if has_values.any():
+        low, middle[has_values], high = np.nanquantile(
+            numbers[:, has_values], [0.25, 0.5, 0.75], axis=0
+        )
         wide = (high - low) / 1.349
-        spread[there] = np.where(wide > 0, wide, np.nanstd(numbers[:, there], axis=0))
+        spread[has_values] = np.where(wide > 0, wide, np.nanstd(numbers[:, has_values], axis=0))
     return rows.cells(middle, np.where(spread > 0, spread, 1.0))
 
 
 # ---- labels --------------------------------------------------------------------------------------
-def _mislabelled(
+def _find_mislabelled(
     rows: Rows, y: IntArray, n_classes: int, k: int, rng: np.random.Generator, n_jobs: int | None
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """How much speaks against the class of every row, the suspects, and what they may be."""
+    """Return a score against the class of every row, the suspects, and their likelier classes."""
     shares, weighted = _neighbour_shares(rows, y, n_classes, k, n_jobs)
-    every = np.arange(len(y))
+    all_rows = np.arange(len(y))
     # a row of a large class next to one of a tiny class is among its own all the same
-    own = np.maximum(shares, weighted)[every, y]
+    own = np.maximum(shares, weighted)[all_rows, y]
     rivals = shares + weighted / (2 * k)  # weights settle ties
-    rivals[every, y] = -1.0
+    rivals[all_rows, y] = -1.0
     fold = np.empty(len(y), np.int64)
     for c in range(n_classes):  # each class spread over the folds
         members = rng.permutation(np.flatnonzero(y == c))
         fold[members] = np.arange(len(members)) % FOLDS
     doubted = own <= OWN_SHARE
-    margin = left_out_margins(rows.encoded(), y, n_classes, fold, doubted, n_jobs)
+    margin = left_out_margins(rows.encode(), y, n_classes, fold, doubted, n_jobs)
     disbelief = 1 / (1 + np.exp(np.clip(2 * margin, -50, 50)))
     against = (1 - own + np.where(doubted, disbelief, 0.0)) / 2
     odd = np.flatnonzero(doubted & (margin < 0))
@@ -266,20 +272,20 @@ def _mislabelled(
 def _neighbour_shares(
     rows: Rows, y: IntArray, n_classes: int, k: int, n_jobs: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Share of each class among the nearest rows, and as if all classes had as many rows."""
-    distances = SquaredDistances(rows.by_range(), rows.is_number, n_jobs=n_jobs)
+    """Return class shares among the nearest rows, as they are and with classes of equal size."""
+    distances = SquaredDistances(rows.scale_to_range(), rows.is_number, n_jobs=n_jobs)
     shares = np.empty((len(y), n_classes))
     wins = np.empty(shares.shape, np.bool_)
 
-    def find(block: tuple[int, int]) -> None:
+    def poll_block(block: tuple[int, int]) -> None:
         squared = distances.block(*block).copy()
         squared[np.arange(len(squared)), np.arange(*block)] = np.inf
         farthest = np.partition(squared, k - 1, axis=1)[:, k - 1].copy()
         poll(squared, farthest, y, k, shares[slice(*block)], wins[slice(*block)])
 
-    run_blocks(find, split(len(y), BLOCK), n_jobs)
+    run_blocks(poll_block, split(len(y), BLOCK), n_jobs)
     counts = np.bincount(y, minlength=n_classes)
     # a row cannot be its own neighbour
-    others = counts - (y[:, None] == np.arange(n_classes))
-    weighted = shares / np.maximum(others, 1)
+    n_others = counts - (y[:, None] == np.arange(n_classes))
+    weighted = shares / np.maximum(n_others, 1)
     return shares, weighted / weighted.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-r"""Whether two tables come from one distribution, column by column and as a whole.
+r"""Tests that two tables come from one distribution, column by column and as a whole.
 
 .. math::
 
@@ -34,7 +34,7 @@ ENERGY_ROWS = 1000  # of each table, for the statistic of all columns together
 
 @dataclass(frozen=True)
 class Shift:
-    """What :func:`shift` found.
+    """Result of :func:`shift`.
 
     Attributes
     ----------
@@ -70,13 +70,13 @@ class Shift:
     n_used: int
 
     def shifted(self, level: float = 0.05) -> list[str]:
-        """Columns whose adjusted p-value is at most `level`, most different first."""
+        """List columns whose adjusted p-value is at most `level`, most different first."""
         size = np.maximum(self.distance, np.abs(self.missing_difference))
         order = np.lexsort((-size, self.adjusted_p_values))
         return [self.names[f] for f in order if self.adjusted_p_values[f] <= level]
 
     def to_frame(self) -> Any:
-        """One row a column."""
+        """Return a frame with one row a column."""
         return frame_of(
             {
                 "column": self.names,
@@ -90,20 +90,20 @@ class Shift:
         )
 
     def text(self) -> str:
-        """In a few lines."""
-        odd = self.shifted()
+        """Summarise in a few lines."""
+        shifted_names = self.shifted()
         lines = [
             f"all columns together: p = {self.p_value:.3g}",
-            f"{len(odd)} of {len(self.names)} columns differ (adjusted p <= 0.05)",
+            f"{len(shifted_names)} of {len(self.names)} columns differ (adjusted p <= 0.05)",
         ]
-        place = {name: f for f, name in enumerate(self.names)}
-        for name in odd[:10]:
-            f = place[name]
-            gap = self.missing_difference[f]
-            what = f"{self.distance[f]:.2f}"
-            if abs(gap) > self.distance[f]:
-                what = f"missing {gap:+.0%}"
-            lines.append(f"{name}: {what} (p = {self.adjusted_p_values[f]:.3g})")
+        position = {name: f for f, name in enumerate(self.names)}
+        for name in shifted_names[:10]:
+            f = position[name]
+            difference = self.missing_difference[f]
+            size_text = f"{self.distance[f]:.2f}"
+            if abs(difference) > self.distance[f]:
+                size_text = f"missing {difference:+.0%}"
+            lines.append(f"{name}: {size_text} (p = {self.adjusted_p_values[f]:.3g})")
         for name, levels in list(self.new_levels.items())[:10]:
             lines.append(f"{name}: new levels {', '.join(levels[:5])}")
         return "\n".join(lines)
@@ -172,8 +172,8 @@ def shift(
     >>> rng = np.random.default_rng(0)
     >>> train, test = rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
     >>> test[:, 1] += 2
-    >>> found = shift(train, test)
-    >>> found.shifted(), found.p_value
+    >>> result = shift(train, test)
+    >>> result.shifted(), result.p_value
     (['x1'], 0.001)
     """
     check_count("n_permutations", n_permutations, 1)
@@ -185,40 +185,43 @@ def shift(
         if rows.n_rows < 2:
             raise DataError(f"{name} has {rows.n_rows} row: at least 2 are needed to compare")
     rng = np.random.default_rng(random_state)
-    one, two = _drawn(first, max_rows, rng), _drawn(second, max_rows, rng)
-    labels = _labels(one.n_rows, two.n_rows, n_permutations, rng)
-    found = _columns(one, two, labels, n_jobs)
-    distance = found.distance
-    if one is not first or two is not second:
-        whole = _labels(first.n_rows, second.n_rows, 0, rng)
-        distance = _columns(first, second, whole, n_jobs).distance
-    ranked = np.sort(found.largest[1:])
-    larger = len(ranked) - np.searchsorted(ranked, found.score - 1e-9, side="left")
-    energy, p_value = _energy(first, second, n_permutations, rng, n_jobs)
+    first_sample, second_sample = (
+        _draw_rows(first, max_rows, rng),
+        _draw_rows(second, max_rows, rng),
+    )
+    labels = _deal_labels(first_sample.n_rows, second_sample.n_rows, n_permutations, rng)
+    tests = _test_columns(first_sample, second_sample, labels, n_jobs)
+    distance = tests.distance
+    if first_sample is not first or second_sample is not second:
+        observed_labels = _deal_labels(first.n_rows, second.n_rows, 0, rng)
+        distance = _test_columns(first, second, observed_labels, n_jobs).distance
+    sorted_scores = np.sort(tests.largest[1:])
+    n_larger = len(sorted_scores) - np.searchsorted(sorted_scores, tests.score - 1e-9, side="left")
+    energy, p_value = _test_energy(first, second, n_permutations, rng, n_jobs)
     return Shift(
         first.names,
         first.is_number,
         distance,
-        _missing(second) - _missing(first),
-        found.p,
-        (1 + larger) / (n_permutations + 1),
+        _missing_shares(second) - _missing_shares(first),
+        tests.p,
+        (1 + n_larger) / (n_permutations + 1),
         energy,
         p_value,
         new_levels(first, second, test),
         first.n_rows,
         second.n_rows,
-        one.n_rows + two.n_rows,
+        first_sample.n_rows + second_sample.n_rows,
     )
 
 
-def _drawn(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
+def _draw_rows(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
     if rows.n_rows <= size:
         return rows
-    return rows.take(np.sort(rng.choice(rows.n_rows, size, replace=False)))
+    return rows.take_rows(np.sort(rng.choice(rows.n_rows, size, replace=False)))
 
 
-def _labels(n: int, m: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
-    """Which rows are dealt to the first table: as observed, then at random."""
+def _deal_labels(n: int, m: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+    """Mark the rows dealt to the first table: as observed, then at random."""
     labels = np.zeros((n + m, count + 1), np.uint8)
     labels[:n, 0] = 1
     for b in range(1, count + 1):
@@ -226,7 +229,7 @@ def _labels(n: int, m: int, count: int, rng: np.random.Generator) -> npt.NDArray
     return labels
 
 
-def _missing(rows: Rows) -> FloatArray:
+def _missing_shares(rows: Rows) -> FloatArray:
     shares = np.zeros(rows.n_columns)
     shares[rows.numeric] = np.isnan(rows.numbers).mean(axis=0)
     shares[rows.categorical] = (rows.codes == 0).mean(axis=1)
@@ -235,72 +238,75 @@ def _missing(rows: Rows) -> FloatArray:
 
 # ---- columns -------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class _Found:
+class _ColumnTests:
     distance: FloatArray
     score: FloatArray
     p: FloatArray
     largest: FloatArray
 
 
-def _columns(
+def _test_columns(
     first: Rows, second: Rows, labels: npt.NDArray[np.uint8], n_jobs: int | None
-) -> _Found:
-    """Distances of all columns, with scores and p-values over the lanes of `labels`."""
+) -> _ColumnTests:
+    """Return distances, scores and p-values of all columns over the permutations in `labels`."""
     numeric, p = first.is_number, first.n_columns
-    place = np.empty(p, np.int64)
-    place[first.numeric] = np.arange(len(first.numeric))
-    place[first.categorical] = np.arange(len(first.categorical))
-    distance, gap, score, p_values = np.empty(p), np.empty(p), np.empty(p), np.empty(p)
+    position = np.empty(p, np.int64)
+    position[first.numeric] = np.arange(len(first.numeric))
+    position[first.categorical] = np.arange(len(first.categorical))
+    distance, difference, score, p_values = np.empty(p), np.empty(p), np.empty(p), np.empty(p)
 
     def compare(block: tuple[int, int]) -> FloatArray:
         columns = range(*block)
         values = np.empty((len(columns), len(labels)))
         for k, f in enumerate(columns):
-            j = int(place[f])
+            j = int(position[f])
             if numeric[f]:
                 values[k] = np.concatenate([first.numbers[:, j], second.numbers[:, j]])
             else:
                 codes = np.concatenate([first.codes[j], second.codes[j]])
                 values[k] = np.where(codes == 0, np.nan, codes)
         orders = np.argsort(values, axis=1)  # NaN last
-        ranked = np.take_along_axis(values, orders, axis=1)
-        ends = np.ones(ranked.shape, np.bool_)
-        ends[:, :-1] = ranked[:, 1:] != ranked[:, :-1]
+        sorted_values = np.take_along_axis(values, orders, axis=1)
+        ends = np.ones(sorted_values.shape, np.bool_)
+        ends[:, :-1] = sorted_values[:, 1:] != sorted_values[:, :-1]
         present = (~np.isnan(values)).sum(axis=1)
         largest = np.full(labels.shape[1], -np.inf)
         own = slice(*block)
         column_distances(
-            orders, ends, present, numeric[own], labels, distance[own], gap[own], score[own],
+            orders, ends, present, numeric[own], labels, distance[own], difference[own], score[own],
             p_values[own], largest,
         )  # fmt: skip
         return largest
 
     size = max(1, min(BLOCK, (1 << 22) // len(labels)))
-    found = run_blocks(compare, split(p, size), n_jobs)
-    return _Found(distance, score, p_values, np.max(found, axis=0))
+    largest_by_block = run_blocks(compare, split(p, size), n_jobs)
+    return _ColumnTests(distance, score, p_values, np.max(largest_by_block, axis=0))
 
 
 # ---- all columns together ------------------------------------------------------------------------
-def _energy(
+def _test_energy(
     first: Rows, second: Rows, count: int, rng: np.random.Generator, n_jobs: int | None
 ) -> tuple[float, float]:
-    one, two = _drawn(first, ENERGY_ROWS, rng), _drawn(second, ENERGY_ROWS, rng)
-    both = Rows(
-        np.concatenate([one.numbers, two.numbers]),
-        np.concatenate([one.codes, two.codes], axis=1),
-        one.numeric,
-        one.categorical,
-        one.names,
-        one.levels,
+    first_sample, second_sample = (
+        _draw_rows(first, ENERGY_ROWS, rng),
+        _draw_rows(second, ENERGY_ROWS, rng),
     )
-    squared = SquaredDistances(both.by_range(), both.is_number, n_jobs=n_jobs)
-    distances = np.sqrt(squared.block(0, both.n_rows))
-    labels = _labels(one.n_rows, two.n_rows, count, rng).astype(np.float64)
+    pooled = Rows(
+        np.concatenate([first_sample.numbers, second_sample.numbers]),
+        np.concatenate([first_sample.codes, second_sample.codes], axis=1),
+        first_sample.numeric,
+        first_sample.categorical,
+        first_sample.names,
+        first_sample.levels,
+    )
+    squared = SquaredDistances(pooled.scale_to_range(), pooled.is_number, n_jobs=n_jobs)
+    distances = np.sqrt(squared.block(0, pooled.n_rows))
+    labels = _deal_labels(first_sample.n_rows, second_sample.n_rows, count, rng).astype(np.float64)
     with single_threaded_blas():
         within = np.einsum("ib,ib->b", labels, distances @ labels)
         crossing = distances.sum(axis=1) @ labels - within
-    rest = float(distances.sum()) - within - 2 * crossing
-    n, m = one.n_rows, two.n_rows
-    energy = 2 * crossing / (n * m) - within / n**2 - rest / m**2
-    near = 1e-9 * float(np.abs(energy).max())
-    return float(energy[0]), float((energy >= energy[0] - near).mean())
+    within_second = float(distances.sum()) - within - 2 * crossing
+    n, m = first_sample.n_rows, second_sample.n_rows
+    energy = 2 * crossing / (n * m) - within / n**2 - within_second / m**2
+    tolerance = 1e-9 * float(np.abs(energy).max())
+    return float(energy[0]), float((energy >= energy[0] - tolerance).mean())

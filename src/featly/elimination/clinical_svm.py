@@ -34,7 +34,7 @@ class ClinicalMachine:
 
     Attributes
     ----------
-    gaps : list of float
+    duality_gaps : list of float
         Relative duality gap of every round.
     """
 
@@ -53,7 +53,7 @@ class ClinicalMachine:
         self.renormalised = renormalised
         self.widths = np.ones(columns.n_features) if widths is None else widths
         self._rounding = ROUNDING * float(self.widths.max(initial=1.0)) ** 2
-        self.gaps: list[float] = []
+        self.duality_gaps: list[float] = []
         if most_dense_rows is None:
             few = columns.n_features <= FEW_COLUMNS
             most_dense_rows = min(FEW_ROWS, MOST_DENSE_ROWS) if few else MOST_DENSE_ROWS
@@ -65,10 +65,10 @@ class ClinicalMachine:
         self._coef: np.ndarray | None = None
 
     def criterion(self) -> np.ndarray:
-        """The importance of the columns that are left, in units that no prior has widened."""
+        """Return importances of the columns left, in units that no prior has widened."""
         coef = self._solve_dense() if self._dense else self._solve_free()
         # a gap is like itself, which makes ||w|| larger and no column better
-        forms = self.columns.forms(coef, gaps=self.renormalised)
+        forms = self.columns.forms(coef, include_missing=self.renormalised)
         if not self.renormalised:
             forms[self._lonely] = 0.0
         forms *= self.widths**2
@@ -81,19 +81,19 @@ class ClinicalMachine:
         return forms
 
     def drop(self, positions: np.ndarray) -> None:
-        """Leave out some columns."""
+        """Drop some columns."""
         stays = np.ones(self.columns.n_features, bool)
         stays[positions] = False
-        rest, widths = self.columns.view(np.flatnonzero(stays)), self.widths[stays]
+        remaining, widths = self.columns.view(np.flatnonzero(stays)), self.widths[stays]
         if self._gram is not None:
             # what is left may be cheaper to add up than what goes is to take away, and where
             # little is left of the weight, rounding errors of what was there are large beside it
-            cheap = rest.n_features <= max(len(positions), self._built // REBUILD_SHARE)
+            cheap = remaining.n_features <= max(len(positions), self._built // REBUILD_SHARE)
             if cheap or float(widths.sum()) * REBUILD_SHARE < self._built_width:
                 self._gram = None
             else:
                 self.columns.gram(-self.widths[positions], positions, out=self._gram)
-        self.columns, self._lonely, self.widths = rest, self._lonely[stays], widths
+        self.columns, self._lonely, self.widths = remaining, self._lonely[stays], widths
 
     def _solve_dense(self) -> np.ndarray:
         assert self._dual is not None
@@ -103,7 +103,7 @@ class ClinicalMachine:
             self._built, self._built_width = self.columns.n_features, total
         self._dual.forget_inverse()
         self._dual.solve(self._gram / total, self.columns.rank)
-        self.gaps.append(self._dual.gap)
+        self.duality_gaps.append(self._dual.duality_gap)
         return self._dual.coef
 
     def _solve_free(self) -> np.ndarray:
@@ -114,11 +114,11 @@ class ClinicalMachine:
             return columns.product(v, mean)
 
         if p == 1:  # compared with no other, and of one column many rows lie between the bounds
-            found = projected_gradient(product, self.y, self.C, start=self._coef, tolerance=1e-4)
+            solution = projected_gradient(product, self.y, self.C, start=self._coef, tolerance=1e-4)
         else:
-            found = solve_by_products(
+            solution = solve_by_products(
                 product, lambda rows: columns.block(rows, mean), self.y, self.C, start=self._coef
             )
-        self._coef = found.coef
-        self.gaps.append(found.gap)
-        return found.coef
+        self._coef = solution.coef
+        self.duality_gaps.append(solution.duality_gap)
+        return solution.coef

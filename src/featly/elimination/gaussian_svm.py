@@ -28,7 +28,7 @@ class GaussianMachine:
 
     Attributes
     ----------
-    gaps : list of float
+    duality_gaps : list of float
         Relative duality gap of every round.
     """
 
@@ -43,13 +43,13 @@ class GaussianMachine:
         self.source = source
         self.variance = np.broadcast_to(variance, source.n_features)
         self.gamma = gamma
-        self.gaps: list[float] = []
+        self.duality_gaps: list[float] = []
         self._dual = SVMDual(y, C, n_jobs=source.n_jobs)
         self._distances: np.ndarray | None = None
         self._built = 0
 
     def criterion(self) -> np.ndarray:
-        """How much ||w||^2 falls without each of the columns that are left; it may rise too."""
+        """Return how much ||w||^2 falls without each of the columns left; it may rise too."""
         if self._distances is None:
             self._distances = squared_distances(self.source.gram())
             self._built = self.source.n_features
@@ -59,7 +59,7 @@ class GaussianMachine:
         K = np.exp(-gamma * self._distances)
         self._dual.forget_inverse()
         self._dual.solve(K, len(K))
-        self.gaps.append(self._dual.gap)
+        self.duality_gaps.append(self._dual.duality_gap)
         atoms = self.source.load(np.arange(self.source.n_features))
         v = self._dual.coef
         changes = margin_changes(
@@ -74,7 +74,7 @@ class GaussianMachine:
         return changes
 
     def drop(self, positions: np.ndarray) -> None:
-        """Leave out some columns."""
+        """Drop some columns."""
         stays = np.ones(self.source.n_features, bool)
         stays[positions] = False
         left = int(stays.sum())

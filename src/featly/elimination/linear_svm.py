@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from featly.core.sources import Source, compacted
+from featly.core.sources import Source, compact_if_small
 from featly.core.sources.linear import downdate_gram
 from featly.core.svm.dual import SVMDual
 
@@ -31,7 +31,7 @@ class LinearMachine:
 
     Attributes
     ----------
-    gaps : list of float
+    duality_gaps : list of float
         Relative duality gap of every round.
     """
 
@@ -48,16 +48,16 @@ class LinearMachine:
         self.widths = widths
         self._rounding = ROUNDING if widths is None else ROUNDING * float(widths.max())
         self.dual = SVMDual(y, C, n_jobs=source.n_jobs)
-        self.gaps: list[float] = []
+        self.duality_gaps: list[float] = []
         self._all_bytes = source.nbytes
         self._factor: np.ndarray | None = None
         self._gram: np.ndarray | None = None
         self._trace = self._built_trace = 0.0
         self._built = 0
-        self.source = compacted(self.source, self._all_bytes)
+        self.source = compact_if_small(self.source, self._all_bytes)
 
     def criterion(self) -> np.ndarray:
-        """Squared weights of the columns that are left, in units that no prior has widened."""
+        """Return squared weights of the columns left, in units that no prior has widened."""
         n, rank = self.source.n_rows, self.source.n_atoms
         if n > MOST_DENSE_ROWS and rank * FACTOR_SHARE <= n:
             self._gram = None
@@ -73,8 +73,8 @@ class LinearMachine:
                 self._build()
             assert self._gram is not None
             self.dual.solve(self._gram, rank, self._trace)
-        self.gaps.append(self.dual.gap)
-        self.source = compacted(self.source, self._all_bytes)
+        self.duality_gaps.append(self.dual.duality_gap)
+        self.source = compact_if_small(self.source, self._all_bytes)
         weights = self.source.forms(self.dual.coef)
         if self.widths is not None:
             weights *= self.widths
@@ -82,7 +82,7 @@ class LinearMachine:
         return weights
 
     def _noise(self) -> np.ndarray | float:
-        """Squared weights up to this may be rounding errors of zero.
+        """Return the largest squared weights that may be rounding errors of zero.
 
         Where w = 0 is the optimum, its computed entries are sums of n terms that cancel; without
         this they would be ordered by how they were rounded. The rounding errors of
@@ -92,7 +92,7 @@ class LinearMachine:
         return self._rounding**2 * float(v @ v) * self.source.n_rows * self.variance
 
     def drop(self, positions: np.ndarray) -> None:
-        """Leave out some columns."""
+        """Drop some columns."""
         stays = np.ones(self.source.n_features, bool)
         stays[positions] = False
         if self._factor is not None:
@@ -127,6 +127,6 @@ class LinearMachine:
         for atom in atoms:
             self._trace = downdate_gram(self._gram, atom)
         if len(atoms) == 1:
-            self.dual.downdated(atoms[0])
+            self.dual.downdate(atoms[0])
         else:
             self.dual.forget_inverse()

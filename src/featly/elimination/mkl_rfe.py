@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, interrupted
+from featly.base import Problem, Ranker, Ranking, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.kernels.kernel_sets import ColumnKernels, Kernels, ScaledKernels
@@ -194,9 +194,11 @@ class MKLRFE(Ranker):
         count = self.max_iter
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise ParameterError(f"max_iter={count!r}: give a whole number from 1")
-        given = self.class_weight
-        if not (given is None or isinstance(given, dict) or given == "balanced"):
-            raise ParameterError(f"class_weight={given!r}: give a dict, 'balanced' or None")
+        class_weight = self.class_weight
+        if not (
+            class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"
+        ):
+            raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
@@ -219,7 +221,7 @@ class MKLRFE(Ranker):
         widths = None if prior is None else prior**2
         machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter, widths)
         with progress_bar(self.verbose, "MKL-RFE", unit="columns") as progress:
-            found = eliminate(
+            elimination = eliminate(
                 machine,
                 kernels.n_features,
                 step=self.step,
@@ -227,37 +229,39 @@ class MKLRFE(Ranker):
                 keep=problem.columns.keep,
                 progress=progress,
             )
-        gaps = np.array(machine.gaps)
-        caution = None
-        if gaps.max(initial=0.0) > max(1e-6, self.tolerance):
+        duality_gaps = np.array(machine.duality_gaps)
+        warning = None
+        if duality_gaps.max(initial=0.0) > max(1e-6, self.tolerance):
             remedy = "a smaller C," if prior is None else "a smaller C or prior,"
-            caution = (
-                f"the kernel weights of round {int(gaps.argmax())} were learnt to a relative gap "
-                f"of {gaps.max():.1e} only: columns of similar weight may be out of order; try "
+            warning = (
+                f"the kernel weights of round {int(duality_gaps.argmax())} were learnt to a "
+                "relative gap "
+                f"of {duality_gaps.max():.1e} only: columns of similar weight may be out of order; "
+                "try "
                 f"{remedy} a larger norm or more max_iter"
             )
         ranking = Ranking(
-            order=found.order,
-            scores=found.round + found.share,
-            extra={"round": found.round, "criterion": found.criterion},
+            order=elimination.order,
+            scores=elimination.round + elimination.share,
+            extra={"round": elimination.round, "criterion": elimination.criterion},
             attributes={
-                "duality_gap": gaps,
-                "n_iter": max(machine.counts, default=0),
-                "interrupted": found.interrupted,
+                "duality_gap": duality_gaps,
+                "n_iter": max(machine.svm_counts, default=0),
+                "interrupted": elimination.interrupted,
             },
-            caution=caution,
-            keys=found.keys,
+            warning=warning,
+            tie_keys=elimination.tie_keys,
         )
-        if found.interrupted:
-            raise interrupted(ranking)
+        if elimination.interrupted:
+            raise stop_with(ranking)
         return ranking
 
     def _kernels(self, problem: Problem) -> Any:
         if problem.on_device:
-            from featly.core.kernels import clinical_cuda as twin
+            from featly.core.kernels import clinical_cuda as cuda
 
-            return twin.ColumnKernels.of(problem.source)
-        return ColumnKernels.of(problem.source)
+            return cuda.ColumnKernels.from_source(problem.source)
+        return ColumnKernels.from_source(problem.source)
 
 
 class _Machine:
@@ -281,16 +285,16 @@ class _Machine:
         self.norm, self.tolerance, self.max_iter = norm, tolerance, max_iter
         self.dual = SVMDual(y, C, n_jobs=kernels.n_jobs)
         self.coef: np.ndarray | None = None
-        self.gaps: list[float] = []
-        self.counts: list[int] = []
+        self.duality_gaps: list[float] = []
+        self.svm_counts: list[int] = []
 
     def criterion(self) -> np.ndarray:
         importances = np.zeros(len(self.useful))
         if self.kernels.n_features == 0:
-            self.gaps.append(0.0)
-            self.counts.append(0)
+            self.duality_gaps.append(0.0)
+            self.svm_counts.append(0)
             return importances
-        found = solve_mkl(
+        solution = solve_mkl(
             self.kernels,
             self.y,
             self.C,
@@ -300,10 +304,10 @@ class _Machine:
             coef=self.coef,
             dual=self.dual,
         )
-        self.coef = found.coef
-        self.gaps.append(found.gap)
-        self.counts.append(found.n_iter)
-        importances[self.useful] = found.importances
+        self.coef = solution.coef
+        self.duality_gaps.append(solution.duality_gap)
+        self.svm_counts.append(solution.n_iter)
+        importances[self.useful] = solution.importances
         if isinstance(self.kernels, ScaledKernels):
             importances[self.useful] *= self.kernels.factors
         return importances

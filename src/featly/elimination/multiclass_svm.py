@@ -6,21 +6,21 @@ from itertools import combinations
 import numpy as np
 
 from featly.core.runtime.parallel import run_blocks
-from featly.core.sources import Source, compacted
+from featly.core.sources import Source, compact_if_small
 from featly.core.sources.linear import downdate_gram
 from featly.core.svm.dual import SVMDual
 from featly.core.svm.multiclass_svm import MulticlassDual
 from featly.elimination.linear_svm import REBUILD_TRACE, ROUNDING
 
-__all__ = ["JointMachine", "ManyMachine", "PairsMachine"]
+__all__ = ["JointMachine", "MulticlassMachine", "PairsMachine"]
 
 MOST_GRAM_ROWS = 4096  # above this, and ...
 FACTOR_SHARE = 4  # ... this many times more rows than atoms, nothing n x n is made
 SMALL_PAIR = 1024  # pairs of classes with up to this many rows have a Gram matrix of their own
 
 
-class ManyMachine(ABC):
-    """Several weights a column, of classes or of pairs of classes, on a shrinking set of columns.
+class MulticlassMachine(ABC):
+    """A machine with several weights a column, of classes or of pairs, whose columns shrink.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class ManyMachine(ABC):
 
     Attributes
     ----------
-    gaps : list of float
+    duality_gaps : list of float
         Relative duality gap of every round; of several machines the largest.
     """
 
@@ -48,33 +48,33 @@ class ManyMachine(ABC):
         squared: bool,
     ) -> None:
         self.variance, self.widths, self.squared = variance, widths, squared
-        self.gaps: list[float] = []
+        self.duality_gaps: list[float] = []
         self._rounding = ROUNDING if widths is None else ROUNDING * float(widths.max())
         self._all_bytes = source.nbytes
         self._gram: np.ndarray | None = None
         self._factor: np.ndarray | None = None
         self._built_trace, self._built = 0.0, 0
-        self.source = compacted(source, self._all_bytes)
+        self.source = compact_if_small(source, self._all_bytes)
 
     @abstractmethod
-    def _tall(self) -> bool:
-        """Whether the rows are so many that they are better not multiplied with one another."""
+    def _has_many_rows(self) -> bool:
+        """Return whether there are too many rows to multiply them with one another."""
 
     @abstractmethod
     def _solve(self) -> tuple[list[np.ndarray], float]:
-        """Coefficients of all rows, of one machine after the other, and the largest gap."""
+        """Return coefficients of rows, machine after machine, and the largest duality gap."""
 
     def criterion(self) -> np.ndarray:
-        """The importance of the columns that are left, in units that no prior has widened."""
-        if self._tall():
+        """Return importances of the columns left, in units that no prior has widened."""
+        if self._has_many_rows():
             self._gram = None
             if self._factor is None:
-                self._factor = self._loaded()
+                self._factor = self._load_factor()
         elif self._gram is None:
             self._build()
         coefficients, gap = self._solve()
-        self.gaps.append(gap)
-        self.source = compacted(self.source, self._all_bytes)
+        self.duality_gaps.append(gap)
+        self.source = compact_if_small(self.source, self._all_bytes)
         total = np.zeros(self.source.n_features)
         for v in coefficients:
             weights = self.source.forms(v)
@@ -87,12 +87,12 @@ class ManyMachine(ABC):
         return total if self.squared else total / len(coefficients)
 
     def drop(self, positions: np.ndarray) -> None:
-        """Leave out some columns."""
+        """Drop some columns."""
         stays = np.ones(self.source.n_features, bool)
         stays[positions] = False
         if self._factor is not None:
             self._factor = self._factor[np.repeat(stays, np.diff(self.source.atoms))]
-        gone = self._downdate(positions) if self._gram is not None else None
+        removed_atom = self._downdate(positions) if self._gram is not None else None
         self.source = self.source.view(np.flatnonzero(stays))
         if not isinstance(self.variance, float):
             self.variance = self.variance[stays]
@@ -103,14 +103,14 @@ class ManyMachine(ABC):
             few = self.widths is not None and self.source.n_features * REBUILD_TRACE < self._built
             if few or float(np.trace(self._gram)) * REBUILD_TRACE < self._built_trace:
                 self._build()
-                gone = None
-        self._changed(gone)
+                removed_atom = None
+        self._update_duals(removed_atom)
 
     @abstractmethod
-    def _changed(self, gone: np.ndarray | None) -> None:
-        """The table has lost the atom `gone`, or more than one."""
+    def _update_duals(self, removed_atom: np.ndarray | None) -> None:
+        """Update the solutions after the table lost the atom `removed_atom`, or several."""
 
-    def _loaded(self) -> np.ndarray:
+    def _load_factor(self) -> np.ndarray:
         factor = np.empty((self.source.n_atoms, self.source.n_rows))
         atoms = self.source.atoms
         for low, high in self.source.blocks():
@@ -123,7 +123,7 @@ class ManyMachine(ABC):
         self._built = self.source.n_features
 
     def _downdate(self, positions: np.ndarray) -> np.ndarray | None:
-        """Take columns out of the Gram matrix; the atom where it was one."""
+        """Take columns out of the Gram matrix; return the atom where it was one."""
         assert self._gram is not None
         if len(positions) > 1:
             self._gram -= self.source.gram(positions)
@@ -134,7 +134,7 @@ class ManyMachine(ABC):
         return atoms[0] if len(atoms) == 1 else None
 
 
-class JointMachine(ManyMachine):
+class JointMachine(MulticlassMachine):
     """One machine for all classes: Crammer and Singer's, or Weston and Watkins' (`box`)."""
 
     def __init__(
@@ -152,7 +152,7 @@ class JointMachine(ManyMachine):
         self.n_classes = n_classes
         self.dual = MulticlassDual(y, n_classes, C, box, source.n_jobs)
 
-    def _tall(self) -> bool:
+    def _has_many_rows(self) -> bool:
         n, width = self.source.n_rows, self.source.n_atoms + 1
         few = n > 2 * self.n_classes * width
         return few or (n > MOST_GRAM_ROWS and n >= FACTOR_SHARE * width)
@@ -167,13 +167,13 @@ class JointMachine(ManyMachine):
             rows[:, :-1] = self._factor.T
             rows[:, -1] = 1.0
             self.dual.solve_rows(rows)
-        return list(self.dual.coef), self.dual.gap
+        return list(self.dual.coef), self.dual.duality_gap
 
-    def _changed(self, gone: np.ndarray | None) -> None:
-        """The dual keeps nothing but its solution, which is feasible for any table."""
+    def _update_duals(self, removed_atom: np.ndarray | None) -> None:
+        """Do nothing: the dual holds only its solution, which is feasible for any table."""
 
 
-class PairsMachine(ManyMachine):
+class PairsMachine(MulticlassMachine):
     """A binary machine for every pair of classes, on the columns of all."""
 
     def __init__(
@@ -194,14 +194,14 @@ class PairsMachine(ManyMachine):
             # pairs are shared out to threads: none has some of its own
             self.duals.append(SVMDual(np.where(y[rows] == pair[1], 1.0, -1.0), C[rows], n_jobs=1))
 
-    def _tall(self) -> bool:
+    def _has_many_rows(self) -> bool:
         n = self.source.n_rows
         return n > MOST_GRAM_ROWS and n >= FACTOR_SHARE * self.source.n_atoms
 
     def _solve(self) -> tuple[list[np.ndarray], float]:
         rank = self.source.n_atoms
 
-        def one(number: int) -> np.ndarray:
+        def solve_pair(number: int) -> np.ndarray:
             rows, dual = self.members[number], self.duals[number]
             if self._gram is not None:
                 whole = len(rows) == len(self._gram)
@@ -219,12 +219,12 @@ class PairsMachine(ManyMachine):
             coef[rows] = dual.coef
             return coef
 
-        found = run_blocks(one, range(len(self.duals)), self.source.n_jobs)
-        return found, max(dual.gap for dual in self.duals)
+        coefficients = run_blocks(solve_pair, range(len(self.duals)), self.source.n_jobs)
+        return coefficients, max(dual.duality_gap for dual in self.duals)
 
-    def _changed(self, gone: np.ndarray | None) -> None:
+    def _update_duals(self, removed_atom: np.ndarray | None) -> None:
         for rows, dual in zip(self.members, self.duals, strict=True):
-            if gone is None:
+            if removed_atom is None:
                 dual.forget_inverse()
             else:
-                dual.downdated(gone[rows])
+                dual.downdate(removed_atom[rows])

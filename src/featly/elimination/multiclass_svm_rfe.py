@@ -18,8 +18,8 @@ from featly.base import Problem, Ranker, Ranking
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.sources import centers_and_variances, unit_scale
-from featly.elimination.multiclass_svm import JointMachine, ManyMachine, PairsMachine
-from featly.elimination.rfe import check_schedule, eliminate, ranking_of
+from featly.elimination.multiclass_svm import JointMachine, MulticlassMachine, PairsMachine
+from featly.elimination.rfe import build_elimination_ranking, check_schedule, eliminate
 from featly.problem.problem import row_prices
 from featly.table.schema import Schema
 
@@ -200,7 +200,7 @@ class MulticlassSVMRFE(Ranker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _units_matter(self) -> bool:
+    def _is_scale_dependent(self) -> bool:
         return not self.standardize
 
     def _check_parameters(self) -> None:
@@ -217,14 +217,16 @@ class MulticlassSVMRFE(Ranker):
         number = isinstance(self.C, int | float | np.integer | np.floating)
         if isinstance(self.C, bool) or not number or not 0 < self.C < np.inf:
             raise ParameterError(f"C={self.C!r}: give a positive finite number")
-        given = self.class_weight
-        if not (given is None or isinstance(given, dict) or given == "balanced"):
-            raise ParameterError(f"class_weight={given!r}: give a dict, 'balanced' or None")
+        class_weight = self.class_weight
+        if not (
+            class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"
+        ):
+            raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
 
     def _rank(self, problem: Problem) -> Ranking:
-        machine, favoured = self._machine(problem)
+        machine, has_prior = self._machine(problem)
         with progress_bar(self.verbose, "multiclass SVM-RFE", unit="columns") as progress:
-            found = eliminate(
+            elimination = eliminate(
                 machine,
                 problem.source.n_features,
                 step=self.step,
@@ -233,11 +235,11 @@ class MulticlassSVMRFE(Ranker):
                 progress=progress,
             )
         remedy = "try a smaller C" if self.standardize else "try standardize=True"
-        remedy += " or a smaller prior" if favoured else ""
-        return ranking_of(found, np.array(machine.gaps), remedy)
+        remedy += " or a smaller prior" if has_prior else ""
+        return build_elimination_ranking(elimination, np.array(machine.duality_gaps), remedy)
 
-    def _machine(self, problem: Problem) -> tuple[ManyMachine, bool]:
-        """The machine on all columns, and whether a prior favours some."""
+    def _machine(self, problem: Problem) -> tuple[MulticlassMachine, bool]:
+        """Make the machine on all columns; return also whether there is a prior."""
         name, n_classes = type(self).__name__, len(problem.classes)
         C = row_prices(self.C, self.class_weight, problem.y, problem.classes)
         prior = problem.prior(name, MOST_PRIOR)
@@ -250,8 +252,12 @@ class MulticlassSVMRFE(Ranker):
         source = problem.source.scaled(center, scale)
         spread: np.ndarray | float = 1.0 if self.standardize else variance
         importance = self.importance or FORMULATIONS[self.formulation]
-        how = (spread, widths, importance == "squared")
+        criterion_options = (spread, widths, importance == "squared")
         if self.formulation == "ovo":
-            return PairsMachine(source, problem.y, n_classes, C, *how), prior is not None
+            return PairsMachine(
+                source, problem.y, n_classes, C, *criterion_options
+            ), prior is not None
         box = self.formulation == "weston-watkins"
-        return JointMachine(source, problem.y, n_classes, C, box, *how), prior is not None
+        return JointMachine(
+            source, problem.y, n_classes, C, box, *criterion_options
+        ), prior is not None

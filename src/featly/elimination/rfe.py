@@ -12,19 +12,19 @@ import numpy as np
 
 from featly.basics.errors import ParameterError
 from featly.core.ranking.ordering import worst
-from featly.problem.outcome import Ranking, interrupted
+from featly.problem.outcome import Ranking, stop_with
 
 __all__ = [
     "Elimination",
     "Machine",
+    "build_elimination_ranking",
     "check_schedule",
-    "drops",
     "eliminate",
-    "ranking_of",
     "schedule",
+    "schedule_sizes",
 ]
 
-POOR_GAP = 1e-6  # relative; above it, the order of columns of similar weight is not certain
+POOR_DUALITY_GAP = 1e-6  # relative; above it, the order of columns of similar weight is not certain
 
 Step = int | float | Sequence[int] | Callable[[int], int]
 
@@ -33,15 +33,15 @@ class Machine(Protocol):
     """A model whose columns can be dropped."""
 
     def criterion(self) -> np.ndarray:
-        """The importance of every column still in the model, in ascending order of column."""
+        """Return the importance of every column in the model, in ascending order of column."""
 
     def drop(self, positions: np.ndarray) -> None:
-        """Leave out some of the columns in the model, given by ascending position in it."""
+        """Drop some of the columns in the model, given by ascending position in it."""
 
 
 @dataclass
 class Elimination:
-    """What an elimination found.
+    """The outcome of an elimination.
 
     Attributes
     ----------
@@ -71,34 +71,39 @@ class Elimination:
         return np.divide(gains, totals, out=np.zeros(len(totals)), where=totals > 0)
 
     @property
-    def keys(self) -> tuple[np.ndarray, np.ndarray]:
-        """What is equal for columns that tie: round and criterion; no round where that is 0."""
+    def tie_keys(self) -> tuple[np.ndarray, np.ndarray]:
+        """Round and criterion, equal for columns that tie; no round where the criterion is 0."""
         return np.where(self.criterion == 0, -1, self.round), self.criterion
 
 
-def ranking_of(found: Elimination, gaps: np.ndarray, remedy: str) -> Ranking:
-    """What a support vector machine's elimination comes to, with a caution where it was not exact.
+def build_elimination_ranking(
+    elimination: Elimination, duality_gaps: np.ndarray, remedy: str
+) -> Ranking:
+    """Build the ranking of an elimination, with a warning where its machines were not exact.
 
-    `gaps` are those of the rounds, `remedy` what may help where one is large.
+    `duality_gaps` are those of the rounds, `remedy` what may help where one is large.
     """
-    alone = len(found.round) and np.bincount(found.round)[-1] == 1
-    told = gaps[: len(gaps) - 1] if alone else gaps  # the last column is compared with none
-    caution = None
-    if told.max(initial=0.0) > POOR_GAP:
-        caution = (
-            f"the SVM of round {int(told.argmax())} was solved to a relative gap of "
-            f"{told.max():.1e} only: columns of similar weight may be out of order; {remedy}"
+    last_is_single = len(elimination.round) and np.bincount(elimination.round)[-1] == 1
+    compared_gaps = (
+        duality_gaps[: len(duality_gaps) - 1] if last_is_single else duality_gaps
+    )  # the last column is compared with none
+    warning = None
+    if compared_gaps.max(initial=0.0) > POOR_DUALITY_GAP:
+        warning = (
+            f"the SVM of round {int(compared_gaps.argmax())} was solved to a relative gap of "
+            f"{compared_gaps.max():.1e} only: columns of similar weight may be out of order; "
+            f"{remedy}"
         )
     ranking = Ranking(
-        order=found.order,
-        scores=found.round + found.share,
-        extra={"round": found.round, "criterion": found.criterion},
-        attributes={"duality_gap": gaps, "interrupted": found.interrupted},
-        caution=caution,
-        keys=found.keys,
+        order=elimination.order,
+        scores=elimination.round + elimination.share,
+        extra={"round": elimination.round, "criterion": elimination.criterion},
+        attributes={"duality_gap": duality_gaps, "interrupted": elimination.interrupted},
+        warning=warning,
+        tie_keys=elimination.tie_keys,
     )
-    if found.interrupted:
-        raise interrupted(ranking)
+    if elimination.interrupted:
+        raise stop_with(ranking)
     return ranking
 
 
@@ -125,7 +130,7 @@ def check_schedule(step: Step, fine_below: int | None) -> None:
 
 
 def schedule(n_remaining: int, step: Step, fine_below: int | None = None) -> int:
-    """How many of the remaining columns the next round drops.
+    """Return how many of the remaining columns the next round drops.
 
     Examples
     --------
@@ -156,12 +161,14 @@ def schedule(n_remaining: int, step: Step, fine_below: int | None = None) -> int
     return min(max(1, count), n_remaining)
 
 
-def drops(n_features: int, n_kept: int, step: Step, fine_below: int | None = None) -> np.ndarray:
-    """How many columns every round drops, those to keep last.
+def schedule_sizes(
+    n_features: int, n_kept: int, step: Step, fine_below: int | None = None
+) -> np.ndarray:
+    """Return how many columns every round drops, those to keep last.
 
     Examples
     --------
-    >>> drops(10, 2, 0.5).tolist()
+    >>> schedule_sizes(10, 2, 0.5).tolist()
     [5, 3, 1, 1]
     """
     counts, left = [], n_features
@@ -186,30 +193,30 @@ def eliminate(
     Columns in `keep` go only when nothing else is left. `progress` is called with the number of
     columns ranked and the total after every round.
     """
-    kept = np.zeros(n_features, bool)
+    is_kept = np.zeros(n_features, bool)
     if keep is not None:
-        kept[keep] = True
-    any_kept = bool(kept.any())
-    found = Elimination(
+        is_kept[keep] = True
+    has_kept = bool(is_kept.any())
+    elimination = Elimination(
         order=np.empty(n_features, np.int64),
         round=np.zeros(n_features, np.int32),
         criterion=np.zeros(n_features),
         totals=[],
     )
     remaining = np.arange(n_features)
-    current = np.zeros(n_features)
-    number = 0
+    importances = np.zeros(n_features)
+    round_number = 0
     try:
         while len(remaining):
-            current = machine.criterion()
+            importances = machine.criterion()
             count = schedule(len(remaining), step, fine_below)
-            free = np.flatnonzero(~kept[remaining]) if any_kept else ()
+            free = np.flatnonzero(~is_kept[remaining]) if has_kept else ()
             if len(free) == 0:
-                positions = worst(current, count)
+                positions = worst(importances, count)
             else:
-                positions = free[worst(current[free], min(count, len(free)))]
-            _record(found, remaining, positions, current, number)
-            number += 1
+                positions = free[worst(importances[free], min(count, len(free)))]
+            _record(elimination, remaining, positions, importances, round_number)
+            round_number += 1
             if len(positions) == len(remaining):
                 remaining = remaining[:0]
             else:
@@ -219,27 +226,27 @@ def eliminate(
             if progress is not None:
                 progress(n_features - len(remaining), n_features)
     except KeyboardInterrupt:
-        if len(current) != len(remaining):  # the model had already lost its worst columns
-            stays = np.delete(np.arange(len(current)), positions)
-            current = current[stays]
-        found.interrupted = True
-        last = worst(current, len(remaining))
-        last = np.concatenate([last[kept[remaining[last]]], last[~kept[remaining[last]]]])
-        _record(found, remaining, last, current, number)
-    return found
+        if len(importances) != len(remaining):  # the model had already lost its worst columns
+            stays = np.delete(np.arange(len(importances)), positions)
+            importances = importances[stays]
+        elimination.interrupted = True
+        last = worst(importances, len(remaining))
+        last = np.concatenate([last[is_kept[remaining[last]]], last[~is_kept[remaining[last]]]])
+        _record(elimination, remaining, last, importances, round_number)
+    return elimination
 
 
 def _record(
-    found: Elimination,
+    elimination: Elimination,
     remaining: np.ndarray,
     positions: np.ndarray,
-    current: np.ndarray,
-    number: int,
+    importances: np.ndarray,
+    round_number: int,
 ) -> None:
-    """Columns at `positions`, best first, take the places above those dropped before."""
+    """Record the columns of a round, best first, above those dropped before."""
     end = len(remaining)
     columns = remaining[positions]
-    found.order[end - len(columns) : end] = columns
-    found.round[columns] = number
-    found.criterion[columns] = current[positions]
-    found.totals.append(float(np.maximum(current, 0.0).sum()))
+    elimination.order[end - len(columns) : end] = columns
+    elimination.round[columns] = round_number
+    elimination.criterion[columns] = importances[positions]
+    elimination.totals.append(float(np.maximum(importances, 0.0).sum()))

@@ -34,7 +34,13 @@ from featly.core.svm.backward import MOST_CELLS, MOST_ROWS, eliminate_small
 from featly.elimination.clinical_svm import ClinicalMachine
 from featly.elimination.gaussian_svm import GaussianMachine
 from featly.elimination.linear_svm import ROUNDING, LinearMachine
-from featly.elimination.rfe import Elimination, check_schedule, drops, eliminate, ranking_of
+from featly.elimination.rfe import (
+    Elimination,
+    build_elimination_ranking,
+    check_schedule,
+    eliminate,
+    schedule_sizes,
+)
 from featly.problem.problem import row_prices
 from featly.table.schema import Schema
 
@@ -260,7 +266,7 @@ class SVMRFE(Ranker):
         additive = self.kernel != "rbf" and self.criterion == "margin"
         return ("keep", "prior") if additive else ("keep",)
 
-    def _units_matter(self) -> bool:
+    def _is_scale_dependent(self) -> bool:
         return not self.standardize and self.kernel != "clinical"
 
     def _check_parameters(self) -> None:
@@ -274,9 +280,9 @@ class SVMRFE(Ranker):
                 "criterion='renormalised' is one of the clinical kernel: give kernel='clinical' "
                 "too, or criterion='margin'"
             )
-        if self.C is not None and not _positive(self.C):
+        if self.C is not None and not _is_positive(self.C):
             raise ParameterError(f"C={self.C!r}: give a positive finite number")
-        if self.gamma != "scale" and not _positive(self.gamma):
+        if self.gamma != "scale" and not _is_positive(self.gamma):
             raise ParameterError(f"gamma={self.gamma!r}: give a positive finite number or 'scale'")
         if self.gamma != "scale" and self.kernel != "rbf":
             raise ParameterError(f"gamma={self.gamma!r} is of no use without kernel='rbf'")
@@ -285,9 +291,11 @@ class SVMRFE(Ranker):
                 "standardize=False: the clinical kernel divides by ranges and never standardizes; "
                 "leave it out"
             )
-        given = self.class_weight
-        if not (given is None or isinstance(given, dict) or given == "balanced"):
-            raise ParameterError(f"class_weight={given!r}: give a dict, 'balanced' or None")
+        class_weight = self.class_weight
+        if not (
+            class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"
+        ):
+            raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
@@ -306,17 +314,21 @@ class SVMRFE(Ranker):
         prior = problem.prior(type(self).__name__, MOST_PRIOR) if "prior" in self._uses else None
         if self.kernel == "clinical":
             problem.moments()  # refuses infinite values
-            found, gaps = self._eliminated(problem, self._clinical(problem, y, C, prior))
+            elimination, duality_gaps = self._run_elimination(
+                problem, self._clinical_machine(problem, y, C, prior)
+            )
         else:
-            found, gaps = self._ranked_by_atoms(problem, y, C, prior)
+            elimination, duality_gaps = self._rank_by_atoms(problem, y, C, prior)
         scaled = self.standardize or self.kernel == "clinical"
         remedy = "try a smaller C" if scaled else "try standardize=True"
-        return ranking_of(found, gaps, remedy + ("" if prior is None else " or a smaller prior"))
+        return build_elimination_ranking(
+            elimination, duality_gaps, remedy + ("" if prior is None else " or a smaller prior")
+        )
 
-    def _ranked_by_atoms(
+    def _rank_by_atoms(
         self, problem: Problem, y: np.ndarray, C: np.ndarray, prior: np.ndarray | None
     ) -> tuple[Elimination, np.ndarray]:
-        """Linear and rbf kernels: columns centred and scaled."""
+        """Rank by the linear or the rbf kernel, on columns that are centred and scaled."""
         name = type(self).__name__
         moments = problem.moments(complete_for=name, instead=f"{name}(kernel='clinical')")
         center, variance = centers_and_variances(problem.source, moments)
@@ -327,30 +339,32 @@ class SVMRFE(Ranker):
         source = problem.source.scaled(center, scale)
         spread: np.ndarray | float = 1.0 if self.standardize else variance
         if self.kernel == "rbf":
-            left = (variance > 0).astype(np.float64) if self.standardize else variance
-            return self._eliminated(problem, self._gaussian(source, y, C, left))
+            gaussian_variance = (variance > 0).astype(np.float64) if self.standardize else variance
+            return self._run_elimination(
+                problem, self._gaussian_machine(source, y, C, gaussian_variance)
+            )
         del moments, center, scale, variance  # a number a column each, not needed any more
         if not self.verbose:
-            found, gaps = self._ranked_small(problem, source, y, C, spread, widths)
-            if found is not None:
-                return found, gaps
-        return self._eliminated(problem, LinearMachine(source, y, C, spread, widths))
+            elimination, duality_gaps = self._rank_small(problem, source, y, C, spread, widths)
+            if elimination is not None:
+                return elimination, duality_gaps
+        return self._run_elimination(problem, LinearMachine(source, y, C, spread, widths))
 
-    def _clinical(
+    def _clinical_machine(
         self, problem: Problem, y: np.ndarray, C: np.ndarray, prior: np.ndarray | None
     ) -> ClinicalMachine:
         columns: Any
         if problem.on_device:
-            from featly.core.kernels import clinical_cuda as twin
+            from featly.core.kernels import clinical_cuda as cuda
 
-            columns = twin.ClinicalColumns.of(problem.source)
+            columns = cuda.ClinicalColumns.from_source(problem.source)
         else:
-            columns = ClinicalColumns.of(problem.source)
+            columns = ClinicalColumns.from_source(problem.source)
         printed = self.criterion == "renormalised"
         widths = None if prior is None else prior**2
         return ClinicalMachine(columns, y, C, renormalised=printed, widths=widths)
 
-    def _gaussian(
+    def _gaussian_machine(
         self, source: Source, y: np.ndarray, C: np.ndarray, variance: np.ndarray
     ) -> GaussianMachine:
         if source.n_rows > MOST_GAUSSIAN_ROWS:
@@ -361,9 +375,9 @@ class SVMRFE(Ranker):
         gamma = None if self.gamma == "scale" else float(self.gamma)
         return GaussianMachine(source, y, C, variance, gamma)
 
-    def _eliminated(self, problem: Problem, machine: Any) -> tuple[Elimination, np.ndarray]:
+    def _run_elimination(self, problem: Problem, machine: Any) -> tuple[Elimination, np.ndarray]:
         with progress_bar(self.verbose, "SVM-RFE", unit="columns") as progress:
-            found = eliminate(
+            elimination = eliminate(
                 machine,
                 problem.source.n_features,
                 step=self.step,
@@ -371,9 +385,9 @@ class SVMRFE(Ranker):
                 keep=problem.columns.keep,
                 progress=progress,
             )
-        return found, np.array(machine.gaps)
+        return elimination, np.array(machine.duality_gaps)
 
-    def _ranked_small(
+    def _rank_small(
         self,
         problem: Problem,
         source: Source,
@@ -382,7 +396,7 @@ class SVMRFE(Ranker):
         variance: np.ndarray | float,
         widths: np.ndarray | None,
     ) -> tuple[Elimination | None, np.ndarray]:
-        """All rounds at once, where the table is small enough; None where it is not."""
+        """Run all rounds at once where the table is small enough; return None where it is not."""
         n, p = source.n_rows, source.n_features
         dense = isinstance(source, DenseSource)
         if isinstance(source, StreamedSource):
@@ -390,18 +404,20 @@ class SVMRFE(Ranker):
         plain = dense and source.n_atoms == p
         if not plain or n > MOST_ROWS or n * p > MOST_CELLS or (source.kinds == CATEGORICAL).any():
             return None, np.empty(0)
-        kept = np.zeros(p, bool)
-        kept[problem.columns.keep] = True
-        counts = drops(p, int(kept.sum()), self.step, self.fine_below)
+        is_kept = np.zeros(p, bool)
+        is_kept[problem.columns.keep] = True
+        counts = schedule_sizes(p, int(is_kept.sum()), self.step, self.fine_below)
         limit = ROUNDING if widths is None else ROUNDING * float(widths.max())
         noise = np.broadcast_to(limit**2 * n * np.asarray(variance), p)
-        done = eliminate_small(source.load(np.arange(p)), y, C, counts, kept, noise, widths)
-        if done is None:
+        small_elimination = eliminate_small(
+            source.load(np.arange(p)), y, C, counts, is_kept, noise, widths
+        )
+        if small_elimination is None:
             return None, np.empty(0)
-        order, rounds, criterion, totals, gaps = done
-        return Elimination(order, rounds, criterion, totals.tolist()), gaps
+        order, rounds, criterion, totals, duality_gaps = small_elimination
+        return Elimination(order, rounds, criterion, totals.tolist()), duality_gaps
 
 
-def _positive(value: Any) -> bool:
+def _is_positive(value: Any) -> bool:
     number = isinstance(value, int | float | np.integer | np.floating)
     return number and not isinstance(value, bool) and 0 < value < np.inf

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
-from featly.core.ranking.ordering import rounded
+from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import centers_and_variances, unit_scale
 from featly.core.svm.arom import Arom, NotSeparableError, arom
@@ -25,7 +25,7 @@ from featly.table.schema import Schema
 
 __all__ = ["AROM"]
 
-POOR_GAP = 1e-6
+POOR_DUALITY_GAP = 1e-6
 
 
 class AROM(Ranker):
@@ -196,7 +196,7 @@ class AROM(Ranker):
         self.memory_limit = memory_limit
         self.verbose = verbose
 
-    def _units_matter(self) -> bool:
+    def _is_scale_dependent(self) -> bool:
         return not self.standardize
 
     def _check_parameters(self) -> None:
@@ -227,7 +227,7 @@ class AROM(Ranker):
         scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
         try:
             with progress_bar(self.verbose, name, unit="iterations") as progress:
-                found = arom(
+                solution = arom(
                     problem.source.scaled(center, scale),
                     np.where(problem.y == 1, 1.0, -1.0),
                     float(self.C),
@@ -244,63 +244,67 @@ class AROM(Ranker):
                 f"columns, and C=inf allows no row on the wrong side: give a finite C, such as "
                 f"{name}(C=1){'' if self.standardize else ', or standardize=True'}"
             ) from None
-        order, scores = _ordered(found)
+        order, scores = _order_columns(solution)
         ranking = Ranking(
             order=keep_first(order, problem.columns.keep),
             scores=scores,
-            extra={"iterations": found.survived, "log_weight": found.log_weights},
+            extra={"iterations": solution.survived, "log_weight": solution.log_weights},
             attributes={
-                "n_iter": len(found.path),
-                "path": np.array(found.path, np.int64),
-                "objective": np.array(found.objective),
-                "duality_gap": np.array(found.gaps),
-                "converged": found.converged,
-                "interrupted": found.interrupted,
+                "n_iter": len(solution.path),
+                "path": np.array(solution.path, np.int64),
+                "objective": np.array(solution.objective),
+                "duality_gap": np.array(solution.duality_gaps),
+                "converged": solution.converged,
+                "interrupted": solution.interrupted,
             },
-            caution=self._caution(found),
+            warning=self._convergence_warning(solution),
         )
-        if found.interrupted:
-            raise interrupted(ranking)
+        if solution.interrupted:
+            raise stop_with(ranking)
         return ranking
 
-    def _caution(self, found: Arom) -> str | None:
-        """What the user must know about how far the iterations came."""
-        worst = max(found.gaps, default=0.0)
-        if found.collapsed and not found.path:
+    def _convergence_warning(self, solution: Arom) -> str | None:
+        """Return the warning about iterations that did not come to their end, or None."""
+        worst = max(solution.duality_gaps, default=0.0)
+        if solution.collapsed and not solution.path:
             return (
                 f"at C={self.C:g} the machine gives every column the weight 0: columns are ranked "
                 "by the differences of the class means; a larger C may help"
             )
-        if found.collapsed:
+        if solution.collapsed:
             return (
-                f"at C={self.C:g} no column is worth its price after {len(found.path)} iterations, "
+                f"at C={self.C:g} no column is worth its price after {len(solution.path)} "
+                "iterations, "
                 "whose weights are ranked: give a larger C"
             )
-        if worst > POOR_GAP:
+        if worst > POOR_DUALITY_GAP:
             return (
-                f"the machine of iteration {int(np.argmax(found.gaps)) + 1} was solved to a "
+                f"the machine of iteration {int(np.argmax(solution.duality_gaps)) + 1} was solved "
+                "to a "
                 f"relative gap of {worst:.1e} only: columns of similar weight may be out of order"
             )
-        if found.stuck:
+        if solution.stuck:
             return (
-                f"rounding ended the iterations after {len(found.path)}, whose weights are ranked; "
+                f"rounding ended the iterations after {len(solution.path)}, whose weights are "
+                "ranked; "
                 "a finite C may help"
             )
-        if not found.converged and not found.interrupted and found.path:
+        if not solution.converged and not solution.interrupted and solution.path:
             return (
-                f"weights still change after {len(found.path)} iterations: give a larger max_iter "
+                f"weights still change after {len(solution.path)} iterations: give a larger "
+                "max_iter "
                 f"(it is {self.max_iter}) or tol"
             )
         return None
 
 
-def _ordered(found: Arom) -> tuple[np.ndarray, np.ndarray]:
-    """Columns best first, and their scores."""
-    if not found.path:
-        scores = found.tightness / 2
-        return np.lexsort((-rounded(scores),)), scores
-    tops = np.array(found.log_tops)[np.minimum(found.survived, len(found.path) - 1)]
-    weighed = found.log_weights > -np.inf
-    below = np.where(weighed, tops - np.where(weighed, found.log_weights, 0.0), 0.0)
-    share = np.where(weighed, 1 / (1 + below), found.tightness / 2)
-    return np.lexsort((-rounded(share), -found.survived)), found.survived + share
+def _order_columns(solution: Arom) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns best first, and their scores."""
+    if not solution.path:
+        scores = solution.tightness / 2
+        return np.lexsort((-round_scores(scores),)), scores
+    tops = np.array(solution.log_tops)[np.minimum(solution.survived, len(solution.path) - 1)]
+    weighed = solution.log_weights > -np.inf
+    below = np.where(weighed, tops - np.where(weighed, solution.log_weights, 0.0), 0.0)
+    share = np.where(weighed, 1 / (1 + below), solution.tightness / 2)
+    return np.lexsort((-round_scores(share), -solution.survived)), solution.survived + share

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.ranking.ordering import best_first
@@ -206,25 +206,25 @@ class ForestRanker(Ranker):
 
     def _check_parameters(self) -> None:
         for name, least in (("n_trees", 1), ("min_samples_leaf", 1), ("random_state", 0)):
-            if not _whole(getattr(self, name), least):
+            if not _is_whole(getattr(self, name), least):
                 raise ParameterError(
                     f"{name}={getattr(self, name)!r}: give a whole number from {least}"
                 )
-        if self.max_depth is not None and not _whole(self.max_depth, 1):
+        if self.max_depth is not None and not _is_whole(self.max_depth, 1):
             raise ParameterError(
                 f"max_depth={self.max_depth!r}: give a whole number from 1, or None for no limit"
             )
         if not isinstance(self.scaled, bool | np.bool_):
             raise ParameterError(f"scaled={self.scaled!r}: give True or False")
-        _count(self.max_features, 1 << 62)
+        _count_candidates(self.max_features, 1 << 62)
 
     def _rank(self, problem: Problem) -> Ranking:
-        n_candidates = _count(self.max_features, problem.source.n_features)
+        n_candidates = _count_candidates(self.max_features, problem.source.n_features)
         problem.moments()  # refuses infinite values
         # classes by appearance: then random draws do not depend on what they are called
         _, first = np.unique(problem.y, return_index=True)
         rank = np.argsort(np.argsort(first))
-        ended = False
+        was_interrupted = False
         with progress_bar(self.verbose, "Forest", unit="trees") as progress:
             try:
                 forest = grow_forest(
@@ -239,41 +239,41 @@ class ForestRanker(Ranker):
                     progress=progress,
                 )
             except ForestInterrupted as stopped:
-                forest, ended = stopped.forest, True
+                forest, was_interrupted = stopped.forest, True
         scores = forest.importance
         if self.scaled:
             certain = forest.error < np.finfo(np.float64).eps
             scores = scores / np.where(certain, 1.0, forest.error)
         confusion = _confusion(forest, rank, problem.y)
-        asked = int(confusion.sum())
-        wrong = asked - int(np.trace(confusion))
+        n_voted = int(confusion.sum())
+        wrong = n_voted - int(np.trace(confusion))
         ranking = Ranking(
             order=keep_first(best_first(scores), problem.columns.keep),
             scores=scores,
             extra={"importance_error": forest.error, "gini": forest.gini},
             attributes={
-                "oob_error": wrong / asked if asked else float("nan"),
+                "oob_error": wrong / n_voted if n_voted else float("nan"),
                 "oob_confusion": confusion,
                 "n_trees": forest.n_trees,
-                "interrupted": ended,
+                "interrupted": was_interrupted,
             },
         )
-        if ended:
-            raise interrupted(ranking)
+        if was_interrupted:
+            raise stop_with(ranking)
         return ranking
 
 
-def _whole(value: Any, least: int) -> bool:
+def _is_whole(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
-def _count(max_features: Any, n_features: int) -> int:
-    """How many columns `max_features` means."""
+def _count_candidates(max_features: Any, n_features: int) -> int:
+    """Return how many columns `max_features` means."""
     if max_features is None:
         return n_features
     if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
         return max(1, int(getattr(np, max_features)(n_features)))
-    if _whole(max_features, 1):
+    if _is_whole(max_features, 1):
         if max_features > n_features:
             raise ParameterError(
                 f"max_features={max_features!r}, but the table has {n_features} columns"
@@ -289,11 +289,11 @@ def _count(max_features: Any, n_features: int) -> int:
 
 
 def _confusion(forest: Forest, rank: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Rows by true and by voted class; rows that every tree has seen are left out."""
+    """Count rows by true and by voted class, without those that every tree has seen."""
     votes = forest.votes[:, rank]  # back to the classes in their order
-    asked = votes.any(axis=1)
+    has_votes = votes.any(axis=1)
     # equal votes go to the class that appears first in the table, whatever it is called
     winner = np.argsort(rank)[forest.votes.argmax(axis=1)]
     confusion = np.zeros((len(rank), len(rank)), np.int64)
-    np.add.at(confusion, (y[asked], winner[asked]), 1)
+    np.add.at(confusion, (y[has_votes], winner[has_votes]), 1)
     return confusion

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.models.perceptron import NEAR, project, train
@@ -138,7 +138,7 @@ class PerceptronRanker(Ranker):
             raise ParameterError(f"max_epochs={self.max_epochs!r}: give a whole number from 1")
 
     def _rank(self, problem: Problem) -> Ranking:
-        table = _Standardised(problem, self.n_jobs)
+        table = _StandardisedColumns(problem, self.n_jobs)
         labels = np.arange(len(problem.classes))[1 if len(problem.classes) == 2 else 0 :]
         targets = np.where(problem.y[:, None] == labels, 1.0, -1.0)
         with progress_bar(self.verbose, "Perceptron", unit="epochs") as progress:
@@ -157,11 +157,11 @@ class PerceptronRanker(Ranker):
             },
         )
         if trained.interrupted:
-            raise interrupted(ranking)
+            raise stop_with(ranking)
         return ranking
 
 
-class _Standardised:
+class _StandardisedColumns:
     """The columns of a problem with mean 0 and total variance 1, and 0 where missing."""
 
     def __init__(self, problem: Problem, n_jobs: int | None) -> None:
@@ -171,7 +171,7 @@ class _Standardised:
         self._n_jobs = n_jobs
 
     def tile(self, low: int, high: int) -> FloatArray:
-        """The atoms of features ``low:high``, feature-major."""
+        """Return the atoms of features ``low:high``, feature-major."""
         features = np.arange(low, high)
         tile = self._source.load(features)
         tile[np.isnan(tile)] = 0.0
@@ -184,7 +184,7 @@ class _Standardised:
         return tile
 
     def outputs(self) -> tuple[Callable[[FloatArray], FloatArray], float]:
-        """What :func:`featly.core.models.perceptron.train` asks for, and the length of its rows."""
+        """Return the output function for training, and the largest squared length of a row."""
         n, blocks = self._source.n_rows, self._source.blocks()
         if n > self._source.n_atoms:
             tiles = run_blocks(lambda block: self.tile(*block), blocks, self._n_jobs)
@@ -207,7 +207,7 @@ class _Standardised:
         return lambda A: K @ A, float(K.diagonal().max())
 
     def norms(self, a: FloatArray) -> FloatArray:
-        """Norm of the weights of every feature for each output: float64 of shape (m, p).
+        """Return norms of the weights of every feature for each output: float64 of shape (m, p).
 
         A column has variance 1, so its weights are at most ``sqrt(n) |a|``; a norm that rounding
         alone may have left of that is 0.
@@ -215,13 +215,13 @@ class _Standardised:
         a = np.ascontiguousarray(a)
         least = NEAR * np.sqrt(a.shape[1]) * np.linalg.norm(a, axis=1, keepdims=True)
 
-        def one(block: tuple[int, int]) -> FloatArray:
+        def compute_norms(block: tuple[int, int]) -> FloatArray:
             tile = self.tile(*block)
             weights = np.empty((len(a), len(tile)))
             project(tile, a, weights)
             atoms = self._source.view(np.arange(*block)).atoms
             return np.sqrt(np.add.reduceat(weights**2, atoms[:-1], axis=1))
 
-        found = run_blocks(one, self._source.blocks(), self._n_jobs)
-        norms = np.concatenate(found, axis=1)
+        block_norms = run_blocks(compute_norms, self._source.blocks(), self._n_jobs)
+        norms = np.concatenate(block_norms, axis=1)
         return np.where(norms > least, norms, 0.0)

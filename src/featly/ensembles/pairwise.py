@@ -168,66 +168,66 @@ class PairwiseRanker(Ranker):
     # ---- what it takes depends on the ranker ------------------------------------------------
     @property
     def _kinds(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._shown()._kinds
+        return self._ranker_or_class()._kinds
 
     @property
     def _uses(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._shown()._uses
+        return self._ranker_or_class()._uses
 
     @property
     def _missing(self) -> bool:  # type: ignore[override]
-        return self._shown()._missing
+        return self._ranker_or_class()._missing
 
     @property
     def _sparse(self) -> bool:  # type: ignore[override]
-        return self._shown()._sparse
+        return self._ranker_or_class()._sparse
 
     @property
     def _takes_bytes(self) -> bool:  # type: ignore[override]
-        return self._shown()._takes_bytes  # type: ignore[no-any-return]
+        return self._ranker_or_class()._takes_bytes  # type: ignore[no-any-return]
 
     @property
     def _streams(self) -> bool:  # type: ignore[override]
-        return self._shown()._streams  # type: ignore[no-any-return]
+        return self._ranker_or_class()._streams  # type: ignore[no-any-return]
 
     @property
     def _on_device(self) -> bool:  # type: ignore[override]
-        return self._shown()._on_device  # type: ignore[no-any-return]
+        return self._ranker_or_class()._on_device  # type: ignore[no-any-return]
 
     def _resources(self) -> Resources:
-        return self._inner()._resources()
+        return self._resolve_ranker()._resources()
 
     def _device_form(self) -> str:
-        return self._inner()._device_form()
+        return self._resolve_ranker()._device_form()
 
     def _operations(self, n_rows: int, n_features: int) -> float:
-        return self._inner()._operations(n_rows, n_features)
+        return self._resolve_ranker()._operations(n_rows, n_features)
 
-    def _units_matter(self) -> bool:
-        return self._inner()._units_matter()
+    def _is_scale_dependent(self) -> bool:
+        return self._resolve_ranker()._is_scale_dependent()
 
     def _takes_integers(self) -> bool:
-        return self._inner()._takes_integers()
+        return self._resolve_ranker()._takes_integers()
 
-    def _greedy(self) -> bool:
-        return self._inner()._greedy()
+    def _is_greedy(self) -> bool:
+        return self._resolve_ranker()._is_greedy()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        ranker = self._shown()
+        ranker = self._ranker_or_class()
         if isinstance(ranker, Ranker):
             tags.non_deterministic = ranker.__sklearn_tags__().non_deterministic
         return tags
 
-    def _shown(self) -> Any:
-        """The ranker, or what rankers are where it is none: a notebook shows this object anyway."""
+    def _ranker_or_class(self) -> Any:
+        """Return the ranker, or the class Ranker where it is invalid: notebooks show this."""
         try:
-            return self._inner()
+            return self._resolve_ranker()
         except ParameterError:
             return Ranker
 
-    def _told_name(self) -> str:
-        return f"PairwiseRanker({type(self._inner()).__name__}())"
+    def _display_name(self) -> str:
+        return f"PairwiseRanker({type(self._resolve_ranker()).__name__}())"
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters; ``ranker__C`` is that of the ranker, which may be given by name.
@@ -246,26 +246,26 @@ class PairwiseRanker(Ranker):
             parameters["ranker"] = method_class(ranker)()
         return super().set_params(**parameters)
 
-    def _inner(self) -> Ranker:
-        """The ranker, or ParameterError."""
-        given = self.ranker
-        if isinstance(given, str):
-            if given not in METHODS:
+    def _resolve_ranker(self) -> Ranker:
+        """Return the ranker, or raise ParameterError."""
+        ranker = self.ranker
+        if isinstance(ranker, str):
+            if ranker not in METHODS:
                 raise ParameterError(
-                    f"ranker={given!r} is no method: `featly methods` lists them, or give an "
+                    f"ranker={ranker!r} is no method: `featly methods` lists them, or give an "
                     "instance, such as SVMRFE()"
                 )
-            given = method_class(given)()
-        if not isinstance(given, Ranker) or isinstance(given, PairwiseRanker):
+            ranker = method_class(ranker)()
+        if not isinstance(ranker, Ranker) or isinstance(ranker, PairwiseRanker):
             raise ParameterError(
-                f"ranker={given!r}: give a method of featly that ranks all columns, such as "
+                f"ranker={ranker!r}: give a method of featly that ranks all columns, such as "
                 "SVMRFE(), or its name"
             )
-        return given
+        return ranker
 
     # ---- fitting ----------------------------------------------------------------------------
     def _check_parameters(self) -> None:
-        inner = self._inner()
+        inner = self._resolve_ranker()
         for name in ("schema", "n_features_to_select"):
             if getattr(inner, name) is not None:
                 raise ParameterError(
@@ -281,7 +281,7 @@ class PairwiseRanker(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         return rank_by_classes(
-            self._inner(),
+            self._resolve_ranker(),
             problem,
             self.decomposition,
             n_jobs=self.n_jobs,

@@ -1,4 +1,4 @@
-"""What the filters that count have in common: cutting numbers into levels, and missing values."""
+"""Base classes of the filters that count levels: cutting numbers, missing values."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from featly.base import Problem, Ranker, SubsetSelector
 from featly.basics.errors import ParameterError
-from featly.core.counts.codes import Codes, spread
+from featly.core.counts.codes import Codes, spread_missing
 from featly.core.counts.contingency import Tables, chi_squared
 from featly.core.counts.discretise import CutRule
 from featly.core.counts.entropy import ClassInformation, class_information
@@ -16,7 +16,7 @@ from featly.core.runtime.device_cuda import NotOnDevice
 from featly.problem.place import device_codes
 from featly.table.schema import Schema
 
-__all__ = ["CountingRanker", "CountingSelector", "rule_of"]
+__all__ = ["CountingRanker", "CountingSelector", "cut_rule_from"]
 
 RULES = ("mdlp", "pkid", "equal-width", "equal-frequency")
 MISSING = ("level", "spread")
@@ -32,37 +32,37 @@ class _Counting:
         return True
 
     def _check_parameters(self) -> None:
-        rule_of(self.discretizer)  # type: ignore[attr-defined]
-        given = self.missing  # type: ignore[attr-defined]
-        if not isinstance(given, str) or given not in MISSING:
+        cut_rule_from(self.discretizer)  # type: ignore[attr-defined]
+        missing = self.missing  # type: ignore[attr-defined]
+        if not isinstance(missing, str) or missing not in MISSING:
             raise ParameterError(
-                f"missing={given!r}: give 'level', a level of its own, or 'spread', over the "
+                f"missing={missing!r}: give 'level', a level of its own, or 'spread', over the "
                 "levels in proportion"
             )
 
     def _codes(self, problem: Problem) -> Codes:
-        rule = rule_of(self.discretizer)  # type: ignore[attr-defined]
+        rule = cut_rule_from(self.discretizer)  # type: ignore[attr-defined]
         return problem.coded(rule, self.n_jobs)  # type: ignore[attr-defined]
 
-    def _judged(self, problem: Problem, judge: Callable[[Tables], Any]) -> list[Any]:
-        """What is made of the counts of the levels of every column in every class.
+    def _map_tables(self, problem: Problem, compute: Callable[[Tables], Any]) -> list[Any]:
+        """Compute something from the counts of the levels of every column in every class.
 
         Missing values are among them. Of a table on disk, there are as many counts at a time as
         there are columns in a range.
         """
         codes = self._codes(problem)
 
-        def one(some: Codes) -> Any:
-            tables = some.tables(problem.y, len(problem.classes))
-            return judge(spread(tables) if self.missing == "spread" else tables)  # type: ignore[attr-defined]
+        def count_part(part: Codes) -> Any:
+            tables = part.tables(problem.y, len(problem.classes))
+            return compute(spread_missing(tables) if self.missing == "spread" else tables)  # type: ignore[attr-defined]
 
-        return codes.each(one) if isinstance(codes, StreamedCodes) else [one(codes)]
+        return codes.each(count_part) if isinstance(codes, StreamedCodes) else [count_part(codes)]
 
     def _information(self, problem: Problem) -> ClassInformation:
-        """What each column tells about the class."""
+        """Return the information of each column about the class."""
         n_rows, n_jobs = problem.source.n_rows, self.n_jobs  # type: ignore[attr-defined]
-        found = self._judged(problem, lambda tables: class_information(tables, n_rows, n_jobs))
-        return ClassInformation.joined(found)
+        parts = self._map_tables(problem, lambda tables: class_information(tables, n_rows, n_jobs))
+        return ClassInformation.concatenate(parts)
 
 
 class CountingRanker(_Counting, Ranker):
@@ -80,27 +80,27 @@ class CountingRanker(_Counting, Ranker):
     def _information(self, problem: Problem) -> ClassInformation:
         if not problem.on_device:
             return super()._information(problem)
-        from featly.core.counts import entropy_cuda as twin
+        from featly.core.counts import entropy_cuda as cuda
 
-        with problem.blaming():
+        with problem.naming_columns():
             codes = self._device_codes(problem)
-            return twin.class_information(codes, problem.y, len(problem.classes))
+            return cuda.class_information(codes, problem.y, len(problem.classes))
 
     def _chi_squared(self, problem: Problem) -> tuple[Any, Any]:
-        """Pearson's statistic of every column, and its degrees of freedom."""
+        """Return Pearson's statistic of every column, and its degrees of freedom."""
         if not problem.on_device:
-            found = self._judged(problem, lambda tables: chi_squared(tables, self.n_jobs))
-            statistic, freedom = (np.concatenate(part) for part in zip(*found, strict=True))
+            parts = self._map_tables(problem, lambda tables: chi_squared(tables, self.n_jobs))
+            statistic, freedom = (np.concatenate(part) for part in zip(*parts, strict=True))
             return statistic, freedom
-        from featly.core.counts import entropy_cuda as twin
+        from featly.core.counts import entropy_cuda as cuda
 
-        with problem.blaming():
+        with problem.naming_columns():
             codes = self._device_codes(problem)
-            return twin.chi_squared(codes, problem.y, len(problem.classes))
+            return cuda.chi_squared(codes, problem.y, len(problem.classes))
 
     def _device_codes(self, problem: Problem) -> Any:
-        """The columns as codes on the device."""
-        codes = device_codes(problem, rule_of(self.discretizer), self.n_jobs)
+        """Return the columns as codes on the device."""
+        codes = device_codes(problem, cut_rule_from(self.discretizer), self.n_jobs)
         if self.missing == "spread" and codes.any_missing():
             raise NotOnDevice("missing='spread' is computed on the CPU")
         return codes
@@ -129,13 +129,13 @@ class CountingSelector(_Counting, SubsetSelector):
     """Base of the subset selectors that count levels."""
 
 
-def rule_of(discretizer: Any) -> CutRule | None:
-    """How numbers are cut: a name, an instance of a discretiser, or None for not at all.
+def cut_rule_from(discretizer: Any) -> CutRule | None:
+    """Return the cut rule of a name or of a discretiser; None leaves numbers uncut.
 
     Examples
     --------
-    >>> from featly.filters._counting import rule_of
-    >>> rule_of("pkid").name, rule_of(None)
+    >>> from featly.filters._counting import cut_rule_from
+    >>> cut_rule_from("pkid").name, cut_rule_from(None)
     ('pkid', None)
     """
     if discretizer is None:

@@ -1,4 +1,4 @@
-"""What the greedy filters by mutual information have in common."""
+"""Base class of the greedy filters by mutual information."""
 
 import os
 from abc import abstractmethod
@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from featly.base import Problem, Ranking, interrupted
+from featly.base import Problem, Ranking, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
-from featly.core.greedy.cache import Keeping, SavedSearch
-from featly.core.greedy.search import Chosen, Criterion, PairInformation, forward
-from featly.core.ranking.ordering import favoured
+from featly.core.greedy.cache import PackCache, SavedSearch
+from featly.core.greedy.search import Criterion, PairInformation, SearchResult, forward_search
+from featly.core.ranking.ordering import apply_prior
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import StreamedSource
-from featly.filters._counting import CountingRanker, rule_of
-from featly.filters.favouring import prior_of
+from featly.filters._counting import CountingRanker, cut_rule_from
+from featly.filters.favouring import relative_prior
 from featly.table.schema import Schema
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "check_weight",
     "exact_weight",
     "greedy_ranking",
-    "whole_where_safe",
+    "round_where_safe",
 ]
 
 MOST_CELLS = 1 << 26  # of a table of spread counts
@@ -63,19 +63,19 @@ class GreedyInformation(CountingRanker):
         self.cache = cache
         self.verbose = verbose
 
-    def _greedy(self) -> bool:
+    def _is_greedy(self) -> bool:
         return True
 
     @abstractmethod
     def _criterion(self, terms: PairInformation) -> Criterion:
-        """J, before any column is chosen."""
+        """Return J, before any column is chosen."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        given = self.max_steps
-        whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
-        if not whole or given < 1:
-            raise ParameterError(f"max_steps={given!r}: give a whole number from 1")
+        max_steps = self.max_steps
+        whole = isinstance(max_steps, int | np.integer) and not isinstance(max_steps, bool)
+        if not whole or max_steps < 1:
+            raise ParameterError(f"max_steps={max_steps!r}: give a whole number from 1")
         if self.cache is not None and self.missing == "spread":
             raise ParameterError(
                 f"cache={str(self.cache)!r} is of no use with missing='spread', whose counts are "
@@ -97,10 +97,10 @@ class GreedyInformation(CountingRanker):
         return greedy_ranking(self, problem, self._criterion(terms), terms.bits)
 
     def _rank_on_device(self, problem: Problem) -> Ranking:
-        from featly.core.greedy import search_cuda as twin
+        from featly.core.greedy import search_cuda as cuda
 
-        with problem.blaming():
-            terms = twin.PairInformation(
+        with problem.naming_columns():
+            terms = cuda.PairInformation(
                 self._device_codes(problem),
                 problem.y,
                 len(problem.classes),
@@ -108,29 +108,35 @@ class GreedyInformation(CountingRanker):
                 redundancy=self._redundancy,
                 memory=problem.resources.memory,
             )
-        keep, prior = problem.columns.keep, prior_of(self, problem)
+        keep, prior = problem.columns.keep, relative_prior(self, problem)
         criterion = self._criterion(terms)  # type: ignore[arg-type]
         with progress_bar(self.verbose, type(self).__name__, unit="steps") as progress:
-            found = twin.forward(criterion, self.max_steps, keep, progress, prior)
-        return _ranking_of(found, found.scores, terms.bits, found.ranking)
+            search_result = cuda.forward_search(criterion, self.max_steps, keep, progress, prior)
+        return _build_ranking(
+            search_result, search_result.scores, terms.bits, search_result.ranking
+        )
 
-    def _keeping(self, problem: Problem) -> Keeping | None:
-        """Where packed columns are kept: a table on disk has packed columns of some size."""
+    def _pack_cache(self, problem: Problem) -> PackCache | None:
+        """Return the cache of packed columns; None for a table in memory without a cache folder."""
         source, folder = problem.source, problem.resources.cache
-        room = source.memory // 2 if isinstance(source, StreamedSource) else None
-        if folder is None and room is None:
+        memory_budget = source.memory // 2 if isinstance(source, StreamedSource) else None
+        if folder is None and memory_budget is None:
             return None
-        key = () if folder is None else (problem.fingerprint, rule_of(self.discretizer))
-        return Keeping(room, folder, key)
+        key = () if folder is None else (problem.fingerprint, cut_rule_from(self.discretizer))
+        return PackCache(memory_budget, folder, key)
 
-    def _saved(self, problem: Problem, *parts: Any) -> SavedSearch | None:
-        """Where an unfinished search is kept."""
-        keeping = self._keeping(problem)
-        ours = {"schema", "n_jobs", "verbose", "max_steps", "cache", "memory_limit", "device",
+    def _saved_search(self, problem: Problem, *parts: Any) -> SavedSearch | None:
+        """Return the place on disk of an unfinished search, or None."""
+        pack_cache = self._pack_cache(problem)
+        unrelated = {"schema", "n_jobs", "verbose", "max_steps", "cache", "memory_limit", "device",
                 "n_features_to_select", "discretizer"}  # fmt: skip
-        rest = {name: value for name, value in self.get_params().items() if name not in ours}
+        parameters = {
+            name: value for name, value in self.get_params().items() if name not in unrelated
+        }
         name = type(self).__name__
-        return None if keeping is None else keeping.search(name, rest, problem.y, *parts)
+        return (
+            None if pack_cache is None else pack_cache.search(name, parameters, problem.y, *parts)
+        )
 
     def _terms(self, problem: Problem) -> PairInformation:
         codes, n_classes = self._codes(problem), len(problem.classes)
@@ -149,7 +155,7 @@ class GreedyInformation(CountingRanker):
                 by_class=self._by_class,
                 redundancy=self._redundancy,
                 spread=spread,
-                keeping=self._keeping(problem),
+                pack_cache=self._pack_cache(problem),
                 progress=progress if isinstance(problem.source, StreamedSource) else None,
                 n_jobs=self.n_jobs,
             )
@@ -159,32 +165,41 @@ def greedy_ranking(
     method: Any, problem: Problem, criterion: Criterion, relevance: np.ndarray
 ) -> Ranking:
     """Search with a criterion; scores are those at the choice, or the lowest before it."""
-    keep, prior = problem.columns.keep, prior_of(method, problem)
-    saved = method._saved(problem, keep, prior)
+    keep, prior = problem.columns.keep, relative_prior(method, problem)
+    saved_search = method._saved_search(problem, keep, prior)
     with progress_bar(method.verbose, type(method).__name__, unit="steps") as progress:
-        found = forward(criterion, method.max_steps, keep, progress, prior, saved)
-    weighted = favoured(found.criterion, prior)
+        search_result = forward_search(
+            criterion, method.max_steps, keep, progress, prior, saved_search
+        )
+    weighted = apply_prior(search_result.criterion, prior)
     scores = weighted.copy()
-    free = found.order[len(keep) :]
+    free = search_result.order[len(keep) :]
     scores[free] = np.minimum.accumulate(weighted[free])
-    return _ranking_of(found, scores, relevance)
+    return _build_ranking(search_result, scores, relevance)
 
 
-def _ranking_of(
-    found: Chosen, scores: np.ndarray, relevance: np.ndarray, places: np.ndarray | None = None
+def _build_ranking(
+    search_result: SearchResult,
+    scores: np.ndarray,
+    relevance: np.ndarray,
+    ranks: np.ndarray | None = None,
 ) -> Ranking:
-    """What a search found, or what it had found when Ctrl-C came."""
+    """Build the ranking of a search, or of as much of it as Ctrl-C left."""
     ranking = Ranking(
-        order=found.order,
+        order=search_result.order,
         scores=scores,
-        extra={"criterion": found.criterion, "relevance": relevance, "step": found.step},
-        attributes={"interrupted": found.interrupted},
+        extra={
+            "criterion": search_result.criterion,
+            "relevance": relevance,
+            "step": search_result.step,
+        },
+        attributes={"interrupted": search_result.interrupted},
         # equal in both, one after the other: nothing chosen between them told them apart
-        keys=(found.criterion, relevance),
-        places=places,
+        tie_keys=(search_result.criterion, relevance),
+        ranks=ranks,
     )
-    if found.interrupted:
-        raise interrupted(ranking)
+    if search_result.interrupted:
+        raise stop_with(ranking)
     return ranking
 
 
@@ -196,7 +211,7 @@ def check_weight(name: str, weight: Any) -> None:
 
 
 def exact_weight(weight: float) -> float:
-    """The weight, as an int where it is whole and sums of whole numbers cannot overflow.
+    """Return the weight, as an int where sums of whole numbers cannot overflow.
 
     Examples
     --------
@@ -206,13 +221,13 @@ def exact_weight(weight: float) -> float:
     return int(weight) if float(weight).is_integer() and weight <= MOST_WEIGHT else float(weight)
 
 
-def whole_where_safe(value: np.ndarray, weight: float) -> np.ndarray:
-    """A weighted sum as whole numbers, unless the weight is so large that they could overflow.
+def round_where_safe(value: np.ndarray, weight: float) -> np.ndarray:
+    """Round a weighted sum to whole numbers, unless the weight is so large that they overflow.
 
     Examples
     --------
     >>> import numpy as np
-    >>> whole_where_safe(np.array([2.0, 3.6]), 0.1).tolist()
+    >>> round_where_safe(np.array([2.0, 3.6]), 0.1).tolist()
     [2, 4]
     """
     if value.dtype.kind == "i" or weight > MOST_WEIGHT:

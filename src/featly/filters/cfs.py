@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.base import Problem, Selection, interrupted
+from featly.base import Problem, Selection, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.counts.uncertainty import Pairs, uncertainty
 from featly.core.ranking.ordering import best_first as falling
-from featly.core.ranking.subset_search import Found, best_first
+from featly.core.ranking.subset_search import SubsetSearchResult, best_first
 from featly.filters._counting import CountingSelector
 from featly.table.schema import Schema
 
@@ -152,31 +152,33 @@ class CFS(CountingSelector):
         with_class = uncertainty(codes, problem.y + 1, len(problem.classes), spread=spread)
         features = np.union1d(np.flatnonzero(with_class), keep).astype(np.int64)
         if len(features) == 0:
-            return self._selection(np.array([0]), with_class, Found((), 0.0, 0, ()))
+            return self._selection(np.array([0]), with_class, SubsetSearchResult((), 0.0, 0, ()))
         merits = Merits(with_class[features], Pairs(codes, features, spread=spread))
         with progress_bar(self.verbose, "CFS", "expansions") as progress:
-            found = best_first(
+            search_result = best_first(
                 len(features),
                 merits,
                 start=np.searchsorted(features, keep).tolist(),
                 max_stale=self.max_stale,
                 progress=progress,
             )
-        chosen = list(found.subset)
-        if self.locally_predictive and not found.interrupted:
+        chosen = list(search_result.subset)
+        if self.locally_predictive and not search_result.interrupted:
             chosen += merits.locally_predictive(chosen)
-        selection = self._selection(features[chosen], with_class, found)
-        if found.interrupted:
-            raise interrupted(selection)
+        selection = self._selection(features[chosen], with_class, search_result)
+        if search_result.interrupted:
+            raise stop_with(selection)
         return selection
 
-    def _selection(self, order: IntArray, with_class: FloatArray, found: Found) -> Selection:
+    def _selection(
+        self, order: IntArray, with_class: FloatArray, search_result: SubsetSearchResult
+    ) -> Selection:
         return Selection(
             order,
             extra={"uncertainty": with_class},
             attributes={
-                "merit": found.merit,
-                "n_evaluated": found.n_evaluated,
+                "merit": search_result.merit,
+                "n_evaluated": search_result.n_evaluated,
                 "empty": not with_class.any(),
             },
         )
@@ -208,7 +210,7 @@ class Merits:
         return np.asarray(relevance / np.sqrt(len(subset) + 1 + redundancy))
 
     def _redundancy(self, subset: tuple[int, ...]) -> tuple[float, FloatArray]:
-        """Sum of the uncertainties between a subset's columns, and of those with every column."""
+        """Sum the uncertainties between a subset's columns, and those with every column."""
         if not subset:
             return 0.0, np.zeros(len(self.with_class))
         if subset not in self._sums:
@@ -217,27 +219,27 @@ class Merits:
             last = subset[-1]
             if len(self._sums) >= REMEMBERED:
                 del self._sums[next(iter(self._sums))]
-            self._sums[subset] = among + float(between[last]), between + self.pairs.of(last)
+            self._sums[subset] = among + float(between[last]), between + self.pairs.row(last)
         return self._sums[subset]
 
     def locally_predictive(self, chosen: list[int]) -> list[int]:
-        """Columns to add because none before them tells more about them than they about the class.
+        """Return columns to add: none before tells more about them than they about the class.
 
         In falling order of what they tell about the class.
         """
-        told = np.zeros(len(self.with_class))
+        covered = np.zeros(len(self.with_class))
         for column in chosen:
-            np.maximum(told, self.pairs.of(column), out=told)
+            np.maximum(covered, self.pairs.row(column), out=covered)
         added = []
         for column in falling(self.with_class).tolist():
-            if column not in chosen and told[column] <= self.with_class[column]:
+            if column not in chosen and covered[column] <= self.with_class[column]:
                 added.append(column)
-                np.maximum(told, self.pairs.of(column), out=told)
+                np.maximum(covered, self.pairs.row(column), out=covered)
         return added
 
 
 def check_count(name: str, value: Any, least: int) -> None:
-    """ParameterError for what is no whole number from `least`."""
+    """Refuse what is no whole number from `least`."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least:
         raise ParameterError(f"{name}={value!r}: give a whole number from {least}")

@@ -1,4 +1,4 @@
-r"""How far the counts of levels in classes are from independence.
+r"""Pearson's statistic of the counts of levels in classes.
 
 .. math::
 
@@ -17,7 +17,7 @@ from featly.core.counts.contingency import chi2_tail
 from featly.core.ranking.ordering import best_first
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.stats.tails import false_discovery_rates
-from featly.filters._counting import CountingRanker, rule_of
+from featly.filters._counting import CountingRanker, cut_rule_from
 
 __all__ = ["ChiSquared"]
 
@@ -109,17 +109,22 @@ class ChiSquared(CountingRanker):
     def _rank(self, problem: Problem) -> Ranking:
         statistic, freedom = self._chi_squared(problem)
         order = best_first(statistic)
-        by_class = getattr(rule_of(self.discretizer), "name", "") == "mdlp"
+        by_class = getattr(cut_rule_from(self.discretizer), "name", "") == "mdlp"
         tested = (problem.columns.kinds == CATEGORICAL) | (not by_class)
         p, q = np.full((2, len(statistic)), np.nan)
         if tested.any():
-            known, free = statistic[tested], freedom[tested]
+            tested_statistic, tested_freedom = statistic[tested], freedom[tested]
 
             def tail(block: tuple[int, int]) -> np.ndarray:
-                return chi2_tail(known[slice(*block)], free[slice(*block)])[0]
+                return chi2_tail(tested_statistic[slice(*block)], tested_freedom[slice(*block)])[0]
 
-            found = np.concatenate(run_blocks(tail, split(len(known), 8192), self.n_jobs))
-            p[tested], q[tested] = found, false_discovery_rates(found, np.argsort(found))
+            probabilities = np.concatenate(
+                run_blocks(tail, split(len(tested_statistic), 8192), self.n_jobs)
+            )
+            p[tested], q[tested] = (
+                probabilities,
+                false_discovery_rates(probabilities, np.argsort(probabilities)),
+            )
         return Ranking(
             order=keep_first(order, problem.columns.keep),
             scores=statistic,

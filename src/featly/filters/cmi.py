@@ -1,4 +1,4 @@
-r"""What a column tells about the class beyond the chosen ones, from pairs of columns.
+r"""Conditional mutual information of a column with the class, from pairs of columns.
 
 .. math::
 

@@ -1,4 +1,4 @@
-r"""What a column tells about the class that no single chosen column has told already.
+r"""The least information of a column about the class beside any chosen column.
 
 .. math::
 

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.base import Problem, Selection, interrupted
+from featly.base import Problem, Selection, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
-from featly.core.counts.codes import Codes, gathered
+from featly.core.counts.codes import Codes, gather_columns
 from featly.core.counts.consistency import Groups
 from featly.core.counts.uncertainty import uncertainty
 from featly.core.ranking.ordering import best_first as falling
-from featly.core.ranking.subset_search import Found, best_first, greedy_forward
+from featly.core.ranking.subset_search import SubsetSearchResult, best_first, greedy_forward
 from featly.core.runtime.parallel import run_blocks, split
-from featly.filters._counting import CountingSelector, rule_of
+from featly.filters._counting import CountingSelector, cut_rule_from
 from featly.filters.cfs import check_count
 from featly.table.schema import Schema
 
@@ -149,7 +149,7 @@ class Consistency(CountingSelector):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        rule_of(self.discretizer)
+        cut_rule_from(self.discretizer)
         check_count("random_state", self.random_state, 0)
         if not isinstance(self.search, str) or self.search not in SEARCHES:
             raise ParameterError(f"search={self.search!r}: give one of {', '.join(SEARCHES)}")
@@ -168,41 +168,41 @@ class Consistency(CountingSelector):
         codes, keep, y = self._codes(problem), problem.columns.keep, problem.y
         n_classes = len(problem.classes)
         with_class = uncertainty(codes, y + 1, n_classes)
-        features = np.union1d(_varying(codes), keep).astype(np.int64)
+        features = np.union1d(_varying_columns(codes), keep).astype(np.int64)
         if len(features) == 0:
             features = np.array([0])
         allowed = int(np.floor(self.threshold * len(y) + 1e-9))
-        measure = Consistent(gathered(codes, features), y, n_classes, allowed)
+        measure = ConsistencyMeasure(gather_columns(codes, features), y, n_classes, allowed)
         start = np.searchsorted(features, keep)
         with progress_bar(self.verbose, "Consistency", "steps") as progress:
-            found = self._search(measure, start, falling(with_class[features]), progress)
-        inconsistent = measure.groups(found.subset, exactly=True).inconsistent
+            search_result = self._search(measure, start, falling(with_class[features]), progress)
+        inconsistent = measure.groups(search_result.subset, exactly=True).inconsistent
         selection = Selection(
-            features[list(found.subset)],
+            features[list(search_result.subset)],
             extra={"uncertainty": with_class},
             attributes={
                 "rate": inconsistent / len(y),
-                "n_evaluated": found.n_evaluated,
+                "n_evaluated": search_result.n_evaluated,
                 "empty": inconsistent == measure.groups(()).inconsistent,
             },
         )
-        if found.interrupted:
-            raise interrupted(selection)
+        if search_result.interrupted:
+            raise stop_with(selection)
         return selection
 
     def _search(
         self,
-        measure: "Consistent",
+        measure: "ConsistencyMeasure",
         keep: IntArray,
         order: IntArray,
         progress: Callable[[int, int], Any] | None,
-    ) -> Found:
+    ) -> SubsetSearchResult:
         if self.search == "lvf":
             n_tries, seed = self.n_tries or N_TRIES, int(self.random_state)
             return las_vegas(
                 measure, order, keep, n_tries=n_tries, random_state=seed, progress=progress
             )
-        where: dict[str, Any] = {
+        options: dict[str, Any] = {
             "start": keep.tolist(),
             "merit": measure.merit(keep),
             "threshold": 0.5 / len(measure.y),  # a single row is an improvement
@@ -210,11 +210,11 @@ class Consistency(CountingSelector):
         }
         n_features = measure.codes.n_features
         if self.search == "forward":
-            return greedy_forward(n_features, measure, **where)
-        return best_first(n_features, measure, max_stale=self.max_stale or MAX_STALE, **where)
+            return greedy_forward(n_features, measure, **options)
+        return best_first(n_features, measure, max_stale=self.max_stale or MAX_STALE, **options)
 
 
-class Consistent:
+class ConsistencyMeasure:
     """The share of rows that are consistent in a subset with each of some columns added.
 
     Parameters
@@ -230,29 +230,29 @@ class Consistent:
         self.codes, self.y, self.n_classes, self.allowed = codes, y, n_classes, allowed
 
     def __call__(self, subset: tuple[int, ...], candidates: IntArray) -> FloatArray:
-        inconsistent = self.groups(subset).with_each(candidates)
+        inconsistent = self.groups(subset).count_with_each(candidates)
         return 1.0 - np.maximum(inconsistent, self.allowed) / len(self.y)
 
     def merit(self, subset: Iterable[int]) -> float:
-        """Of the subset itself."""
+        """Return the merit of the subset itself."""
         return 1.0 - max(self.groups(subset).inconsistent, self.allowed) / len(self.y)
 
     def groups(self, subset: Iterable[int], *, exactly: bool = False) -> Groups:
-        """Rows that look alike in a subset, cut no finer than is needed unless `exactly`."""
+        """Group the rows that look alike in a subset, no finer than needed unless `exactly`."""
         groups = Groups(self.codes, self.y, self.n_classes)
         return groups.add(subset, 0 if exactly else self.allowed)
 
 
 def las_vegas(
-    measure: Consistent,
+    measure: ConsistencyMeasure,
     order: IntArray,
     keep: IntArray,
     *,
     n_tries: int,
     random_state: int,
     progress: Callable[[int, int], Any] | None = None,
-) -> Found:
-    """The smallest of some random subsets that are as consistent as all columns are.
+) -> SubsetSearchResult:
+    """Return the smallest of some random subsets that are as consistent as all columns are.
 
     Parameters
     ----------
@@ -275,10 +275,10 @@ def las_vegas(
     try:
         while tried < n_tries and len(best) > least:
             size = int(random.integers(least, len(best)))
-            drawn = free[np.sort(random.choice(len(free), size, replace=False))]
+            candidate = free[np.sort(random.choice(len(free), size, replace=False))]
             groups = Groups(measure.codes, measure.y, measure.n_classes)
-            if groups.add([*keep, *drawn], enough).inconsistent <= enough:
-                best = drawn
+            if groups.add([*keep, *candidate], enough).inconsistent <= enough:
+                best = candidate
             tried += 1
             if progress is not None:
                 progress(tried, n_tries)
@@ -286,15 +286,15 @@ def las_vegas(
     except KeyboardInterrupt:
         stopped = True
     subset = (*keep.tolist(), *best.tolist())
-    return Found(subset, measure.merit(subset), tried, (), stopped)
+    return SubsetSearchResult(subset, measure.merit(subset), tried, (), stopped)
 
 
-def _varying(codes: Codes) -> IntArray:
-    """The columns of more than one value, a missing one included."""
+def _varying_columns(codes: Codes) -> IntArray:
+    """Return the columns of more than one value, a missing one included."""
 
-    def one(block: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    def find_varying(block: tuple[int, int]) -> npt.NDArray[np.bool_]:
         columns = codes.block(*block)
         return np.asarray((columns != columns[:, :1]).any(axis=1))
 
     blocks = split(codes.n_features, BLOCK)
-    return np.flatnonzero(np.concatenate(run_blocks(one, blocks, codes.n_jobs)))
+    return np.flatnonzero(np.concatenate(run_blocks(find_varying, blocks, codes.n_jobs)))

@@ -1,4 +1,4 @@
-r"""What a column and each chosen one tell about the class together, as a share of all they tell.
+r"""Information of a column and each chosen one about the class, as a share of their entropy.
 
 .. math::
 
@@ -119,9 +119,13 @@ class _Disr(Criterion):
 
     def add(self, column: int) -> None:
         terms, relevance = self.terms, self.relevance[column]
-        told = relevance + terms.conditional  # I(f, s; y) = I(s; y) + I(f; y | s)
-        both = terms.entropy + terms.entropy[column] - terms.redundancy  # H(f, s)
-        self.total += told / (both + terms.class_entropy - told)
+        pair_relevance = relevance + terms.conditional  # I(f, s; y) = I(s; y) + I(f; y | s)
+        pair_entropy = terms.entropy + terms.entropy[column] - terms.redundancy  # H(f, s)
+        self.total += pair_relevance / (pair_entropy + terms.class_entropy - pair_relevance)
 
     def value(self) -> np.ndarray:
-        return self.whole(self.total / self.n_chosen) if self.n_chosen else self.relevance.copy()
+        return (
+            self.to_fixed_point(self.total / self.n_chosen)
+            if self.n_chosen
+            else self.relevance.copy()
+        )

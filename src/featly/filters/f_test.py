@@ -114,11 +114,11 @@ class FTest(Ranker):
     def _rank(self, problem: Problem) -> Ranking:
         moments = problem.moments(by_class=True)
 
-        def test(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        def test_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             statistic, d1, d2 = f_statistic(moments.columns(*block))
             return statistic, *f_tail(statistic, d1, d2)
 
-        parts = run_blocks(test, split(problem.source.n_features, 4096), self.n_jobs)
+        parts = run_blocks(test_block, split(problem.source.n_features, 4096), self.n_jobs)
         statistic, p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
         order = best_first(evidence)
         return Ranking(
@@ -133,7 +133,7 @@ class FTest(Ranker):
 
 
 def f_statistic(moments: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """F of every column and its degrees of freedom, from moments by class.
+    """Return F of every column and its degrees of freedom, from moments by class.
 
     Classes without a value in a column do not count for it. Where fewer than two are left, or
     every class has a single value, F is 0 with one degree of freedom each.

@@ -1,4 +1,4 @@
-r"""How much a column is believed to matter, beside how much it is seen to.
+r"""Rankings by relevance, weighted by the schema's prior.
 
 .. math::
 
@@ -15,34 +15,34 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranking, keep_first
-from featly.core.ranking.ordering import best_first, favoured
+from featly.core.ranking.ordering import apply_prior, best_first
 
-__all__ = ["favoured_ranking", "prior_of"]
+__all__ = ["rank_with_prior", "relative_prior"]
 
 MOST_PRIOR = 1e12  # beyond it a score is the prior and little else: that is what `keep` is for
 
 
-def prior_of(method: Any, problem: Problem) -> np.ndarray | None:
-    """The prior of every column over that of the least favoured one; None where none is."""
+def relative_prior(method: Any, problem: Problem) -> np.ndarray | None:
+    """Return the prior of every column over the least prior; None where there is none."""
     return problem.prior(type(method).__name__, most=MOST_PRIOR)
 
 
-def favoured_ranking(
+def rank_with_prior(
     problem: Problem,
     relevance: np.ndarray,
     prior: np.ndarray | None,
     attributes: dict[str, Any] | None = None,
 ) -> Ranking:
-    """Columns by their relevance, weighted by the prior.
+    """Rank columns by their relevance, weighted by the prior.
 
     The relevance itself becomes the attribute `relevance_`. With a prior it is a column of
     ``table()`` as well; without one it is the score, which is there already.
     """
-    scores = favoured(relevance, prior)
-    extra, others = {"relevance": relevance}, attributes or {}
+    scores = apply_prior(relevance, prior)
+    extra, own_attributes = {"relevance": relevance}, attributes or {}
     return Ranking(
         order=keep_first(best_first(scores), problem.columns.keep),
         scores=scores,
         extra={} if prior is None else extra,
-        attributes=others | extra if prior is None else others,
+        attributes=own_attributes | extra if prior is None else own_attributes,
     )

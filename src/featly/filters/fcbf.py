@@ -108,10 +108,10 @@ class FCBF(CountingSelector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        given = self.threshold
-        number = isinstance(given, int | float | np.integer | np.floating)
-        if isinstance(given, bool) or not number or not 0 <= given < 1:
-            raise ParameterError(f"threshold={given!r}: give a number from 0 to below 1")
+        threshold = self.threshold
+        number = isinstance(threshold, int | float | np.integer | np.floating)
+        if isinstance(threshold, bool) or not number or not 0 <= threshold < 1:
+            raise ParameterError(f"threshold={threshold!r}: give a number from 0 to below 1")
 
     def _select(self, problem: Problem) -> Selection:
         codes, keep = self._codes(problem), problem.columns.keep
@@ -124,7 +124,9 @@ class FCBF(CountingSelector):
         if not above.any():
             above[order[0]] = True
         order = keep_first(order[above[order]], keep)
-        chosen, redundant_to = predominant(codes, with_class, order, len(keep), spread=spread)
+        chosen, redundant_to = select_predominant(
+            codes, with_class, order, len(keep), spread=spread
+        )
         return Selection(
             chosen,
             extra={"uncertainty": with_class},
@@ -132,10 +134,10 @@ class FCBF(CountingSelector):
         )
 
 
-def predominant(
+def select_predominant(
     codes: Codes, with_class: FloatArray, order: IntArray, n_fixed: int, *, spread: bool = False
 ) -> tuple[IntArray, IntArray]:
-    """Of columns in an order, those that stay; and for every column the one that removed it.
+    """Select predominant columns in an order; for every other, the column that removed it.
 
     Parameters
     ----------
@@ -151,16 +153,16 @@ def predominant(
     redundant_to = np.full(codes.n_features, -1)
     chosen: list[int] = []
     waiting, pairs = order, Pairs(codes, order, spread=spread)
-    place = np.arange(len(order))  # of those that wait, among the pairs
+    pair_index = np.arange(len(order))  # of those that wait, among the pairs
     while len(waiting):
         first = int(waiting[0])
         chosen.append(first)
-        told = pairs.of(int(place[0]))[place]
-        stays = told < with_class[waiting]
+        redundancy = pairs.row(int(pair_index[0]))[pair_index]
+        stays = redundancy < with_class[waiting]
         stays[: max(0, n_fixed - len(chosen) + 1)] = True  # the fixed ones behind this one
         redundant_to[waiting[1:][~stays[1:]]] = first
         stays[0] = False  # it waits no longer
-        waiting, place = waiting[stays], place[stays]
+        waiting, pair_index = waiting[stays], pair_index[stays]
         if 0 < 2 * len(waiting) < len(pairs):  # most have gone: look at those no more
-            pairs, place = Pairs(codes, waiting, spread=spread), np.arange(len(waiting))
+            pairs, pair_index = Pairs(codes, waiting, spread=spread), np.arange(len(waiting))
     return np.array(chosen), redundant_to

@@ -1,4 +1,4 @@
-r"""Information about the class for each bit that a column has.
+r"""Information about the class for each bit of a column's own entropy.
 
 .. math::
 
@@ -9,7 +9,7 @@ Quinlan, J. R. (1986), Induction of decision trees, *Machine Learning* 1, 81-106
 
 from featly.base import Problem, Ranking
 from featly.filters._counting import CountingRanker
-from featly.filters.favouring import favoured_ranking, prior_of
+from featly.filters.favouring import rank_with_prior, relative_prior
 
 __all__ = ["GainRatio"]
 
@@ -97,5 +97,5 @@ class GainRatio(CountingRanker):
     _uses = ("keep", "prior")
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = prior_of(self, problem)
-        return favoured_ranking(problem, self._information(problem).ratio(), prior)
+        prior = relative_prior(self, problem)
+        return rank_with_prior(problem, self._information(problem).ratio(), prior)

@@ -1,4 +1,4 @@
-r"""What a column tells about the class, less what chosen columns have told already.
+r"""Relevance of a column, less redundancy with chosen columns, capped at no synergy.
 
 .. math::
 

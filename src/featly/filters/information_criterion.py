@@ -19,7 +19,7 @@ from featly.filters._greedy import (
     GreedyInformation,
     check_weight,
     exact_weight,
-    whole_where_safe,
+    round_where_safe,
 )
 from featly.table.schema import Schema
 
@@ -176,4 +176,4 @@ class _Weighted(Criterion):
 
     def value(self) -> np.ndarray:
         value = self.relevance - self.beta * self.redundancy + self.gamma * self.by_class
-        return whole_where_safe(value, max(self.beta, self.gamma))
+        return round_where_safe(value, max(self.beta, self.gamma))

@@ -1,4 +1,4 @@
-r"""How many bits a column tells about the class.
+r"""Mutual information of a column with the class, in bits.
 
 .. math::
 
@@ -9,7 +9,7 @@ Quinlan, J. R. (1986), Induction of decision trees, *Machine Learning* 1, 81-106
 
 from featly.base import Problem, Ranking
 from featly.filters._counting import CountingRanker
-from featly.filters.favouring import favoured_ranking, prior_of
+from featly.filters.favouring import rank_with_prior, relative_prior
 
 __all__ = ["InformationGain"]
 
@@ -98,5 +98,5 @@ class InformationGain(CountingRanker):
     _uses = ("keep", "prior")
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = prior_of(self, problem)
-        return favoured_ranking(problem, self._information(problem).gain(), prior)
+        prior = relative_prior(self, problem)
+        return rank_with_prior(problem, self._information(problem).gain(), prior)

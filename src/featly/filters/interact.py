@@ -111,10 +111,10 @@ class Interact(CountingSelector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        given = self.threshold
-        number = isinstance(given, int | float | np.integer | np.floating)
-        if isinstance(given, bool) or not number or not 0 < given < 1:
-            raise ParameterError(f"threshold={given!r}: give a number between 0 and 1")
+        threshold = self.threshold
+        number = isinstance(threshold, int | float | np.integer | np.floating)
+        if isinstance(threshold, bool) or not number or not 0 < threshold < 1:
+            raise ParameterError(f"threshold={threshold!r}: give a number between 0 and 1")
 
     def _select(self, problem: Problem) -> Selection:
         codes, keep, y = self._codes(problem), problem.columns.keep, problem.y

@@ -1,4 +1,4 @@
-r"""What a column and each chosen one tell about the class together.
+r"""Joint mutual information of a column and each chosen one with the class.
 
 .. math::
 

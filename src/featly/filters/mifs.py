@@ -1,4 +1,4 @@
-r"""What a column tells about the class, less what it has in common with each chosen column.
+r"""Relevance of a column, less its redundancy with each chosen column.
 
 .. math::
 
@@ -19,7 +19,7 @@ from featly.filters._greedy import (
     GreedyInformation,
     check_weight,
     exact_weight,
-    whole_where_safe,
+    round_where_safe,
 )
 from featly.table.schema import Schema
 
@@ -167,4 +167,4 @@ class _Mifs(Criterion):
         self.redundancy += self.terms.redundancy
 
     def value(self) -> np.ndarray:
-        return whole_where_safe(self.relevance - self.beta * self.redundancy, self.beta)
+        return round_where_safe(self.relevance - self.beta * self.redundancy, self.beta)

@@ -1,4 +1,4 @@
-r"""How many bits each column tells about the class, whatever the others tell.
+r"""Mutual information of each column with the class, without redundancy.
 
 .. math::
 
@@ -10,7 +10,7 @@ Natural Language*, 212-217.
 
 from featly.base import Problem, Ranking
 from featly.filters._counting import CountingRanker
-from featly.filters.favouring import favoured_ranking, prior_of
+from featly.filters.favouring import rank_with_prior, relative_prior
 
 __all__ = ["MIM"]
 
@@ -95,5 +95,5 @@ class MIM(CountingRanker):
     _uses = ("keep", "prior")
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = prior_of(self, problem)
-        return favoured_ranking(problem, self._information(problem).gain(), prior)
+        prior = relative_prior(self, problem)
+        return rank_with_prior(problem, self._information(problem).gain(), prior)

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
-from featly.basics.resources import in_words
-from featly.core.ranking.ordering import best_first, favoured
+from featly.basics.resources import format_bytes
+from featly.core.ranking.ordering import apply_prior, best_first
 from featly.core.sources import StreamedSource
 from featly.core.stats.copula import class_dependence, code_columns, coded_bytes, dependence
-from featly.filters.favouring import prior_of
+from featly.filters.favouring import relative_prior
 from featly.table.schema import Schema
 
 __all__ = ["MonotoneDependence"]
@@ -159,7 +159,7 @@ class MonotoneDependence(Ranker):
     _uses = ("keep", "prior")
     _missing = True
 
-    def _greedy(self) -> bool:
+    def _is_greedy(self) -> bool:
         return bool(self.trade_off)
 
     def __init__(
@@ -192,13 +192,14 @@ class MonotoneDependence(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         problem.moments()  # refuses infinite values
-        source, keep, prior = problem.source, problem.columns.keep, prior_of(self, problem)
+        source, keep, prior = problem.source, problem.columns.keep, relative_prior(self, problem)
         if self.trade_off and isinstance(source, StreamedSource):
             size = coded_bytes(source)
             if size > source.memory:
                 raise DataError(
-                    f"the ranks of all columns take {in_words(size)}, more than the "
-                    f"{in_words(source.memory)} that X may take: give a larger memory_limit, or "
+                    f"the ranks of all columns take {format_bytes(size)}, more than the "
+                    f"{format_bytes(source.memory)} that X may take: give a larger memory_limit, "
+                    "or "
                     "trade_off=0, which needs none of them twice"
                 )
         relevance = class_dependence(source, problem.y, len(problem.classes), self.n_jobs)
@@ -206,7 +207,7 @@ class MonotoneDependence(Ranker):
             if self.trade_off == 0:
                 if progress is not None:
                     progress(source.n_features, source.n_features)
-                scores = favoured(relevance, prior)
+                scores = apply_prior(relevance, prior)
                 return Ranking(
                     order=keep_first(best_first(scores), keep),
                     scores=scores,
@@ -217,21 +218,23 @@ class MonotoneDependence(Ranker):
             stopped = self._search(problem, search, progress)
         ranking = search.ranking(stopped)
         if stopped:
-            raise interrupted(ranking)
+            raise stop_with(ranking)
         return ranking
 
     def _search(
         self, problem: Problem, search: "_Search", progress: Callable[[int, int], Any] | None
     ) -> bool:
-        """Choose columns one by one; whether Ctrl-C ended that."""
+        """Choose columns one by one; return whether Ctrl-C ended that."""
         n_steps = min(len(search.relevance), max(int(self.max_steps), len(search.keep)))
         try:
-            coded = code_columns(problem.source, self.n_jobs)
-            search.set_aside(coded.n_levels < 2)
+            codes = code_columns(problem.source, self.n_jobs)
+            search.set_aside(codes.n_levels < 2)
             while len(search.chosen) < n_steps:
                 if search.chosen:
-                    left = search.left(coded.n_levels > 1)
-                    search.learn(left, dependence(coded, search.chosen[-1], left, self.n_jobs))
+                    unchosen = search.unchosen(codes.n_levels > 1)
+                    search.add_dependence(
+                        unchosen, dependence(codes, search.chosen[-1], unchosen, self.n_jobs)
+                    )
                 search.choose()
                 if progress is not None:
                     progress(len(search.chosen), n_steps)
@@ -241,7 +244,7 @@ class MonotoneDependence(Ranker):
 
 
 class _Search:
-    """The columns chosen so far, and what is known of the others."""
+    """A search: the columns chosen so far, and relevance and redundancy of the others."""
 
     def __init__(
         self,
@@ -258,47 +261,47 @@ class _Search:
         self._free = np.ones(len(relevance), bool)
 
     def set_aside(self, constant: np.ndarray) -> None:
-        """Columns that cannot tell anything have the least criterion, whatever is believed."""
+        """Give columns that do not vary the least criterion, whatever their prior."""
         self.redundancy[constant] = 1.0
         if self.prior is not None:
             self.prior[constant] = 1.0
 
-    def left(self, among: np.ndarray) -> np.ndarray:
-        """The columns not chosen, of those in a mask."""
+    def unchosen(self, among: np.ndarray) -> np.ndarray:
+        """Return the columns not chosen, of those in a mask."""
         return np.flatnonzero(self._free & among)
 
-    def learn(self, columns: np.ndarray, dependence: np.ndarray) -> None:
-        """What some columns have in common with the one that was chosen last."""
+    def add_dependence(self, columns: np.ndarray, dependence: np.ndarray) -> None:
+        """Add the dependence of some columns on the one that was chosen last."""
         self._total[columns] += dependence
         self.redundancy[columns] = self._total[columns] / len(self.chosen)
 
     def choose(self) -> None:
-        """The best of the columns to keep, while there are any, or of all others."""
+        """Choose the best of the columns to keep, while there are any, or of all others."""
         columns = self.keep[self._free[self.keep]]
         if len(columns) == 0:
             columns = np.flatnonzero(self._free)
-        best = int(columns[best_first(self._share()[columns])[0]])
+        best = int(columns[best_first(self._criterion_share()[columns])[0]])
         self.chosen.append(best)
         self._free[best] = False
 
-    def _share(self) -> np.ndarray:
-        """The criterion, moved and scaled to lie between 0 and 1 but for a prior."""
+    def _criterion_share(self) -> np.ndarray:
+        """Return the criterion, moved and scaled to lie between 0 and 1 but for a prior."""
         better = self.relevance + self.trade_off * (1 - self.redundancy)
         if self.prior is not None:
             criterion = better - self.trade_off
-            better += favoured(criterion, self.prior) - criterion  # 0 where the prior is 1
+            better += apply_prior(criterion, self.prior) - criterion  # 0 where the prior is 1
         return np.rint(better / (1 + self.trade_off) * GRID) / GRID
 
     def ranking(self, stopped: bool) -> Ranking:
-        """The columns chosen, then the others as they stood at the last step."""
-        scores = self._share()
-        rest = np.flatnonzero(self._free)
-        rest = keep_first(rest[best_first(scores[rest])], self.keep)
+        """Rank the columns chosen, then the others as they stood at the last step."""
+        scores = self._criterion_share()
+        unchosen = np.flatnonzero(self._free)
+        unchosen = keep_first(unchosen[best_first(scores[unchosen])], self.keep)
         if self.prior is not None:
             scores *= (1 + self.trade_off) / (self.prior.max() + self.trade_off)
         scores[self.chosen] += np.arange(len(self.chosen), 0, -1)
         return Ranking(
-            order=np.concatenate([np.array(self.chosen, np.int64), rest]),
+            order=np.concatenate([np.array(self.chosen, np.int64), unchosen]),
             scores=scores,
             extra={"relevance": self.relevance, "redundancy": self.redundancy},
             attributes={"interrupted": stopped},

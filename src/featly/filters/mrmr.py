@@ -1,4 +1,4 @@
-r"""What a column tells about the class, less what it has in common with the chosen ones on average.
+r"""Relevance of a column, less its mean redundancy with the chosen columns.
 
 .. math::
 
@@ -20,7 +20,7 @@ from featly.base import Problem, Ranking
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.core.greedy.search import Criterion, PairInformation
-from featly.core.ranking.ordering import rounded
+from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.stats.correlations import Correlations, mid_ranks
 from featly.filters._greedy import GreedyInformation, greedy_ranking
@@ -193,10 +193,10 @@ class MRMR(GreedyInformation):
             raise ParameterError(f"form={self.form!r}: give 'difference', 'quotient' or None")
         if self.measure != "information":
             for name, default in (("discretizer", "mdlp"), ("missing", "level")):
-                given = getattr(self, name)
-                if not isinstance(given, str) or given != default:
+                value = getattr(self, name)
+                if not isinstance(value, str) or value != default:
                     raise ParameterError(
-                        f"{name}={given!r} is of no use with measure={self.measure!r}, which does "
+                        f"{name}={value!r} is of no use with measure={self.measure!r}, which does "
                         "not cut numbers into levels: leave it out, or give measure='information'"
                     )
 
@@ -231,7 +231,7 @@ class MRMR(GreedyInformation):
             source = mid_ranks(source)
             moments = source.moments(problem.y, len(problem.classes))
         relevance = np.minimum(f_statistic(moments)[0], MOST_RELEVANCE)
-        terms = Correlations(source, source.moments(), rounded(relevance))
+        terms = Correlations(source, source.moments(), round_scores(relevance))
         return greedy_ranking(self, problem, self._criterion(terms), relevance)
 
 
@@ -257,4 +257,4 @@ class _Quotient(_Difference):
             return self.relevance.copy()
         mean = self.redundancy / (self.n_chosen * self.terms.scale)
         quotient = self.relevance / self.terms.scale / np.maximum(mean, LEAST_REDUNDANCY)
-        return self.whole(quotient) if self.relevance.dtype.kind == "i" else quotient
+        return self.to_fixed_point(quotient) if self.relevance.dtype.kind == "i" else quotient

@@ -1,4 +1,4 @@
-r"""How columns differ between rows that are nearer than usual, within classes and between them.
+r"""Differences of columns between rows that are nearer than usual, within and between classes.
 
 .. math::
 

@@ -1,4 +1,4 @@
-r"""Columns without those that better ones tell already.
+r"""A filter that leaves out columns redundant to more relevant ones.
 
 .. math::
 
@@ -21,24 +21,24 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from featly.base import Problem, Selection, SubsetSelector, interrupted, keep_first
+from featly.base import Problem, Selection, SubsetSelector, keep_first, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import KINDS
 from featly.basics.progress import progress_bar
-from featly.basics.resources import in_words
+from featly.basics.resources import format_bytes
 from featly.core.counts.codes import Codes
 from featly.core.counts.entropy import class_information
 from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.counts.uncertainty import uncertainty
 from featly.core.pairs import search
 from featly.core.pairs.correlation import UnitColumns
-from featly.core.pairs.order import CodesInOrder, columns_in_order, in_old_order
+from featly.core.pairs.order import CodesInOrder, columns_in_order, restore_order
 from featly.core.pairs.tree import spanning_tree
 from featly.core.pairs.uncertainty import CodedColumns
 from featly.core.ranking.ordering import best_first
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import StreamedSource
-from featly.filters._counting import rule_of
+from featly.filters._counting import cut_rule_from
 from featly.filters.f_test import f_statistic
 from featly.table.schema import Schema
 
@@ -208,14 +208,14 @@ class RedundancyFilter(SubsetSelector):
         self.verbose = verbose
 
     def _measure(self) -> str:
-        """What redundancy is, the default filled in."""
+        """Return the measure of redundancy, the default filled in."""
         return self.measure or ("information" if self.rule == "groups" else "pearson")
 
     def _relevance(self) -> str:
-        """What relevance is, the default filled in."""
+        """Return the measure of relevance, the default filled in."""
         return self.relevance or ("information" if self._measure() == "information" else "f")
 
-    def _greedy(self) -> bool:
+    def _is_greedy(self) -> bool:
         return True
 
     def _operations(self, n_rows: int, n_features: int) -> float:
@@ -231,17 +231,17 @@ class RedundancyFilter(SubsetSelector):
 
     def _check_parameters(self) -> None:
         for name, known in (("rule", RULES), ("tree", TREES)):
-            given = getattr(self, name)
-            if not isinstance(given, str) or given not in known:
-                raise ParameterError(f"{name}={given!r}: give {' or '.join(map(repr, known))}")
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in known:
+                raise ParameterError(f"{name}={value!r}: give {' or '.join(map(repr, known))}")
         for name, known in (("measure", MEASURES), ("relevance", RELEVANCES)):
-            given = getattr(self, name)
-            if given is not None and (not isinstance(given, str) or given not in known):
-                raise ParameterError(f"{name}={given!r}: give {', '.join(map(repr, known))}")
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, str) or value not in known):
+                raise ParameterError(f"{name}={value!r}: give {', '.join(map(repr, known))}")
         _check_share("threshold", self.threshold, "a number above 0, and at most 1")
         if self.least_relevance is not None:
             _check_share("least_relevance", self.least_relevance, "a number from 0 to below 1")
-        rule_of(self.discretizer)
+        cut_rule_from(self.discretizer)
         if self.rule == "groups":
             if self._measure() != "information":
                 raise ParameterError(
@@ -255,11 +255,11 @@ class RedundancyFilter(SubsetSelector):
             self._check_use({"discretizer": "mdlp"}, f"measure={self._measure()!r}")
 
     def _check_use(self, defaults: dict[str, Any], where: str) -> None:
-        """ParameterError for a parameter that nobody looks at."""
+        """Refuse a parameter that the rule does not use."""
         for name, default in defaults.items():
-            given = getattr(self, name)
-            if type(given) is not type(default) or given != default:
-                raise ParameterError(f"{name}={given!r} is of no use with {where}: leave it out")
+            value = getattr(self, name)
+            if type(value) is not type(default) or value != default:
+                raise ParameterError(f"{name}={value!r} is of no use with {where}: leave it out")
 
     def _table_columns(self) -> dict[str, Any]:
         columns = super()._table_columns()
@@ -269,10 +269,10 @@ class RedundancyFilter(SubsetSelector):
     def _select(self, problem: Problem) -> Selection:
         codes = None
         if "information" in (self._measure(), self._relevance()):
-            codes = problem.coded(rule_of(self.discretizer), self.n_jobs)
+            codes = problem.coded(cut_rule_from(self.discretizer), self.n_jobs)
         if self.rule == "groups":
             assert codes is not None
-            return self._grouped(problem, codes)
+            return self._select_groups(problem, codes)
         if self._relevance() == "f" or self._measure() != "information":
             moments = problem.moments(by_class=True)  # refuses infinite values
         if self._relevance() == "information":
@@ -282,53 +282,61 @@ class RedundancyFilter(SubsetSelector):
         else:
             relevance = np.minimum(f_statistic(moments)[0], MOST_RELEVANCE)
         order = keep_first(best_first(relevance), problem.columns.keep)
-        found = self._compared(problem, codes, order)
-        return _selection(problem.columns.names, order, relevance, *found)
+        comparison = self._compare_pairs(problem, codes, order)
+        return _build_selection(problem.columns.names, order, relevance, *comparison)
 
-    def _compared(
+    def _compare_pairs(
         self, problem: Problem, codes: Codes | None, order: IntArray
     ) -> tuple[IntArray, FloatArray, int]:
-        """For which column each goes, its redundancy with that, and how many are decided."""
+        """Return each column's cover, its redundancy with that, and how many are decided."""
         source, resources = problem.source, problem.resources
         ranks = self._measure() == "spearman"
         informed = self._measure() == "information"
         n_fixed = len(problem.columns.keep)
         with progress_bar(self.verbose, type(self).__name__, "tiles") as progress:
 
-            def there(twin: Any) -> Any:
+            def search_on_device(backend: Any) -> Any:
                 columns = (
-                    twin.CodedColumns(codes)
+                    backend.CodedColumns(codes)
                     if informed
-                    else twin.UnitColumns.of(source, ranks=ranks)
+                    else backend.UnitColumns.from_source(source, ranks=ranks)
                 )
-                return asked(twin, columns, order, resources.memory)
+                return search_columns(backend, columns, order, resources.memory)
 
-            def here() -> Any:
-                room = resources.room // OWN_SHARE
+            def search_on_cpu() -> Any:
+                memory_budget = resources.memory_budget // OWN_SHARE
                 columns: Any
                 if informed:
                     assert codes is not None
                     if not isinstance(codes, StreamedCodes):
-                        return asked(search, CodedColumns(codes), order, room)
+                        return search_columns(search, CodedColumns(codes), order, memory_budget)
                     columns = CodedColumns(CodesInOrder(codes, order))
                 else:
                     if not isinstance(source, StreamedSource):
-                        return asked(search, UnitColumns(source, ranks=ranks), order, room)
+                        return search_columns(
+                            search, UnitColumns(source, ranks=ranks), order, memory_budget
+                        )
                     columns = UnitColumns(columns_in_order(source, order), ranks=ranks)
-                *found, decided = asked(search, columns, np.arange(len(order)), room)
-                return *in_old_order(order, *found), decided
+                *sort_by_plan, decided = search_columns(
+                    search, columns, np.arange(len(order)), memory_budget
+                )
+                return *restore_order(order, *sort_by_plan), decided
 
-            def asked(twin: Any, columns: Any, which: IntArray, memory: int | None) -> Any:
-                threshold = search.on_grid(float(self.threshold), columns.grid)
-                return twin.without_redundant(columns, which, threshold, n_fixed, memory, progress)
+            def search_columns(
+                backend: Any, columns: Any, positions: IntArray, memory: int | None
+            ) -> Any:
+                threshold = search.round_to_grid(float(self.threshold), columns.grid)
+                return backend.drop_redundant(
+                    columns, positions, threshold, n_fixed, memory, progress
+                )
 
             if problem.on_device:
-                from featly.core.pairs import search_cuda as twin
+                from featly.core.pairs import search_cuda as backend
 
-                return there(twin)
-            return here()
+                return search_on_device(backend)
+            return search_on_cpu()
 
-    def _grouped(self, problem: Problem, codes: Codes) -> Selection:
+    def _select_groups(self, problem: Problem, codes: Codes) -> Selection:
         with_class = uncertainty(codes, problem.y + 1, len(problem.classes))
         order = best_first(with_class)
         least, p = self.least_relevance, len(order)
@@ -343,34 +351,38 @@ class RedundancyFilter(SubsetSelector):
             above[order[0]] = True
         features = order[above[order]]
         columns = CodedColumns(codes)
-        needed, room = len(features) * columns.bytes_per_column, problem.resources.room
-        if needed > room:
+        needed, memory_budget = (
+            len(features) * columns.bytes_per_column,
+            problem.resources.memory_budget,
+        )
+        if needed > memory_budget:
             raise DataError(
                 f"{len(features)} columns are above least_relevance={least:g} and take "
-                f"{in_words(needed)}, with a memory limit of {in_words(room)}: give a larger "
+                f"{format_bytes(needed)}, with a memory limit of {format_bytes(memory_budget)}: "
+                "give a larger "
                 "least_relevance or memory_limit"
             )
         with progress_bar(self.verbose, type(self).__name__, "columns") as progress:
-            one, other, value = spanning_tree(
+            first, second, value = spanning_tree(
                 columns, features, progress, largest=self.tree == "largest"
             )
         relevant = with_class[features]
-        stays = (value >= relevant[one]) | (value >= relevant[other])
-        links = np.ones(int(stays.sum()), np.int8), (one[stays], other[stays])
+        stays = (value >= relevant[first]) | (value >= relevant[second])
+        links = np.ones(int(stays.sum()), np.int8), (first[stays], second[stays])
         graph = scipy.sparse.coo_array(links, shape=(len(features), len(features))).tocsr()
         group = connected_components(graph, directed=False)[1]
         names = problem.columns.names
         return _representatives(columns, features, group, with_class, keep, names, empty=empty)
 
 
-def _check_share(name: str, given: Any, rule: str) -> None:
-    number = isinstance(given, int | float | np.integer | np.floating)
-    inside = number and (0 < given <= 1 if name == "threshold" else 0 <= given < 1)
-    if isinstance(given, bool) or not inside:
-        raise ParameterError(f"{name}={given!r}: give {rule}")
+def _check_share(name: str, value: Any, rule: str) -> None:
+    number = isinstance(value, int | float | np.integer | np.floating)
+    inside = number and (0 < value <= 1 if name == "threshold" else 0 <= value < 1)
+    if isinstance(value, bool) or not inside:
+        raise ParameterError(f"{name}={value!r}: give {rule}")
 
 
-def _selection(
+def _build_selection(
     names: Any,
     order: IntArray,
     relevance: FloatArray,
@@ -387,12 +399,12 @@ def _selection(
         extra={
             "relevance": relevance,
             "redundancy": value,
-            "covered_by": _named(redundant_to, names),
+            "covered_by": _name_columns(redundant_to, names),
         },
         attributes={"redundant_to": redundant_to, "interrupted": stopped, "empty": False},
     )
     if stopped:
-        raise interrupted(selection)
+        raise stop_with(selection)
     return selection
 
 
@@ -406,7 +418,7 @@ def _representatives(
     *,
     empty: bool,
 ) -> Selection:
-    """The first column of every group, or those of it that are to be kept."""
+    """Select the first column of every group, or those of it that are to be kept."""
     ordered = keep_first(features, keep)
     place = np.empty(len(with_class), np.int64)
     place[features] = np.arange(len(features))
@@ -418,26 +430,28 @@ def _representatives(
     value = np.zeros(len(with_class))
     block = columns.load(features)  # once: a table on disk is read and cut for each call
     for column in ordered[first].tolist():
-        gone = (group == group[place[column]]) & ~chosen[features]
-        if gone.any():
-            redundant_to[features[gone]] = column
-            one = columns.part(block, gone)
-            other = columns.part(block, features == column)
-            value[features[gone]] = columns.screen(one, other, 0, int(gone.sum()))[:, 0]
+        is_covered = (group == group[place[column]]) & ~chosen[features]
+        if is_covered.any():
+            redundant_to[features[is_covered]] = column
+            covered = columns.part(block, is_covered)
+            representative = columns.part(block, features == column)
+            value[features[is_covered]] = columns.screen(
+                covered, representative, 0, int(is_covered.sum())
+            )[:, 0]
     return Selection(
         ordered[chosen[ordered]],
         extra={
             "relevance": with_class,
             "redundancy": value,
-            "covered_by": _named(redundant_to, names),
+            "covered_by": _name_columns(redundant_to, names),
         },
         attributes={"redundant_to": redundant_to, "interrupted": False, "empty": empty},
     )
 
 
-def _named(redundant_to: IntArray, names: Any) -> npt.NDArray[Any]:
-    """Names of columns, None for -1."""
-    found = np.full(len(redundant_to), None, object)
+def _name_columns(redundant_to: IntArray, names: Any) -> npt.NDArray[Any]:
+    """Return names of columns, None for -1."""
+    labels = np.full(len(redundant_to), None, object)
     for column in np.flatnonzero(redundant_to >= 0).tolist():
-        found[column] = names[int(redundant_to[column])]
-    return found
+        labels[column] = names[int(redundant_to[column])]
+    return labels

@@ -1,4 +1,4 @@
-r"""How columns differ between a row and the nearest ones of its own class and of another.
+r"""Differences of columns between a row and the nearest of its own class and of another.
 
 .. math::
 

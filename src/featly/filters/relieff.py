@@ -1,4 +1,4 @@
-r"""How columns differ between rows that are near each other, of the same and of other classes.
+r"""Differences of columns between near rows, of the same and of other classes.
 
 .. math::
 
@@ -17,21 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, interrupted
+from featly.base import Problem, Ranker, Ranking, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.relief.relief import Nearest, Rule, relief_weights
-from featly.filters.favouring import favoured_ranking, prior_of
+from featly.filters.favouring import rank_with_prior, relative_prior
 from featly.table.schema import Schema
 
 __all__ = ["NeighbourRanker", "ReliefF"]
 
-GAPS = ("conditional", "weka")
+MISSING_RULES = ("conditional", "weka")
 TIES = ("share", "weka")
 
 
 class NeighbourRanker(Ranker):
-    """What the methods of the Relief family have in common.
+    """Base class of the methods of the Relief family.
 
     A subclass has the parameters `missing` and `verbose` beside those of
     :class:`featly.base.Ranker`, and implements ``_rule() -> Rule``. One that draws rows has
@@ -47,45 +47,47 @@ class NeighbourRanker(Ranker):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # rows are drawn, or preferred, by their place in the table
-        drawn = getattr(self, "n_samples", None) is not None
-        tags.non_deterministic = drawn or getattr(self, "ties", "share") == "weka"
+        is_sampled = getattr(self, "n_samples", None) is not None
+        tags.non_deterministic = is_sampled or getattr(self, "ties", "share") == "weka"
         return tags
 
     @abstractmethod
     def _rule(self) -> Rule:
-        """Which rows count, and how much."""
+        """Return the rule of which rows count, and how much."""
 
     def _check_parameters(self) -> None:
-        if self.missing not in GAPS:
-            raise ParameterError(f"missing={self.missing!r}: give {' or '.join(map(repr, GAPS))}")
+        if self.missing not in MISSING_RULES:
+            raise ParameterError(
+                f"missing={self.missing!r}: give {' or '.join(map(repr, MISSING_RULES))}"
+            )
         if not hasattr(self, "n_samples"):
             return
-        if self.n_samples is not None and not whole(self.n_samples, 1):
+        if self.n_samples is not None and not is_whole(self.n_samples, 1):
             raise ParameterError(
                 f"n_samples={self.n_samples!r}: give a whole number from 1, or None for all rows"
             )
-        if not whole(self.random_state, 0):
+        if not is_whole(self.random_state, 0):
             raise ParameterError(f"random_state={self.random_state!r}: give a whole number from 0")
 
     def _sample(self, n_rows: int) -> np.ndarray | None:
-        """The rows whose neighbours are looked up; None for all."""
+        """Draw the rows whose neighbours are looked up; None for all."""
         wanted = getattr(self, "n_samples", None)
         if wanted is None or wanted >= n_rows:
             return None
         return np.random.default_rng(int(self.random_state)).choice(n_rows, wanted, replace=False)
 
     def _operations(self, n_rows: int, n_features: int) -> float:
-        asked = getattr(self, "n_samples", None) or n_rows
-        return min(asked, n_rows) * super()._operations(n_rows, n_features)
+        n_sampled = getattr(self, "n_samples", None) or n_rows
+        return min(n_sampled, n_rows) * super()._operations(n_rows, n_features)
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = prior_of(self, problem)
+        prior = relative_prior(self, problem)
         problem.moments()  # refuses infinite values
         weights: Any = relief_weights
         if problem.on_device:
             from featly.core.relief.relief_cuda import relief_weights as weights
         with progress_bar(self.verbose, type(self).__name__, unit="rows") as progress:
-            found = weights(
+            relief_result = weights(
                 problem.source,
                 problem.y,
                 len(problem.classes),
@@ -95,15 +97,15 @@ class NeighbourRanker(Ranker):
                 n_jobs=self.n_jobs,
                 progress=progress,
             )
-        attributes = {"n_rows_used": found.n_rows, "interrupted": found.interrupted}
-        ranking = favoured_ranking(problem, found.weights, prior, attributes)
-        if found.interrupted:
-            raise interrupted(ranking)
+        attributes = {"n_rows_used": relief_result.n_rows, "interrupted": relief_result.interrupted}
+        ranking = rank_with_prior(problem, relief_result.weights, prior, attributes)
+        if relief_result.interrupted:
+            raise stop_with(ranking)
         return ranking
 
 
-def whole(value: Any, least: int) -> bool:
-    """Whether a parameter is a whole number from `least` on."""
+def is_whole(value: Any, least: int) -> bool:
+    """Return whether a parameter is a whole number from `least` on."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
@@ -248,7 +250,7 @@ class ReliefF(NeighbourRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not whole(self.n_neighbors, 1):
+        if not is_whole(self.n_neighbors, 1):
             raise ParameterError(f"n_neighbors={self.n_neighbors!r}: give a whole number from 1")
         if self.ties not in TIES:
             raise ParameterError(f"ties={self.ties!r}: give {' or '.join(map(repr, TIES))}")

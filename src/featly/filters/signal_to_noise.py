@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, keep_first
-from featly.core.ranking.ordering import best_first, favoured, rounded
+from featly.core.ranking.ordering import apply_prior, best_first, round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
-from featly.filters.favouring import prior_of
+from featly.filters.favouring import relative_prior
 from featly.table.schema import Schema
 
 __all__ = ["SignalToNoise"]
@@ -124,14 +124,14 @@ class SignalToNoise(Ranker):
         self.memory_limit = memory_limit
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior, moments = prior_of(self, problem), problem.moments(by_class=True)
+        prior, moments = relative_prior(self, problem), problem.moments(by_class=True)
 
-        def one(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        def compute_ratios(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             return signal_to_noise(moments.columns(*block))
 
-        parts = run_blocks(one, split(problem.source.n_features, 4096), self.n_jobs)
+        parts = run_blocks(compute_ratios, split(problem.source.n_features, 4096), self.n_jobs)
         statistic, marked = (np.concatenate(values) for values in zip(*parts, strict=True))
-        scores = favoured(np.abs(statistic), prior)
+        scores = apply_prior(np.abs(statistic), prior)
         return Ranking(
             order=keep_first(best_first(scores), problem.columns.keep),
             scores=scores,
@@ -140,54 +140,57 @@ class SignalToNoise(Ranker):
 
 
 def signal_to_noise(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """The ratio of every column with its sign, and the class it is about, from moments by class."""
+    """Return the signed ratio of every column, and the class it is about, from class moments."""
     n_classes = len(moments.count)
     if n_classes == 2:
-        statistic = _ratio(_only(moments, 1), _only(moments, 0))
+        statistic = _ratio(_class_moments(moments, 1), _class_moments(moments, 0))
         return statistic, np.ones(len(statistic), np.int64)
     ratios = np.array(
-        [_ratio(_only(moments, c), rest) for c, rest in enumerate(_all_but_one(moments))]
+        [
+            _ratio(_class_moments(moments, c), other_classes)
+            for c, other_classes in enumerate(_moments_without_class(moments))
+        ]
     )
-    marked = rounded(np.abs(ratios)).argmax(axis=0)
+    marked = round_scores(np.abs(ratios)).argmax(axis=0)
     return ratios[marked, np.arange(ratios.shape[1])], marked
 
 
-def _ratio(one: Moments, other: Moments) -> np.ndarray:
+def _ratio(first: Moments, second: Moments) -> np.ndarray:
     """Difference of means over the sum of standard deviations."""
-    signal = one.mean - other.mean
-    noise = sum(np.sqrt(side.m2 / np.maximum(side.count - 1, 1)) for side in (one, other))
+    signal = first.mean - second.mean
+    noise = sum(np.sqrt(side.m2 / np.maximum(side.count - 1, 1)) for side in (first, second))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = signal / noise
-    ratio[(signal == 0) | (one.count < 2) | (other.count < 2)] = 0.0
+    ratio[(signal == 0) | (first.count < 2) | (second.count < 2)] = 0.0
     return ratio
 
 
-def _all_but_one(moments: Moments) -> list[Moments]:
-    """The moments of all rows but those of a class, for every class.
+def _moments_without_class(moments: Moments) -> list[Moments]:
+    """Return the moments of all rows but those of a class, for every class.
 
     Those of the classes before it and of the classes after it, added: subtracting the class from
     the total would leave rounding where the others do not vary.
     """
     n_classes = len(moments.count)
-    before = [_only(moments, 0)]
-    after = [_only(moments, n_classes - 1)]
+    before = [_class_moments(moments, 0)]
+    after = [_class_moments(moments, n_classes - 1)]
     for c in range(1, n_classes - 1):
-        before.append(_added(before[-1], _only(moments, c)))
-        after.append(_added(_only(moments, n_classes - 1 - c), after[-1]))
+        before.append(_add_moments(before[-1], _class_moments(moments, c)))
+        after.append(_add_moments(_class_moments(moments, n_classes - 1 - c), after[-1]))
     after.reverse()  # after[c] begins at class c + 1
-    inner = [_added(before[c - 1], after[c]) for c in range(1, n_classes - 1)]
+    inner = [_add_moments(before[c - 1], after[c]) for c in range(1, n_classes - 1)]
     return [after[0], *inner, before[-1]]
 
 
-def _added(one: Moments, other: Moments) -> Moments:
-    """Moments of two groups of rows together: Chan, Golub and LeVeque's formula."""
-    count = one.count + other.count
-    share = other.count / np.maximum(count, 1)
-    apart = np.where(one.count * other.count > 0, other.mean - one.mean, 0.0)
-    mean = np.where(one.count > 0, one.mean + apart * share, other.mean)
-    return Moments(count, mean, one.m2 + other.m2 + apart**2 * one.count * share)
+def _add_moments(first: Moments, second: Moments) -> Moments:
+    """Add the moments of two groups of rows: Chan, Golub and LeVeque's formula."""
+    count = first.count + second.count
+    share = second.count / np.maximum(count, 1)
+    apart = np.where(first.count * second.count > 0, second.mean - first.mean, 0.0)
+    mean = np.where(first.count > 0, first.mean + apart * share, second.mean)
+    return Moments(count, mean, first.m2 + second.m2 + apart**2 * first.count * share)
 
 
-def _only(moments: Moments, c: int) -> Moments:
-    """Moments of one class."""
+def _class_moments(moments: Moments, c: int) -> Moments:
+    """Return the moments of one class."""
     return Moments(moments.count[c], moments.mean[c], moments.m2[c])

@@ -10,7 +10,7 @@ prints it without the 2 as eq. 2.6.)
 
 from featly.base import Problem, Ranking
 from featly.filters._counting import CountingRanker
-from featly.filters.favouring import favoured_ranking, prior_of
+from featly.filters.favouring import rank_with_prior, relative_prior
 
 __all__ = ["SymmetricUncertainty"]
 
@@ -98,5 +98,5 @@ class SymmetricUncertainty(CountingRanker):
     _uses = ("keep", "prior")
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = prior_of(self, problem)
-        return favoured_ranking(problem, self._information(problem).uncertainty(), prior)
+        prior = relative_prior(self, problem)
+        return rank_with_prior(problem, self._information(problem).uncertainty(), prior)

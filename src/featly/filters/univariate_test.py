@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.progress import progress_bar
 from featly.core.counts.contingency import Tables, chi2_tail, chi_squared, count_tables, fisher
-from featly.core.ranking.ordering import best_first, rounded
+from featly.core.ranking.ordering import best_first, round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import DenseSource, Moments
 from featly.core.stats.rank_tests import kruskal_wallis
@@ -193,22 +193,22 @@ class UnivariateTest(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         with progress_bar(self.verbose, "Tests", unit="columns") as progress:
-            found = column_tests(problem, **self._choices(), n_jobs=self.n_jobs, progress=progress)
-        order = found.order()
+            tests = column_tests(problem, **self._choices(), n_jobs=self.n_jobs, progress=progress)
+        order = tests.order()
         ranking = Ranking(
             order=keep_first(order, problem.columns.keep),
-            scores=found.score,
+            scores=tests.score,
             extra={
-                "statistic": found.statistic,
-                "p_value": found.p_value,
-                "q_value": false_discovery_rates(found.p_value, order),
-                "test": found.test,
+                "statistic": tests.statistic,
+                "p_value": tests.p_value,
+                "q_value": false_discovery_rates(tests.p_value, order),
+                "test": tests.test,
             },
-            attributes={"tie_break": found.tie_break, "interrupted": found.interrupted},
-            keys=(found.score, found.tie_break),
+            attributes={"tie_break": tests.tie_break, "interrupted": tests.interrupted},
+            tie_keys=(tests.score, tests.tie_break),
         )
-        if found.interrupted:
-            raise interrupted(ranking)
+        if tests.interrupted:
+            raise stop_with(ranking)
         return ranking
 
 
@@ -225,7 +225,7 @@ class ColumnTests:
     interrupted: bool = False
 
     def order(self) -> np.ndarray:
-        """Columns by score, then by `tie_break`, then by position."""
+        """Return columns by score, then by `tie_break`, then by position."""
         first = best_first(self.tie_break)
         return first[best_first(self.score[first])]
 
@@ -233,14 +233,14 @@ class ColumnTests:
 def check_choices(
     *, continuous: Any, ordinal: Any, categorical: Any, n_draws: Any, random_state: Any
 ) -> None:
-    """ParameterError for a choice that :func:`column_tests` does not know."""
-    for kind, given, known in (
+    """Refuse a choice that :func:`column_tests` does not know."""
+    for kind, choice, known in (
         ("continuous", continuous, TESTS_OF_NUMBERS),
         ("ordinal", ordinal, TESTS_OF_NUMBERS),
         ("categorical", categorical, TESTS_OF_CATEGORIES),
     ):
-        if not isinstance(given, str) or given not in known:
-            raise ParameterError(f"{kind}={given!r}: give one of {', '.join(map(repr, known))}")
+        if not isinstance(choice, str) or choice not in known:
+            raise ParameterError(f"{kind}={choice!r}: give one of {', '.join(map(repr, known))}")
     for name, number, least in (("n_draws", n_draws, 1), ("random_state", random_state, 0)):
         whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if not whole or number < least:
@@ -272,8 +272,8 @@ def column_tests(
     >>> X = np.array([[0.0, 3.1], [1.1, 2.0], [4.0, 2.9], [5.2, 1.8]])
     >>> reading = read(X, Schema())
     >>> y = np.array([0, 0, 1, 1])
-    >>> found = column_tests(Problem(reading.source, reading.columns, y, np.unique(y)))
-    >>> found.order().tolist(), found.test.tolist()
+    >>> tests = column_tests(Problem(reading.source, reading.columns, y, np.unique(y)))
+    >>> tests.order().tolist(), tests.test.tolist()
     ([0, 1], ['welch t', 'welch t'])
     """
     kinds = problem.columns.kinds
@@ -281,46 +281,46 @@ def column_tests(
     test = np.empty(len(kinds), object)
     statistic, p, score, tie_break = (np.zeros(len(kinds)) for _ in range(4))
     stopped = False
-    found: Any
+    results: Any
     for kind, name in ((CONTINUOUS, continuous), (ORDINAL, ordinal), (CATEGORICAL, categorical)):
         columns = np.flatnonzero(kinds == kind)
         if len(columns) == 0:
             continue
         if kind == CATEGORICAL:
-            report = _shifted(progress, len(kinds) - len(columns))
-            *found, tie_break[columns], stopped = _compare_levels(
+            report = _shift_progress(progress, len(kinds) - len(columns))
+            *results, tie_break[columns], stopped = _compare_levels(
                 problem, columns, name, n_draws, random_state, n_jobs, report
             )
         elif name == "kruskal-wallis":
-            found = _compare_ranks(problem, columns, n_jobs)
+            results = _compare_ranks(problem, columns, n_jobs)
         else:
-            found = _compare_means(moments, columns, name, n_jobs)
-        test[columns], statistic[columns], p[columns], score[columns] = found
-    tied = _tied(score)
+            results = _compare_means(moments, columns, name, n_jobs)
+        test[columns], statistic[columns], p[columns], score[columns] = results
+    tied = _find_tied(score)
     tie_break[~tied] = 0.0
     numbers = np.flatnonzero(tied & (kinds != CATEGORICAL))
-    tie_break[numbers] = f_tail(*f_statistic(_taken(moments, numbers)))[1]
+    tie_break[numbers] = f_tail(*f_statistic(_take_columns(moments, numbers)))[1]
     if progress is not None and not stopped:
         progress(len(kinds), len(kinds))
     return ColumnTests(test, statistic, p, score, tie_break, stopped)
 
 
-def _shifted(
+def _shift_progress(
     progress: Callable[[int, int], Any] | None, done: int
 ) -> Callable[[int, int], Any] | None:
-    """Progress of a part, told as progress of the whole, of which `done` came before."""
+    """Report the progress of a part as progress of the whole, of which `done` came before."""
     if progress is None:
         return None
     return lambda part, total: progress(done + part, done + total)
 
 
-def _tied(score: np.ndarray) -> np.ndarray:
-    """Where another column has the same score, to the digits that make an order."""
-    _, which, count = np.unique(rounded(score), return_inverse=True, return_counts=True)
-    return count[which] > 1
+def _find_tied(score: np.ndarray) -> np.ndarray:
+    """Return a mask of scores that another column has too, to the digits that make an order."""
+    _, score_index, count = np.unique(round_scores(score), return_inverse=True, return_counts=True)
+    return count[score_index] > 1
 
 
-def _taken(moments: Moments, columns: np.ndarray) -> Moments:
+def _take_columns(moments: Moments, columns: np.ndarray) -> Moments:
     return Moments(*(part[:, columns] for part in (moments.count, moments.mean, moments.m2)))
 
 
@@ -334,34 +334,34 @@ def _compare_ranks(problem: Problem, columns: np.ndarray, n_jobs: int | None) ->
 def _compare_means(
     moments: Moments, columns: np.ndarray, name: str, n_jobs: int | None
 ) -> list[np.ndarray]:
-    """Test, statistic, p and evidence of some columns, by Welch, Student or F."""
-    two = len(moments.count) == 2 and name != "f"
+    """Return test, statistic, p and evidence of some columns, by Welch, Student or F."""
+    has_two_classes = len(moments.count) == 2 and name != "f"
 
-    def one(block: tuple[int, int]) -> tuple[np.ndarray, ...]:
-        part = _taken(moments, columns[slice(*block)])
+    def test_block(block: tuple[int, int]) -> tuple[np.ndarray, ...]:
+        part = _take_columns(moments, columns[slice(*block)])
         statistic, d1, d2 = f_statistic(part)
-        test = np.full(len(statistic), "student t" if two else "f", object)
+        test = np.full(len(statistic), "student t" if has_two_classes else "f", object)
         if name == "welch":
             other, e1, e2, defined = welch_statistic(part)
-            test[defined] = "welch t" if two else "welch f"
+            test[defined] = "welch t" if has_two_classes else "welch f"
             statistic, d1, d2 = (
                 np.where(defined, mine, pooled)
                 for mine, pooled in ((other, statistic), (e1, d1), (e2, d2))
             )
         p, evidence = f_tail(statistic, d1, d2)
-        if two:
+        if has_two_classes:
             # adding 0.0 makes 0.0 of -0.0
             statistic = np.sqrt(statistic) * np.sign(part.mean[1] - part.mean[0]) + 0.0
         return test, statistic, p, evidence
 
-    parts = run_blocks(one, split(len(columns), 4096), n_jobs)
+    parts = run_blocks(test_block, split(len(columns), 4096), n_jobs)
     return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 
 def welch_statistic(
     moments: Moments,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Welch's F of every column, its degrees of freedom, and whether it is defined.
+    """Return Welch's F of every column, its degrees of freedom, and whether it is defined.
 
     Classes without a value in a column do not count for it. It is defined where all others have
     two values or more, and none is constant; of two classes, one may be. Elsewhere it is 0 with
@@ -396,19 +396,21 @@ def welch_statistic(
 
 # ---- categories -----------------------------------------------------------------------------
 def _level_tables(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> Tables:
-    """Counts of the levels of some columns, which are categorical, in every class."""
+    """Count the levels of some columns, which are categorical, in every class."""
 
-    def one(part: Any, places: Any) -> tuple[np.ndarray, Tables]:
+    def count_part(part: Any, places: Any) -> tuple[np.ndarray, Tables]:
         assert isinstance(part, DenseSource)  # no other holds categories
         sizes, rows = np.diff(part.atoms), part.place
-        counted = (problem.y, len(problem.classes), n_jobs)
-        return np.arange(len(columns))[places], count_tables(part.codes, rows, sizes, *counted)
+        class_options = (problem.y, len(problem.classes), n_jobs)
+        return np.arange(len(columns))[places], count_tables(
+            part.codes, rows, sizes, *class_options
+        )
 
-    found = problem.source.view(columns).each(one)
-    if len(found) == 1:
-        return found[0][1]  # type: ignore[no-any-return]
-    order = np.argsort(np.concatenate([places for places, _ in found]))
-    parts = [tables.counts[a:b] for _, tables in found
+    counted_parts = problem.source.view(columns).each(count_part)
+    if len(counted_parts) == 1:
+        return counted_parts[0][1]  # type: ignore[no-any-return]
+    order = np.argsort(np.concatenate([places for places, _ in counted_parts]))
+    parts = [tables.counts[a:b] for _, tables in counted_parts
              for a, b in itertools.pairwise(tables.start)]  # fmt: skip
     parts = [parts[k] for k in order]
     start = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
@@ -424,23 +426,23 @@ def _compare_levels(
     n_jobs: int | None,
     progress: Callable[[int, int], Any] | None,
 ) -> tuple[Any, ...]:
-    """Test, statistic, p and evidence, then that of chi-squared, and whether Ctrl-C came."""
+    """Return test, statistic, p and evidence, that of chi-squared, and whether Ctrl-C came."""
     tables = _level_tables(problem, columns, n_jobs)
     statistic, freedom = chi_squared(tables, n_jobs)
     p, evidence = chi2_tail(statistic, freedom)
     if name == "chi2":
         return name, statistic, p, evidence, evidence, False
-    found = fisher(
+    exact = fisher(
         tables, n_draws=n_draws, random_state=random_state, n_jobs=n_jobs, progress=progress
     )
-    tested = ~np.isnan(found.log_p)
-    test = np.where(found.drawn, "fisher monte carlo", "fisher exact").astype(object)
+    tested = ~np.isnan(exact.log_p)
+    test = np.where(exact.drawn, "fisher monte carlo", "fisher exact").astype(object)
     test[~tested] = "chi2"
     return (
         test,
-        np.where(tested, 0.0 - found.log_probability / np.log(10), statistic),
-        np.where(tested, np.exp(found.log_p), p),
-        np.where(tested, 0.0 - found.log_p / np.log(10), evidence),
+        np.where(tested, 0.0 - exact.log_probability / np.log(10), statistic),
+        np.where(tested, np.exp(exact.log_p), p),
+        np.where(tested, 0.0 - exact.log_p / np.log(10), evidence),
         evidence,
         not tested.all(),
     )

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse
 
 from featly.basics.errors import DataError
-from featly.io.byte_source import Opened, row_chunks
-from featly.io.csv_dialect import Layout
+from featly.io.byte_source import ByteSource, row_chunks
+from featly.io.csv_dialect import CsvDialect
 from featly.io.delimited import read_chunks, read_delimited
 
 __all__ = ["Header", "read_arff", "read_header"]
@@ -29,7 +29,7 @@ LARGEST_DENSE = 1 << 28  # cells of a sparse table that may be written out in fu
 
 @dataclass
 class Header:
-    """What stands before the data.
+    """Header of an ARFF file: names, levels and types of its attributes.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Header:
         Positions of string attributes.
     outputs : list of str
         What KEEL's ``@outputs`` names.
-    lines : int
+    n_lines : int
         Lines of the header, that of ``@data`` included.
     missing : tuple of str
         What stands for a missing value in the data.
@@ -50,7 +50,7 @@ class Header:
     levels: dict[int, list[str]] = field(default_factory=dict)
     texts: set[int] = field(default_factory=set)
     outputs: list[str] = field(default_factory=list)
-    lines: int = 0
+    n_lines: int = 0
     missing: tuple[str, ...] = MISSING
 
     @property
@@ -59,7 +59,7 @@ class Header:
         return frozenset(range(len(self.names))) - set(self.levels) - self.texts
 
     def target(self) -> str | None:
-        """The class: KEEL's output, the attribute 'class', or as in Weka a nominal last one."""
+        """Return the target: KEEL's output, 'class', or as in Weka a nominal last one."""
         if len(self.outputs) == 1 and self.outputs[0] in self.names:
             return self.outputs[0]
         for name in self.names:
@@ -68,37 +68,39 @@ class Header:
         return self.names[-1] if len(self.names) - 1 in self.levels else None
 
 
-def read_header(opened: Opened, encoding: str) -> Header:
+def read_header(opened: ByteSource, encoding: str) -> Header:
     """Parse everything up to ``@data``."""
     header = Header()
     seen: dict[str, int] = {}
     for first, chunk in row_chunks(opened, encoding, quote=b""):
         for k, line in enumerate(chunk.decode().split("\n")):
             number = first + k
-            text = _without_comment(line).strip()
+            text = _strip_comment(line).strip()
             if not text:
                 continue
             where = f"line {number} of {opened.name}"
-            word, _, rest = text.partition(" ") if "\t" not in text else _at_blank(text)
-            word = word.lower()
-            if word == "@data":
-                header.lines = number
+            keyword, _, arguments = (
+                text.partition(" ") if "\t" not in text else _split_at_blank(text)
+            )
+            keyword = keyword.lower()
+            if keyword == "@data":
+                header.n_lines = number
                 if not header.names:
                     raise DataError(f"{opened.name} declares no attribute before @data")
                 return header
-            if word == "@attribute":
-                name = _attribute(header, rest.strip(), where)
+            if keyword == "@attribute":
+                name = _read_attribute(header, arguments.strip(), where)
                 if name in seen:
                     raise DataError(
                         f"{where} declares attribute {name!r} again (first in line "
                         f"{seen[name]}): rename one"
                     )
                 seen[name] = number
-            elif word in ("@outputs", "@output"):
-                header.outputs = [_unquoted(part.strip()) for part in rest.split(",")]
-            elif word == "@end":
+            elif keyword in ("@outputs", "@output"):
+                header.outputs = [_unquote(part.strip()) for part in arguments.split(",")]
+            elif keyword == "@end":
                 raise DataError(f"{where} ends a relational attribute, which featly does not read")
-            elif word not in ("@relation", "@inputs", "@input"):
+            elif keyword not in ("@relation", "@inputs", "@input"):
                 raise DataError(
                     f"{where} is no declaration: {text[:60]!r}. Before @data only @relation and "
                     "@attribute lines may stand"
@@ -106,7 +108,7 @@ def read_header(opened: Opened, encoding: str) -> Header:
     raise DataError(f"{opened.name} has no @data line: it seems to be cut in its header")
 
 
-def _at_blank(text: str) -> tuple[str, str, str]:
+def _split_at_blank(text: str) -> tuple[str, str, str]:
     parts = [*text.strip().split(None, 1), "", ""]
     return parts[0], " ", parts[1]
 
@@ -119,26 +121,26 @@ _COMMENT = re.compile(_QUOTED_CELL.pattern + r"|(?:(?<=\s)|^)%.*")
 _RANGE = re.compile(r"(numeric|real|integer)\s*\[[^\]]*\]$", re.IGNORECASE)
 
 
-def _unquoted(text: str) -> str:
-    found = _QUOTED.fullmatch(text)
-    if not found:
+def _unquote(text: str) -> str:
+    match = _QUOTED.fullmatch(text)
+    if not match:
         return text
-    inside = found[1] if found[1] is not None else found[2]
+    inside = match[1] if match[1] is not None else match[2]
     return re.sub(r"\\(.)", lambda escape: _ESCAPED.get(escape[1], escape[1]), inside)
 
 
-def _without_comment(line: str) -> str:
-    """A line up to a percent sign that is not in quotes and follows a blank or nothing."""
+def _strip_comment(line: str) -> str:
+    """Cut a line at a percent sign that is not in quotes and follows a blank or nothing."""
     if "%" not in line:
         return line
-    return _COMMENT.sub(lambda found: found[0] if found[0][0] in "'\"" else "", line)
+    return _COMMENT.sub(lambda match: match[0] if match[0][0] in "'\"" else "", line)
 
 
-def _attribute(header: Header, text: str, where: str) -> str:
+def _read_attribute(header: Header, text: str, where: str) -> str:
     """Read one declaration: a name, quoted or not, and a type."""
     quoted = _QUOTED.match(text)
     if quoted:
-        name, kind = _unquoted(quoted[0]), text[quoted.end() :].strip()
+        name, kind = _unquote(quoted[0]), text[quoted.end() :].strip()
     else:
         parts = re.split(r"\s+|(?=\{)", text, maxsplit=1)
         name, kind = parts[0], parts[1].strip() if len(parts) > 1 else ""
@@ -148,7 +150,7 @@ def _attribute(header: Header, text: str, where: str) -> str:
     if kind.startswith("{"):
         if not kind.endswith("}"):
             raise DataError(f"{where}: the levels of {name!r} have no closing brace")
-        levels = [cell.strip() for cell in _cells(kind[1:-1], where) if cell is not None]
+        levels = [cell.strip() for cell in _split_cells(kind[1:-1], where) if cell is not None]
         if len(set(levels)) < len(levels):
             twice = next(level for level in levels if levels.count(level) > 1)
             raise DataError(f"{where} gives {name!r} the level {twice!r} twice")
@@ -174,8 +176,8 @@ def _attribute(header: Header, text: str, where: str) -> str:
     return name
 
 
-def _cells(text: str, where: str) -> list[str | None]:
-    """The cells of a row with quotes; None where a question mark stands without quotes."""
+def _split_cells(text: str, where: str) -> list[str | None]:
+    """Split a row with quotes into cells; None for a question mark without quotes."""
     cells: list[str | None] = []
     at, length = 0, len(text)
     separated = "," in _QUOTED_CELL.sub("", text)
@@ -184,7 +186,7 @@ def _cells(text: str, where: str) -> list[str | None]:
             at += 1
         quoted = _QUOTED.match(text, at)
         if quoted:
-            cells.append(_unquoted(quoted[0]))
+            cells.append(_unquote(quoted[0]))
             at = quoted.end()
         else:
             if at < length and text[at] in "'\"":
@@ -205,15 +207,15 @@ def _cells(text: str, where: str) -> list[str | None]:
             raise DataError(f"{where} has text behind a quote: {text[at : at + 20]!r}")
 
 
-def _without_weight(text: str) -> str:
-    """A row without the weight at its end, such as ``{2.5}``."""
+def _strip_weight(text: str) -> str:
+    """Remove the weight at the end of a row, such as ``{2.5}``."""
     # not by a regular expression, which takes forever where a cell is thousands of braces
     start = text.rfind("{") if text.endswith("}") else 0
     return text[:start].rstrip().removesuffix(",") if start > 0 else text
 
 
-def _plain_rows(opened: Opened, *, blanks: bool) -> Callable[[int, bytes], bytes]:
-    """Rewrites rows with quotes, comments, weights or blanks between cells as plain rows."""
+def _row_rewriter(opened: ByteSource, *, blanks: bool) -> Callable[[int, bytes], bytes]:
+    """Return a function that rewrites rows with quotes, comments or weights as plain ones."""
 
     def prepare(first: int, chunk: bytes) -> bytes:
         if not blanks and not any(mark in chunk for mark in (b"'", b'"', b"%", b"{", b"\\")):
@@ -221,20 +223,20 @@ def _plain_rows(opened: Opened, *, blanks: bool) -> Callable[[int, bytes], bytes
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         for k, line in enumerate(chunk.decode().split("\n")):
-            text = _without_comment(line).strip()
+            text = _strip_comment(line).strip()
             where = f"line {first + k} of {opened.name}"
             if not text:
                 out.write("\n")  # keeps the numbers of the lines
                 continue
-            text = _without_weight(text)
-            writer.writerow(["?" if cell is None else cell for cell in _cells(text, where)])
+            text = _strip_weight(text)
+            writer.writerow(["?" if cell is None else cell for cell in _split_cells(text, where)])
         return out.getvalue().encode()
 
     return prepare
 
 
 def read_arff(
-    opened: Opened,
+    opened: ByteSource,
     header: Header,
     encoding: str,
     *,
@@ -242,7 +244,7 @@ def read_arff(
     apart: Sequence[int] = (),
     progress: Callable[[int, int], Any] | None = None,
 ) -> tuple[Any, bool]:
-    """The rows as a frame or a sparse matrix, and whether the file writes them sparse.
+    """Read the rows as a frame or a sparse matrix, and whether the file writes them sparse.
 
     A sparse table stays sparse where all its columns but the target are numbers.
     """
@@ -250,22 +252,22 @@ def read_arff(
     if start.startswith("{"):
         return _read_sparse(opened, header, encoding, target), True
     blanks = "," not in _QUOTED_CELL.sub("", start) and len(header.names) > 1
-    layout = Layout(
+    dialect = CsvDialect(
         names=header.names,
         numeric=header.numeric,
         encoding=encoding,
-        skip=header.lines,
+        skip=header.n_lines,
         missing=header.missing,
         declared=True,
-        prepare=_plain_rows(opened, blanks=blanks),
+        prepare=_row_rewriter(opened, blanks=blanks),
     )
-    frame, _ = read_delimited(opened, layout, progress=progress, apart=apart)
-    return _with_levels(opened, frame, header), False
+    frame, _ = read_delimited(opened, dialect, progress=progress, apart=apart)
+    return _cast_nominal(opened, frame, header), False
 
 
-def _first_row(opened: Opened, header: Header, encoding: str) -> str:
+def _first_row(opened: ByteSource, header: Header, encoding: str) -> str:
     for line, chunk in row_chunks(opened, encoding, quote=b""):
-        skipped = max(0, header.lines - line + 1)
+        skipped = max(0, header.n_lines - line + 1)
         for row in chunk.decode().split("\n")[skipped:]:
             text = row.strip()
             if text and not text.startswith("%"):
@@ -273,24 +275,24 @@ def _first_row(opened: Opened, header: Header, encoding: str) -> str:
     raise DataError(f"{opened.name} has no row behind @data: there is nothing to rank")
 
 
-def _with_levels(opened: Opened, frame: Any, header: Header) -> Any:
-    """Nominal attributes with the levels that the file declares."""
+def _cast_nominal(opened: ByteSource, frame: Any, header: Header) -> Any:
+    """Cast nominal attributes to the levels that the file declares."""
     import polars as pl
 
-    wanted = [
+    casts = [
         pl.nth(j).cast(pl.String).cast(pl.Enum(levels), strict=False)
         for j, levels in header.levels.items()
     ]
-    if not wanted:
+    if not casts:
         return frame
-    found = frame.with_columns(wanted)
-    places = list(header.levels)
-    before, after = (part[:, places].null_count().row(0) for part in (frame, found))
+    cast_frame = frame.with_columns(casts)
+    positions = list(header.levels)
+    before, after = (part[:, positions].null_count().row(0) for part in (frame, cast_frame))
     for j, was, now in zip(header.levels, before, after, strict=True):
         if was != now:
             name = header.names[j]
             # without their name, which polars may take for a pattern
-            was, now = frame[name].alias("was"), found[name].alias("now")
+            was, now = frame[name].alias("was"), cast_frame[name].alias("now")
             wrong = was.is_not_null() & now.is_null()
             row = wrong.arg_max()
             raise DataError(
@@ -298,38 +300,41 @@ def _with_levels(opened: Opened, frame: Any, header: Header) -> Any:
                 f"among its levels {header.levels[j][:8]!r}: correct the value, or declare the "
                 "level"
             )
-    return found
+    return cast_frame
 
 
 # ---- sparse rows ---------------------------------------------------------------------------------
-def _read_sparse(opened: Opened, header: Header, encoding: str, target: str | None) -> Any:
-    """Rows such as ``{3 1.5, 7 yes}``: what is not named is 0, or the first level."""
+def _read_sparse(opened: ByteSource, header: Header, encoding: str, target: str | None) -> Any:
+    """Read rows such as ``{3 1.5, 7 yes}``; what is not named is 0, or the first level."""
     rows: list[int] = []
     columns: list[int] = []
     values: list[float] = []
-    places = {j: {level: k for k, level in enumerate(found)} for j, found in header.levels.items()}
+    level_codes = {
+        j: {level: k for k, level in enumerate(levels)} for j, levels in header.levels.items()
+    }
     if header.texts:
         name = header.names[min(header.texts)]
         raise DataError(
             f"{opened.name} has sparse rows and the string attribute {name!r}, which has no "
             "value to leave out: remove the attribute"
         )
-    none = [header.names[j] for j, found in header.levels.items() if not found]
-    if none:
+    without_levels = [header.names[j] for j, levels in header.levels.items() if not levels]
+    if without_levels:
         raise DataError(
-            f"{opened.name} has sparse rows and no level for the attribute {none[0]!r}, the first "
+            f"{opened.name} has sparse rows and no level for the attribute {without_levels[0]!r}, "
+            "the first "
             "of which is what is left out: declare its levels"
         )
     n_rows = 0
-    layout = Layout(header.names, header.numeric, encoding=encoding, skip=header.lines,
+    dialect = CsvDialect(header.names, header.numeric, encoding=encoding, skip=header.n_lines,
                     prepare=lambda _, chunk: chunk)  # fmt: skip
-    for first, chunk in read_chunks(opened, layout):
+    for first, chunk in read_chunks(opened, dialect):
         for k, line in enumerate(chunk.decode().split("\n")):
-            text = _without_comment(line).strip()
+            text = _strip_comment(line).strip()
             if not text:
                 continue
             where = f"line {first + k} of {opened.name}"
-            for column, value in _sparse_cells(text, header, places, where):
+            for column, value in _read_sparse_cells(text, header, level_codes, where):
                 rows.append(n_rows)
                 columns.append(column)
                 values.append(value)
@@ -338,20 +343,20 @@ def _read_sparse(opened: Opened, header: Header, encoding: str, target: str | No
         (values, (rows, columns)), shape=(n_rows, len(header.names)), dtype=np.float64
     )
     nominal = [j for j in header.levels if header.names[j] != target]
-    return _dense(opened, matrix, header) if nominal else matrix
+    return _write_out(opened, matrix, header) if nominal else matrix
 
 
-def _sparse_cells(
-    text: str, header: Header, places: dict[int, dict[str, int]], where: str
+def _read_sparse_cells(
+    text: str, header: Header, level_codes: dict[int, dict[str, int]], where: str
 ) -> list[tuple[int, float]]:
-    body = _without_weight(text)
+    body = _strip_weight(text)
     body = body if body.endswith("}") else text  # a brace in a quoted level
     if not (body.startswith("{") and body.endswith("}")):
         raise DataError(f"{where} is no sparse row: {text[:40]!r}. It has no braces around it")
-    found: dict[int, float] = {}
+    cells: dict[int, float] = {}
     inside = body[1:-1].strip()
-    for part in _split_outside_quotes(inside) if inside else []:
-        index, _, cell = _at_blank(part)
+    for part in _split_at_commas(inside) if inside else []:
+        index, _, cell = _split_at_blank(part)
         if not index.isdecimal() or not cell:
             raise DataError(f"{where} has {part.strip()[:40]!r}, where an index and a value belong")
         column = int(index[:12])  # Python refuses to convert thousands of digits
@@ -359,38 +364,38 @@ def _sparse_cells(
             raise DataError(
                 f"{where} names attribute {column}, but the last one is {len(header.names) - 1}"
             )
-        if column in found:
+        if column in cells:
             raise DataError(f"{where} names attribute {column} twice")
         if cell in header.missing:
-            found[column] = np.nan
-        elif column in places:
-            level = _unquoted(cell)
-            if level not in places[column]:
+            cells[column] = np.nan
+        elif column in level_codes:
+            level = _unquote(cell)
+            if level not in level_codes[column]:
                 raise DataError(
                     f"{where} has {level!r} in {header.names[column]!r}, which is not among its "
                     f"levels {header.levels[column][:8]!r}"
                 )
-            found[column] = places[column][level]
+            cells[column] = level_codes[column][level]
         else:
             try:
-                found[column] = float(cell)
+                cells[column] = float(cell)
             except ValueError:
                 raise DataError(
                     f"{where} has {cell!r} in {header.names[column]!r}, which is no number"
                 ) from None
-    return list(found.items())
+    return list(cells.items())
 
 
-def _split_outside_quotes(text: str) -> list[str]:
+def _split_at_commas(text: str) -> list[str]:
     if "'" not in text and '"' not in text:
         return text.split(",")
     # a quote that is not closed takes the rest, which is told as a wrong value
     parts = re.finditer(rf"(?:[^,'\"]++|{_QUOTED.pattern}|['\"].*)++", text)
-    return [found[0] for found in parts]
+    return [match[0] for match in parts]
 
 
-def _dense(opened: Opened, matrix: Any, header: Header) -> Any:
-    """A sparse table with nominal columns, written out in full."""
+def _write_out(opened: ByteSource, matrix: Any, header: Header) -> Any:
+    """Write out in full a sparse table with nominal columns."""
     import polars as pl
 
     if matrix.shape[0] * matrix.shape[1] > LARGEST_DENSE:

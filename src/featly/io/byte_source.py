@@ -17,11 +17,11 @@ from typing import Any, BinaryIO, Self
 from featly.basics.errors import DataError
 
 __all__ = [
+    "ByteSource",
     "NotInEncodingError",
-    "Opened",
-    "checked_encoding",
     "guess_encoding",
     "most_rows",
+    "resolve_encoding",
     "row_chunks",
     "text_chunks",
 ]
@@ -36,8 +36,8 @@ _COMPRESSED: dict[bytes, tuple[str, Any]] = {
 }
 
 
-class Opened:
-    """A file, decompressed where need be; ``-`` is standard input.
+class ByteSource:
+    """Bytes of a file, decompressed where need be; ``-`` is standard input.
 
     Standard input is copied to a temporary file first: some formats are read twice.
 
@@ -53,17 +53,17 @@ class Opened:
         self.name = "standard input" if self.path is None else repr(str(path))
         self._copied = self.path is None
         if self.path is None:
-            self._file = _copy_of_input()
+            self._file = _copy_input()
         else:
             self._file, self._copied = _open(self.path, self.name)
-        self._state = self._seen()
+        self._state = self._read_state()
         self.size = self._state[0]
         if self.size == 0:
             self.close()
             raise DataError(f"{self.name} is empty: no table is in it")
         start = self._file.read(8)
-        found = [entry for magic, entry in _COMPRESSED.items() if start.startswith(magic)]
-        self.compression, self._decompress = found[0] if found else (None, None)
+        matches = [entry for magic, entry in _COMPRESSED.items() if start.startswith(magic)]
+        self.compression, self._decompress = matches[0] if matches else (None, None)
 
     def __enter__(self) -> Self:
         return self
@@ -71,9 +71,9 @@ class Opened:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _seen(self) -> tuple[int, int]:
-        found = os.fstat(self._file.fileno())
-        return found.st_size, found.st_mtime_ns
+    def _read_state(self) -> tuple[int, int]:
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
 
     def close(self) -> None:
         """Let go of the file; ``stream`` opens it again."""
@@ -81,17 +81,17 @@ class Opened:
 
     def release(self) -> None:
         """Close what can be opened again: a copy of standard input stays open."""
-        if self.place is not None:
+        if self.reopenable_path is not None:
             self._file.close()
 
     @property
-    def place(self) -> Path | None:
-        """The path, unless the file can be read only once."""
+    def reopenable_path(self) -> Path | None:
+        """Path of the file, unless it can be read only once."""
         return None if self._copied else self.path
 
     @property
     def suffix(self) -> str:
-        """The last part of the name in small letters, that of a compression left out."""
+        """Last part of the name in small letters, without that of a compression."""
         if self.path is None:
             return ""
         suffixes = [suffix.lower() for suffix in self.path.suffixes]
@@ -101,16 +101,16 @@ class Opened:
 
     @property
     def position(self) -> int:
-        """How many of the `size` bytes on disk have been read."""
+        """Bytes on disk that have been read, of `size`."""
         return self._file.tell()
 
     def stream(self) -> BinaryIO:
-        """The bytes from the start; one stream at a time."""
+        """Return the bytes from the start; one stream at a time."""
         if self._file.closed:
-            if self.place is None:
+            if self.reopenable_path is None:
                 raise DataError(f"{self.name} is closed: read it again")
-            self._file, self._copied = _open(self.place, self.name)
-        if self._seen() != self._state:
+            self._file, self._copied = _open(self.reopenable_path, self.name)
+        if self._read_state() != self._state:
             self.close()
             raise DataError(f"{self.name} changed while it was in use: start again")
         self._file.seek(0)
@@ -132,12 +132,12 @@ class Opened:
             ) from None
 
     def head(self, count: int) -> bytes:
-        """The first bytes."""
+        """Return the first bytes."""
         return self.read(self.stream(), count)
 
 
 def _open(path: Path, name: str) -> tuple[BinaryIO, bool]:
-    """A file and whether it is a copy of one that can be read only once."""
+    """Open a file; return it, and whether it is a copy of one that can be read only once."""
     try:
         if path.is_dir():
             inside = sorted(entry.name for entry in path.iterdir() if entry.is_file())
@@ -147,7 +147,7 @@ def _open(path: Path, name: str) -> tuple[BinaryIO, bool]:
     except IsADirectoryError:
         raise
     except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {name}{_neighbour(path)}") from None
+        raise FileNotFoundError(f"there is no file {name}{_suggest_file(path)}") from None
     except PermissionError:
         raise PermissionError(
             f"{name} may not be read (permission denied): ask its owner, or read a copy"
@@ -157,29 +157,29 @@ def _open(path: Path, name: str) -> tuple[BinaryIO, bool]:
         raise DataError(f"{name} cannot be opened: {reason}") from None
     if not file.seekable():  # a named pipe, such as <(command) in a shell
         with file:
-            return _copy_of(file), True
+            return _copy_stream(file), True
     return file, False
 
 
-def _neighbour(path: Path) -> str:
+def _suggest_file(path: Path) -> str:
     """Suggest a file with a similar name."""
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
         return f": there is no folder {str(path.parent)!r}"
-    found = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
-    return f"; did you mean {str(path.parent / found[0])!r}?" if found else ""
+    similar = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
+    return f"; did you mean {str(path.parent / similar[0])!r}?" if similar else ""
 
 
-def _copy_of_input() -> BinaryIO:
+def _copy_input() -> BinaryIO:
     if sys.stdin is None or sys.stdin.closed:
         raise DataError("standard input is closed: name a file instead of '-'")
     if sys.stdin.isatty():
         print("reading from the terminal; end with Ctrl-D", file=sys.stderr)
-    return _copy_of(sys.stdin.buffer)
+    return _copy_stream(sys.stdin.buffer)
 
 
-def _copy_of(stream: BinaryIO) -> BinaryIO:
+def _copy_stream(stream: BinaryIO) -> BinaryIO:
     copy = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed by Opened)
     shutil.copyfileobj(stream, copy)
     copy.flush()
@@ -198,7 +198,7 @@ _MARKS = {
 
 
 def guess_encoding(start: bytes) -> str:
-    """The encoding of a text by its first bytes.
+    """Guess the encoding of a text from its first bytes.
 
     A byte order mark decides; then UTF-16 where every other byte is 0, then UTF-8 where that is
     possible, else Windows-1252, which most programs that do not write UTF-8 write.
@@ -217,8 +217,8 @@ def guess_encoding(start: bytes) -> str:
     return "utf-8"
 
 
-def checked_encoding(name: str) -> str:
-    """An encoding that the user named, as Python calls it."""
+def resolve_encoding(name: str) -> str:
+    """Return an encoding that the user named, as Python calls it."""
     try:
         codec = codecs.lookup(name)
         if not getattr(codec, "_is_text_encoding", True):
@@ -238,35 +238,35 @@ class NotInEncodingError(Exception):
         self.line, self.encoding = line, encoding
 
 
-def text_chunks(opened: Opened, encoding: str, times: int = 1) -> Iterator[bytes]:
-    """The text of a file in pieces, as UTF-8 without a mark."""
+def text_chunks(opened: ByteSource, encoding: str, times: int = 1) -> Iterator[bytes]:
+    """Yield the text of a file in pieces, as UTF-8 without a mark."""
     stream = opened.stream()
     before = 0  # bytes
     decoder = codecs.getincrementaldecoder("utf-8" if encoding == "utf-8-sig" else encoding)()
     plain = encoding in ("utf-8", "utf-8-sig", "ascii")
-    first, held = True, b""
+    first, pending = True, b""
     while True:
-        raw, overlap = opened.read(stream, times * CHUNK_BYTES), len(held)
+        raw, overlap = opened.read(stream, times * CHUNK_BYTES), len(pending)
         try:
-            if plain and not held and raw.isascii():
+            if plain and not pending and raw.isascii():
                 text = raw
             elif plain:
                 # the few bytes of a character that the last piece cut in two
-                text, held = held + raw, b""
+                text, pending = pending + raw, b""
                 decoder.decode(text, final=not raw)
                 used = len(text) - len(decoder.getstate()[0])
-                text, held = text[:used], text[used:]
+                text, pending = text[:used], text[used:]
                 decoder.reset()
             else:
                 text = decoder.decode(raw, final=not raw).encode()
         except UnicodeError as problem:
             start = before - overlap + max(0, getattr(problem, "start", 0))
-            raise NotInEncodingError(_line_at(opened, start), encoding) from None
+            raise NotInEncodingError(_line_number_at(opened, start), encoding) from None
         if first and text.startswith(codecs.BOM_UTF8):
             text = text[3:]
         first = first and not text
         if b"\0" in text:
-            line = _line_at(opened, before + raw.find(b"\0"))
+            line = _line_number_at(opened, before + raw.find(b"\0"))
             raise DataError(
                 f"{opened.name} holds a zero byte in line {line}: it is damaged, or no text file"
             )
@@ -276,8 +276,8 @@ def text_chunks(opened: Opened, encoding: str, times: int = 1) -> Iterator[bytes
             return
 
 
-def _line_at(opened: Opened, offset: int) -> int:
-    """The number of the line in which a byte lies, from 1."""
+def _line_number_at(opened: ByteSource, offset: int) -> int:
+    """Return the number of the line in which a byte lies, from 1."""
     stream, line = opened.stream(), 1
     while offset > 0:
         raw = opened.read(stream, min(offset, CHUNK_BYTES))
@@ -288,8 +288,8 @@ def _line_at(opened: Opened, offset: int) -> int:
     return line
 
 
-def most_rows(opened: Opened, width: int) -> int:
-    """No fewer than the rows of a text file: its line ends, those between quotes too."""
+def most_rows(opened: ByteSource, width: int) -> int:
+    """Return an upper bound of the rows of a text file: its line ends, those in quotes too."""
     stream, count, size = opened.stream(), 1, 0
     while raw := opened.read(stream, CHUNK_BYTES):
         size += len(raw)
@@ -301,14 +301,14 @@ def most_rows(opened: Opened, width: int) -> int:
 
 
 def row_chunks(
-    opened: Opened, encoding: str, *, quote: bytes = b'"', times: int = 1
+    opened: ByteSource, encoding: str, *, quote: bytes = b'"', times: int = 1
 ) -> Iterator[tuple[int, bytes]]:
-    """Whole rows in pieces: the number of the first line of a piece, and its bytes.
+    r"""Yield whole rows in pieces: the number of the first line of a piece, and its bytes.
 
     A line break between quotes does not end a row. Lines end in ``\\n`` alone. Pieces are `times`
     the usual size.
     """
-    rest, line, cr = b"", 1, False
+    pending, line, cr = b"", 1, False
     last = False
     pieces = text_chunks(opened, encoding, times)
     while not last:
@@ -322,21 +322,21 @@ def row_chunks(
             if piece.endswith(b"\r") and not last:
                 piece, cr = piece[:-1], True
             piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        rest += piece
-        cut = len(rest) if last else _end_of_rows(rest, quote)
-        if cut == 0 and len(rest) > LONGEST_ROW:
+        pending += piece
+        cut = len(pending) if last else _end_of_rows(pending, quote)
+        if cut == 0 and len(pending) > LONGEST_ROW:
             raise DataError(
                 f"{opened.name} has no end of line within {LONGEST_ROW >> 20} MB from line {line} "
                 "on: it is no table, or a quote is opened and not closed"
             )
         if cut:
-            yield line, rest[:cut]
-            line += rest.count(b"\n", 0, cut)
-            rest = rest[cut:]
+            yield line, pending[:cut]
+            line += pending.count(b"\n", 0, cut)
+            pending = pending[cut:]
 
 
 def _end_of_rows(text: bytes, quote: bytes) -> int:
-    """Behind the last line break that is not between quotes; 0 if there is none."""
+    """Return the position behind the last line break outside quotes; 0 if there is none."""
     end = text.rfind(b"\n") + 1
     if not end or not quote or quote not in text:
         return end

@@ -14,7 +14,7 @@ MOST_COMPARED = 50_000  # names that a misspelt one is compared with
 
 
 class ColumnFinder:
-    """Finds columns of a file by name or position; what is not there is told with a suggestion.
+    """Find columns of a file by name or position; suggest one for an unknown name.
 
     Parameters
     ----------
@@ -37,36 +37,36 @@ class ColumnFinder:
         self.names, self.source = names, source
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def _positions(self) -> dict[str, int]:
         # once for all: a file of priors names as many columns as the table has
-        return {str(name): place for place, name in enumerate(self.names)}
+        return {str(name): position for position, name in enumerate(self.names)}
 
-    def __call__(self, wanted: str | int, what: str) -> int:
-        """The position of a column; a name that is a number may be a position, too."""
+    def __call__(self, wanted: str | int, role: str) -> int:
+        """Return the position of a column; a name that is a number may be a position, too."""
         if isinstance(wanted, str):
-            found = (
+            known_position = (
                 self.names.position(wanted)
                 if isinstance(self.names, DefaultNames)
-                else self._places.get(wanted)
+                else self._positions.get(wanted)
             )
-            if found is not None:
-                return found
+            if known_position is not None:
+                return known_position
             if not re.fullmatch(r"-?\d{1,12}", wanted):
                 raise DataError(
-                    f"{what} {wanted!r} is no column of {self.source}{self._hint(wanted)}"
+                    f"{role} {wanted!r} is no column of {self.source}{self._hint(wanted)}"
                 )
             wanted = int(wanted)
         position = wanted + len(self.names) if wanted < 0 else wanted
         if not 0 <= position < len(self.names):
             raise DataError(
-                f"{what} {wanted} is no column of {self.source}: positions run from 0 to "
+                f"{role} {wanted} is no column of {self.source}: positions run from 0 to "
                 f"{len(self.names) - 1}"
             )
         return position
 
     def _hint(self, wanted: str) -> str:
-        few = self.names[:MOST_COMPARED]  # of millions, that would take a minute
-        lower = {str(name).lower(): str(name) for name in few}
+        candidates = self.names[:MOST_COMPARED]  # of millions, that would take a minute
+        lower = {str(name).lower(): str(name) for name in candidates}
         near = difflib.get_close_matches(wanted.lower(), list(lower), n=1)
         if near:
             return f"; did you mean {lower[near[0]]!r}?"

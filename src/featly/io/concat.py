@@ -1,20 +1,20 @@
-"""Pieces of a table put together, the numbers in one block of memory and never held twice."""
+"""Pieces of a table put together: the numbers in one block of memory, never held twice."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Assembly", "views"]
+__all__ = ["Assembly", "column_views"]
 
 
-def views(values: np.ndarray, names: Sequence[str]) -> Iterator[Any]:
-    """The rows of a matrix as polars columns that share its memory."""
+def column_views(values: np.ndarray, names: Sequence[str]) -> Iterator[Any]:
+    """Return the rows of a matrix as polars columns that share its memory."""
     import polars as pl
 
     # slices of one column: a column made from each row would take four times as long
-    whole, width = pl.Series("", values.reshape(-1)), values.shape[1]
-    return (whole.slice(k * width, width).alias(name) for k, name in enumerate(names))
+    flat, width = pl.Series("", values.reshape(-1)), values.shape[1]
+    return (flat.slice(k * width, width).alias(name) for k, name in enumerate(names))
 
 
 class Assembly:
@@ -68,16 +68,20 @@ class Assembly:
             self._texts.clear()
             columns = dict(zip(self.texts, texts.get_columns(), strict=True))
         columns |= zip(
-            self.numeric, views(self._compact(), [self.names[j] for j in self.numeric]), strict=True
+            self.numeric,
+            column_views(self._compact(), [self.names[j] for j in self.numeric]),
+            strict=True,
         )
         return pl.DataFrame([columns[j] for j in range(len(self.names))])
 
     def _compact(self) -> np.ndarray:
-        """The numbers without the room that was not needed, moved within their memory."""
-        count, room = self._values.shape
-        if room == self.n_rows:
+        """Return the numbers without unused rows, moved within their memory."""
+        count, capacity = self._values.shape
+        if capacity == self.n_rows:
             return self._values
         flat = self._values.reshape(-1)
         for k in range(1, count):
-            flat[k * self.n_rows : (k + 1) * self.n_rows] = flat[k * room : k * room + self.n_rows]
+            flat[k * self.n_rows : (k + 1) * self.n_rows] = flat[
+                k * capacity : k * capacity + self.n_rows
+            ]
         return flat[: count * self.n_rows].reshape(count, self.n_rows)

@@ -9,23 +9,23 @@ import numpy as np
 import scipy.sparse
 
 from featly.basics.errors import DataError
-from featly.io.byte_source import Opened, row_chunks
+from featly.io.byte_source import ByteSource, row_chunks
 
-__all__ = ["looks_like_libsvm", "read_libsvm"]
+__all__ = ["is_libsvm_line", "read_libsvm"]
 
 MOST_FEATURES = 50_000_000  # above, an index is a slip rather than a column
 _ROW = re.compile(rb"[+-]?[\d.]+(?:[eE][+-]?\d+)?(?:\s+qid:\d+)?(?:\s+\d+:[^\s:]+)*\s*(?:#.*)?")
 
 
-def looks_like_libsvm(line: bytes) -> bool:
-    """Whether a line is a label followed by at least one ``index:value``."""
+def is_libsvm_line(line: bytes) -> bool:
+    """Return whether a line is a label followed by at least one ``index:value``."""
     return b":" in line and _ROW.fullmatch(line.strip()) is not None
 
 
 def read_libsvm(
-    opened: Opened, encoding: str = "utf-8", *, n_features: int | None = None
+    opened: ByteSource, encoding: str = "utf-8", *, n_features: int | None = None
 ) -> tuple[Any, np.ndarray, list[str]]:
-    """Sparse matrix, labels, remarks.
+    """Read a sparse matrix, its labels and remarks.
 
     Indices count from 1, as LIBSVM writes them, unless the file has an index 0.
     """
@@ -36,7 +36,7 @@ def read_libsvm(
         try:
             X, y = load_svmlight_file(io.BytesIO(chunk), zero_based=True)
         except Exception as problem:
-            raise _blame(opened, line, chunk, problem) from None
+            raise _row_error(opened, line, chunk, problem) from None
         if X.shape[1] > MOST_FEATURES + 1 and n_features is None:
             index = X.shape[1] - 1
             line += chunk[: chunk.rfind(b" %d:" % index)].count(b"\n")
@@ -54,7 +54,7 @@ def read_libsvm(
         part.resize(part.shape[0], width)
     matrix = scipy.sparse.csc_array(scipy.sparse.vstack(parts, format="csc"))
     zero_based = bool(matrix.indptr[1] > 0)
-    said = ["indices count from 0" if zero_based else "indices count from 1"]
+    notes = ["indices count from 0" if zero_based else "indices count from 1"]
     if not zero_based:
         matrix = matrix[:, 1:]
     if n_features is not None:
@@ -68,11 +68,11 @@ def read_libsvm(
         raise DataError(f"{opened.name} has labels but no index:value: there is nothing to rank")
     if np.isfinite(y).all() and (y == np.floor(y)).all() and np.abs(y).max() < 2**53:
         y = y.astype(np.int64)
-    return matrix, y, said
+    return matrix, y, notes
 
 
-def _blame(opened: Opened, first: int, chunk: bytes, problem: Exception) -> DataError:
-    """Which line it is that cannot be read."""
+def _row_error(opened: ByteSource, first: int, chunk: bytes, problem: Exception) -> DataError:
+    """Return the error that names the line that cannot be read."""
     for k, line in enumerate(chunk.split(b"\n")):
         text = line.strip()
         if not text or text.startswith(b"#"):

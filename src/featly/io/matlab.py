@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from featly.basics.errors import DataError
-from featly.io.byte_source import Opened
+from featly.io.byte_source import ByteSource
 from featly.io.mat5 import check_structure
 
 __all__ = ["read_matlab"]
@@ -17,9 +17,9 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def read_matlab(
-    opened: Opened, *, target: str | None = None
+    opened: ByteSource, *, target: str | None = None
 ) -> tuple[Any, list[str] | None, Any, str | None, list[str]]:
-    """Array or sparse matrix, names or None, labels or None, what they are called, remarks."""
+    """Read the table, its column names, its labels, their name, and remarks."""
     import scipy.io
 
     if opened.compression:
@@ -30,7 +30,7 @@ def read_matlab(
             "in MATLAB with the option '-v7'"
         )
     try:
-        content = _loaded(opened)
+        content = _load(opened)
     except Exception as problem:
         reason = str(problem).split("\n")[0][:100]
         raise DataError(
@@ -38,9 +38,9 @@ def read_matlab(
             "or download it again"
         ) from None
     variables = {name: value for name, value in content.items() if not name.startswith("__")}
-    name = _table(opened, variables)
+    name = _table_name(opened, variables)
     X = variables.pop(name)
-    said = [f"the table is the variable {name!r}"]
+    notes = [f"the table is the variable {name!r}"]
     if X.dtype.kind == "c":
         raise DataError(f"variable {name!r} of {opened.name} is complex: take its real part")
     if scipy.sparse.issparse(X):
@@ -48,13 +48,13 @@ def read_matlab(
         X = X if X.dtype.kind == "f" else X.astype(np.float64)
     elif X.dtype.kind == "b":
         X = X.astype(np.uint8)
-    names = _names(variables, X.shape[1], said)
+    names = _column_names(variables, X.shape[1], notes)
     labels, labels_name = _labels(opened, variables, X.shape[0], target)
-    return X, names, labels, labels_name, said
+    return X, names, labels, labels_name, notes
 
 
-def _loaded(opened: Opened) -> dict[str, Any]:
-    """All variables, from a file whose build was checked: SciPy does not survive a damaged one."""
+def _load(opened: ByteSource) -> dict[str, Any]:
+    """Load all variables of a file whose structure was checked: damage ends SciPy's process."""
     import scipy.io.matlab
 
     if scipy.io.matlab.matfile_version(opened.stream())[0] == 1:
@@ -75,7 +75,7 @@ def _is_matrix(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "biufc"
 
 
-def _shapes(variables: dict[str, Any]) -> str:
+def _list_shapes(variables: dict[str, Any]) -> str:
     shown = [
         f"{name} {'x'.join(map(str, value.shape))}"
         for name, value in list(variables.items())[:8]
@@ -84,8 +84,8 @@ def _shapes(variables: dict[str, Any]) -> str:
     return ", ".join(shown) or "none"
 
 
-def _table(opened: Opened, variables: dict[str, Any]) -> str:
-    """The variable that is the table: X, or the only matrix."""
+def _table_name(opened: ByteSource, variables: dict[str, Any]) -> str:
+    """Return the name of the variable that is the table: X, or the only matrix."""
     tables = [name for name, value in variables.items() if _is_matrix(value) and min(value.shape)]
     for name in ("X", "x", "data", "fea"):
         if name in tables:
@@ -95,25 +95,25 @@ def _table(opened: Opened, variables: dict[str, Any]) -> str:
         return wide[0]
     raise DataError(
         f"{opened.name} has no matrix called 'X', and not just one matrix (variables: "
-        f"{_shapes(variables)}): save the table as 'X' and the labels as 'Y'"
+        f"{_list_shapes(variables)}): save the table as 'X' and the labels as 'Y'"
     )
 
 
-def _names(variables: dict[str, Any], width: int, said: list[str]) -> list[str] | None:
-    """A cell array with one text a column: their names."""
+def _column_names(variables: dict[str, Any], width: int, notes: list[str]) -> list[str] | None:
+    """Return names of columns from a cell array with one text a column, or None."""
     for key, value in variables.items():
         if not isinstance(value, np.ndarray) or value.size != width or value.dtype.kind not in "OU":
             continue
         if "name" not in key.lower() and "feature" not in key.lower():
             continue
-        names = [_text(cell) for cell in value.ravel()]
+        names = [_cell_text(cell) for cell in value.ravel()]
         if all(names) and len(set(names)) == width:
-            said.append(f"names of the columns are in {key!r}")
+            notes.append(f"names of the columns are in {key!r}")
             return [str(name) for name in names]
     return None
 
 
-def _text(cell: Any) -> str | None:
+def _cell_text(cell: Any) -> str | None:
     while isinstance(cell, np.ndarray):
         if cell.size != 1:
             return None
@@ -122,28 +122,28 @@ def _text(cell: Any) -> str | None:
 
 
 def _labels(
-    opened: Opened, variables: dict[str, Any], n_rows: int, target: str | None
+    opened: ByteSource, variables: dict[str, Any], n_rows: int, target: str | None
 ) -> tuple[Any, str | None]:
-    fitting = {
+    candidates = {
         name: value
         for name, value in variables.items()
         if isinstance(value, np.ndarray) and value.size == n_rows and value.dtype.kind in "biufOU"
     }
     if target is not None:
-        if target not in fitting:
+        if target not in candidates:
             raise DataError(
                 f"{opened.name} has no variable {target!r} with {n_rows} labels (variables: "
-                f"{_shapes(variables)})"
+                f"{_list_shapes(variables)})"
             )
         chosen = target
     else:
-        likely = [name for name in fitting if name.lower() in TARGETS]
+        likely = [name for name in candidates if name.lower() in TARGETS]
         if not likely:
             return None, None
         chosen = likely[0]
-    values = fitting[chosen].ravel()
+    values = candidates[chosen].ravel()
     if values.dtype.kind == "O":
-        texts = [_text(cell) for cell in values]
+        texts = [_cell_text(cell) for cell in values]
         numbers = [cell.ravel()[0] if getattr(cell, "size", 0) == 1 else None for cell in values]
         values = np.array(texts if all(t is not None for t in texts) else numbers)
     if values.dtype.kind == "U":

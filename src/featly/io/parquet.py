@@ -6,21 +6,21 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError
-from featly.io.byte_source import Opened
-from featly.io.concat import views
+from featly.io.byte_source import ByteSource
+from featly.io.concat import column_views
 
 __all__ = ["read_columns", "read_parquet"]
 
 BLOCK_BYTES = 1 << 26
 
 
-def _checked(opened: Opened, read: Callable[[Any], Any]) -> Any:
+def _call_polars(opened: ByteSource, read: Callable[[Any], Any]) -> Any:
     """Call polars; whatever goes wrong inside is one line about the file."""
     if opened.compression:
         raise DataError(f"{opened.name} is a compressed parquet file: decompress it first")
     stream = opened.stream()  # it sees whether the file changed
     try:
-        return read(opened.place or stream)
+        return read(opened.reopenable_path or stream)
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as problem:  # a panic inside polars is no Exception
@@ -31,32 +31,34 @@ def _checked(opened: Opened, read: Callable[[Any], Any]) -> Any:
         ) from None
 
 
-def names_of(opened: Opened) -> list[str]:
-    """Names of the columns."""
+def parquet_names(opened: ByteSource) -> list[str]:
+    """Return the names of the columns."""
     return list(_schema(opened))
 
 
-def _schema(opened: Opened) -> Any:
+def _schema(opened: ByteSource) -> Any:
     import polars as pl
 
-    return _checked(opened, lambda file: pl.scan_parquet(file, glob=False).collect_schema())
+    return _call_polars(opened, lambda file: pl.scan_parquet(file, glob=False).collect_schema())
 
 
-def read_columns(opened: Opened, names: Sequence[str]) -> Any:
-    """Some columns as they are stored."""
+def read_columns(opened: ByteSource, names: Sequence[str]) -> Any:
+    """Read some columns as they are stored."""
     import polars as pl
 
     wanted = pl.selectors.by_name(*names)  # as they are: polars takes '*' for all columns
-    return _checked(opened, lambda file: pl.scan_parquet(file, glob=False).select(wanted).collect())
+    return _call_polars(
+        opened, lambda file: pl.scan_parquet(file, glob=False).select(wanted).collect()
+    )
 
 
 def read_parquet(
-    opened: Opened,
+    opened: ByteSource,
     *,
     apart: Sequence[str] = (),
     progress: Callable[[int, int], Any] | None = None,
 ) -> Any:
-    """All columns as a polars frame; numbers are float32 where nothing is lost, else float64.
+    """Read all columns as a polars frame: float32 where nothing is lost, else float64.
 
     Columns in `apart` come last in the matrix of numbers, so that the others lie together.
     """
@@ -68,13 +70,13 @@ def read_parquet(
     numeric = [name for name, dtype in schema.items() if dtype.is_numeric()]
     last = set(apart)
     numeric.sort(key=lambda name: name in last)
-    others = [name for name, dtype in schema.items() if not dtype.is_numeric()]
+    non_numeric = [name for name, dtype in schema.items() if not dtype.is_numeric()]
     small = (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
     dtype = np.float32 if all(schema[name] in small for name in numeric) else np.float64
     columns = {}
-    if others:
-        found = read_columns(opened, others)
-        columns = dict(zip(others, found.get_columns(), strict=True))
+    if non_numeric:
+        other_columns = read_columns(opened, non_numeric)
+        columns = dict(zip(non_numeric, other_columns.get_columns(), strict=True))
     if numeric:
         n_rows = read_columns(opened, numeric[:1]).height
         values = np.empty((len(numeric), n_rows), dtype)
@@ -87,7 +89,7 @@ def read_parquet(
             values[low : low + step] = block.to_numpy().T
             if progress is not None:
                 progress(min(low + step, len(numeric)), len(numeric))
-        columns |= zip(numeric, views(values, numeric), strict=True)
+        columns |= zip(numeric, column_views(values, numeric), strict=True)
     frame = pl.DataFrame([columns[name] for name in schema])
     if frame.height == 0:
         raise DataError(f"{opened.name} has no rows: there is nothing to rank")

@@ -1,4 +1,4 @@
-"""One call for every format: from a file to a table, its target, and what was noticed."""
+"""Read a table and its target from a file of any format, with notes on what was noticed."""
 
 import contextlib
 import difflib
@@ -16,12 +16,12 @@ from featly.basics.errors import DataError
 from featly.basics.progress import progress_bar
 from featly.io import delimited
 from featly.io.arff import read_arff, read_header
-from featly.io.byte_source import NotInEncodingError, Opened, checked_encoding, guess_encoding
+from featly.io.byte_source import ByteSource, NotInEncodingError, guess_encoding, resolve_encoding
 from featly.io.column_lookup import ColumnFinder
-from featly.io.csv_dialect import Layout, survey
+from featly.io.csv_dialect import CsvDialect, detect_dialect
 from featly.io.libsvm import read_libsvm
 from featly.io.matlab import read_matlab
-from featly.io.parquet import names_of, read_columns, read_parquet
+from featly.io.parquet import parquet_names, read_columns, read_parquet
 from featly.io.records import read_records
 from featly.io.sniff import guess_format
 from featly.io.write import check_ending, separator_for, write_frame
@@ -43,7 +43,7 @@ _OPTIONS = {
 
 @dataclass(repr=False)
 class TableFile:
-    """A table that was read from a file: what :func:`featly.read_table` returns.
+    """Table read from a file, as :func:`featly.read_table` returns it.
 
     Attributes
     ----------
@@ -70,8 +70,8 @@ class TableFile:
     source: str
     format: str
     notes: list[str] = field(default_factory=list)
-    _opened: Opened | None = field(default=None, repr=False)
-    _layout: Layout | None = field(default=None, repr=False)
+    _opened: ByteSource | None = field(default=None, repr=False)
+    _dialect: CsvDialect | None = field(default=None, repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -126,40 +126,40 @@ class TableFile:
         check_ending(path, json=False)
         wanted = [*columns, self.target] if self.target is not None else columns
         separator = separator_for(path)
-        if separator is not None and self._layout is not None and self._layout.prepare is None:
-            layout = self._layout
-            if layout.decimal_comma and separator == ",":
+        if separator is not None and self._dialect is not None and self._dialect.prepare is None:
+            dialect = self._dialect
+            if dialect.decimal_comma and separator == ",":
                 separator = ";"  # as in the file: a comma is part of its numbers
-            place = {name: j for j, name in enumerate(layout.names)}
-            positions = [place[name] for name in wanted]
-            with self._reopened() as opened, whole_file(path) as out:
-                delimited.copy_columns(opened, layout, positions, out, separator)
+            position_of = {name: j for j, name in enumerate(dialect.names)}
+            positions = [position_of[name] for name in wanted]
+            with self._reopen() as opened, whole_file(path) as out:
+                delimited.copy_columns(opened, dialect, positions, out, separator)
             return
         if self.format == "parquet":
-            with self._reopened() as opened:
+            with self._reopen() as opened:
                 frame = read_columns(opened, wanted)[wanted]
         else:
-            frame = self._taken(columns)
+            frame = self._take_columns(columns)
         write_frame(frame, path)
 
     @contextlib.contextmanager
-    def _reopened(self) -> Iterator[Opened]:
-        """The file once more, and let go of again."""
+    def _reopen(self) -> Iterator[ByteSource]:
+        """Open the file once more, and let go of it again."""
         assert self._opened is not None
         try:
             yield self._opened
         finally:
             self._opened.release()
 
-    def _taken(self, columns: Sequence[str]) -> Any:
-        """Some columns and the target as a frame."""
+    def _take_columns(self, columns: Sequence[str]) -> Any:
+        """Return some columns and the target as a frame."""
         import polars as pl
 
         if isinstance(self.X, pl.DataFrame):
             frame = self.X[list(columns)]
         else:
-            place = {name: j for j, name in enumerate(self.names)}
-            block = self.X[:, [place[name] for name in columns]]
+            position_of = {name: j for j, name in enumerate(self.names)}
+            block = self.X[:, [position_of[name] for name in columns]]
             dense = block.toarray() if scipy.sparse.issparse(block) else block
             frame = pl.from_numpy(np.asfortranarray(dense), schema=list(columns), orient="row")
         if self.y is not None:
@@ -167,7 +167,7 @@ class TableFile:
             y = self.y.tolist() if self.y.dtype.kind == "O" else self.y
             frame = frame.with_columns(pl.Series(self.target, y, strict=False))
         # a gap is an empty cell, and a whole number has no decimals
-        return pl.DataFrame([_as_written(column) for column in frame.get_columns()])
+        return pl.DataFrame([_prepare_for_file(column) for column in frame.get_columns()])
 
 
 def read_table(
@@ -236,20 +236,20 @@ def read_table(
         hint = f"; did you mean {near[0]!r}?" if near else f": there are {', '.join(FORMATS)}"
         raise DataError(f"there is no format {format!r}{hint}")
     if encoding is not None:
-        encoding = checked_encoding(encoding)
-    opened = Opened(path)
+        encoding = resolve_encoding(encoding)
+    opened = ByteSource(path)
     try:
         kind = format or guess_format(opened, encoding)
         if n_features is not None and kind == "csv" and opened.suffix not in (".csv", ".tsv"):
             kind = "libsvm"  # of no other format does one have to say it
-        given = {
+        is_given = {
             "separator": separator is not None,
             "header": header is not None,
             "encoding": encoding is not None,
             "missing": len(missing) > 0,
             "n_features": n_features is not None,
         }
-        _check_options(opened, kind, [option for option, there in given.items() if there])
+        _check_options(opened, kind, [option for option, flag in is_given.items() if flag])
         bar = verbose and opened.size > WORTH_A_BAR
         unit = "columns" if kind == "parquet" else "MB"
         with progress_bar(bar, f"reading {opened.name}", unit) as progress:
@@ -267,7 +267,7 @@ def read_table(
                 read = partial(_from_libsvm, opened, target, n_features)
             else:
                 read = partial(_from_records, opened, target)
-            return _in_encoding(opened, encoding, read)
+            return _read_in_encoding(opened, encoding, read)
     except NotInEncodingError as problem:
         opened.close()
         raise DataError(
@@ -277,7 +277,7 @@ def read_table(
         ) from None
     except DataError as problem:
         opened.close()
-        brief = _brief(str(problem), opened.name)
+        brief = _shorten(str(problem), opened.name)
         raise (problem if brief == str(problem) else type(problem)(brief)) from None
     except BaseException:
         opened.close()
@@ -286,16 +286,16 @@ def read_table(
         opened.release()
 
 
-def _brief(message: str, source: str) -> str:
-    """A message as one line that can be read, however long a cell or a name in the file is."""
+def _shorten(message: str, source: str) -> str:
+    """Shorten a message to one line, however long a cell or a name in the file is."""
     line = " ".join(message.splitlines())
     head, tail = len(source) + 250, 200
     return line if len(line) <= head + tail else f"{line[:head]} ... {line[-tail:]}"
 
 
-def _check_options(opened: Opened, kind: str, given: Sequence[str]) -> None:
+def _check_options(opened: ByteSource, kind: str, options: Sequence[str]) -> None:
     """Refuse what would be ignored."""
-    for option in given:
+    for option in options:
         if kind not in _OPTIONS[option]:
             raise DataError(
                 f"{option} is for {', '.join(_OPTIONS[option])} files, but {opened.name} is read "
@@ -305,20 +305,20 @@ def _check_options(opened: Opened, kind: str, given: Sequence[str]) -> None:
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:
     """Names of the columns of a file, the target included, without reading its rows."""
-    with Opened(path) as opened:
+    with ByteSource(path) as opened:
         kind = guess_format(opened)
         if kind == "csv":
-            return survey(opened)[0].names
+            return detect_dialect(opened)[0].names
         if kind == "parquet":
-            return names_of(opened)
+            return parquet_names(opened)
         if kind == "arff":
             return read_header(opened, guess_encoding(opened.head(1 << 20))).names
         return []
 
 
 # ---- the formats ---------------------------------------------------------------------------------
-def _in_encoding(
-    opened: Opened, encoding: str | None, read: Callable[[str], TableFile]
+def _read_in_encoding(
+    opened: ByteSource, encoding: str | None, read: Callable[[str], TableFile]
 ) -> TableFile:
     """Read a text in the encoding that was named or is likely."""
     if encoding is not None:
@@ -337,7 +337,7 @@ def _in_encoding(
 
 
 def _from_text(
-    opened: Opened,
+    opened: ByteSource,
     target: str | int | None,
     apart: Sequence[str | int],
     progress: Any,
@@ -345,32 +345,32 @@ def _from_text(
     missing: Sequence[str],
     options: dict[str, Any],
 ) -> TableFile:
-    layout, notes = survey(opened, missing=missing, **options)
-    chosen, aside = _resolved(opened, layout.names, target, apart)
+    dialect, notes = detect_dialect(opened, missing=missing, **options)
+    chosen, aside = _resolve_columns(opened, dialect.names, target, apart)
     frame, final = delimited.read_delimited(
         opened,
-        layout,
+        dialect,
         progress=progress,
         apart=aside,
         auto_encoding=options["encoding"] is None,
     )
-    if final.encoding != layout.encoding:
+    if final.encoding != dialect.encoding:
         notes.append(f"encoding {final.encoding}, as far as one can tell")
     kind = "tsv" if final.separator == "\t" else kind
-    return _split(opened, frame, chosen, kind, notes, final)
+    return _split_target(opened, frame, chosen, kind, notes, final)
 
 
 def _from_parquet(
-    opened: Opened, target: str | int | None, apart: Sequence[str | int], progress: Any
+    opened: ByteSource, target: str | int | None, apart: Sequence[str | int], progress: Any
 ) -> TableFile:
-    names = names_of(opened)
-    chosen, aside = _resolved(opened, names, target, apart)
+    names = parquet_names(opened)
+    chosen, aside = _resolve_columns(opened, names, target, apart)
     frame = read_parquet(opened, apart=[names[j] for j in aside], progress=progress)
-    return _split(opened, frame, chosen, "parquet", [])
+    return _split_target(opened, frame, chosen, "parquet", [])
 
 
 def _from_arff(
-    opened: Opened,
+    opened: ByteSource,
     target: str | int | None,
     apart: Sequence[str | int],
     missing: Sequence[str],
@@ -381,35 +381,35 @@ def _from_arff(
     header = read_header(opened, encoding)
     header.missing = (*header.missing, *missing)
     names = header.names
-    chosen, aside = _resolved(opened, names, target, apart)
+    chosen, aside = _resolve_columns(opened, names, target, apart)
     if target is None:
         chosen = header.target()
         if chosen is not None:
             notes.append(f"the target is {chosen!r}")
             aside.append(names.index(chosen))
-    found, sparse = read_arff(
+    rows, sparse = read_arff(
         opened, header, encoding, target=chosen, apart=aside, progress=progress
     )
     if sparse:
         notes.append("sparse rows")
-    if not scipy.sparse.issparse(found):
-        return _split(opened, found, chosen, "arff", notes)
+    if not scipy.sparse.issparse(rows):
+        return _split_target(opened, rows, chosen, "arff", notes)
     y = None
     if chosen is not None:
         column = names.index(chosen)
-        y = np.ravel(found[:, [column]].toarray())
+        y = np.ravel(rows[:, [column]].toarray())
         if column in header.levels:
             levels = [None, *header.levels[column]]
             y = np.array(levels, dtype=object)[np.nan_to_num(y + 1).astype(int)]
         else:
-            y = _numbers(y)
-        keep = [j for j in range(len(names)) if j != column]
-        found, names = found[:, keep], [names[j] for j in keep]
-    return TableFile(found, y, chosen, names, opened.name, "arff", notes, opened)
+            y = _to_whole_numbers(y)
+        feature_positions = [j for j in range(len(names)) if j != column]
+        rows, names = rows[:, feature_positions], [names[j] for j in feature_positions]
+    return TableFile(rows, y, chosen, names, opened.name, "arff", notes, opened)
 
 
 def _from_libsvm(
-    opened: Opened, target: str | int | None, n_features: int | None, encoding: str
+    opened: ByteSource, target: str | int | None, n_features: int | None, encoding: str
 ) -> TableFile:
     if target is not None:
         raise DataError(
@@ -419,7 +419,7 @@ def _from_libsvm(
     return TableFile(X, y, "label", DefaultNames(X.shape[1]), opened.name, "libsvm", notes, opened)
 
 
-def _from_matlab(opened: Opened, target: str | int | None) -> TableFile:
+def _from_matlab(opened: ByteSource, target: str | int | None) -> TableFile:
     if isinstance(target, int):
         raise DataError(f"{opened.name} is a MATLAB file: name the variable with the labels")
     X, names, y, called, notes = read_matlab(opened, target=target)
@@ -436,17 +436,17 @@ def _from_matlab(opened: Opened, target: str | int | None) -> TableFile:
     )
 
 
-def _from_records(opened: Opened, target: str | int | None, encoding: str) -> TableFile:
+def _from_records(opened: ByteSource, target: str | int | None, encoding: str) -> TableFile:
     if target not in (None, "class"):
         raise DataError(f"{opened.name} has records with a label each: leave out target")
     X, y, notes = read_records(opened, encoding)
     return TableFile(X, y, "class", X.columns, opened.name, "records", notes, opened)
 
 
-def _resolved(
-    opened: Opened, names: list[str], target: str | int | None, apart: Sequence[str | int]
+def _resolve_columns(
+    opened: ByteSource, names: list[str], target: str | int | None, apart: Sequence[str | int]
 ) -> tuple[str | None, list[int]]:
-    """Name of the target, and positions of it and of what else stands apart."""
+    """Return the target's name, and positions of it and of what else stands apart."""
     find = ColumnFinder(names, opened.name)
     aside = [find(column, "column") for column in apart]
     if target is None:
@@ -455,13 +455,13 @@ def _resolved(
     return names[position], [*aside, position]
 
 
-def _split(
-    opened: Opened,
+def _split_target(
+    opened: ByteSource,
     frame: Any,
     target: str | None,
     kind: str,
     notes: list[str],
-    layout: Layout | None = None,
+    dialect: CsvDialect | None = None,
 ) -> TableFile:
     """Take the target out of a frame."""
     import polars as pl
@@ -475,11 +475,11 @@ def _split(
             raise DataError(
                 f"{opened.name} has no column but the target {target!r}: there is nothing to rank"
             )
-    return TableFile(frame, y, target, frame.columns, opened.name, kind, notes, opened, layout)
+    return TableFile(frame, y, target, frame.columns, opened.name, kind, notes, opened, dialect)
 
 
-def _as_written(column: Any) -> Any:
-    """A column for a file: gaps empty, whole numbers without decimals."""
+def _prepare_for_file(column: Any) -> Any:
+    """Prepare a column for a file: missing values empty, whole numbers without decimals."""
     import polars as pl
 
     if not column.dtype.is_float():
@@ -493,17 +493,17 @@ def _as_written(column: Any) -> Any:
 
 
 def _labels(column: Any) -> np.ndarray:
-    """A target as an array: whole numbers, real ones, or text with None where missing."""
+    """Return a target as an array: whole numbers, real ones, or text with None where missing."""
     import polars as pl
 
     if not column.dtype.is_numeric():
         if column.dtype in (pl.Categorical, pl.Enum, pl.Boolean):
             column = column.cast(pl.String)
         return np.array(column.to_list(), dtype=object)
-    return _numbers(column.to_numpy())
+    return _to_whole_numbers(column.to_numpy())
 
 
-def _numbers(values: np.ndarray) -> np.ndarray:
-    """A target of whole numbers as such."""
+def _to_whole_numbers(values: np.ndarray) -> np.ndarray:
+    """Convert a target of whole numbers to int64; leave others as they are."""
     whole = np.isfinite(values).all() and (values == np.floor(values)).all()
     return values.astype(np.int64) if whole and np.abs(values).max(initial=0) < 2**53 else values

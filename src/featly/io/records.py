@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError
-from featly.io.byte_source import Opened, row_chunks
+from featly.io.byte_source import ByteSource, row_chunks
 
-__all__ = ["looks_like_records", "read_records"]
+__all__ = ["is_records_text", "read_records"]
 
 
-def _numbers(line: str) -> list[float] | None:
+def _parse_numbers(line: str) -> list[float] | None:
     try:
         return [float(cell) for cell in line.replace(",", " ").split()]
     except ValueError:
         return None
 
 
-def looks_like_records(start: str) -> bool:
-    """Whether a text starts with a label, lines of numbers, and then a blank line or the end."""
+def is_records_text(start: str) -> bool:
+    """Return whether a text starts with a label, lines of numbers, then a blank line or the end."""
     lines = start.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n").split("\n")
     if len(lines) < 3 or not lines[0].strip() or len(lines[0].split()) != 1:
         return False
     widths, at = set(), 1
     while at < len(lines) and lines[at].strip():
-        numbers = _numbers(lines[at])
+        numbers = _parse_numbers(lines[at])
         if numbers is None:
             return False
         widths.add(len(numbers))
@@ -35,7 +35,7 @@ def looks_like_records(start: str) -> bool:
     label = lines[0].strip()
     # a column of numbers under a name is a table, not a record
     return (
-        _numbers(label) is None
+        _parse_numbers(label) is None
         and "," not in label
         and len(widths) == 1
         and widths != {1}
@@ -43,8 +43,8 @@ def looks_like_records(start: str) -> bool:
     )
 
 
-def read_records(opened: Opened, encoding: str = "utf-8") -> tuple[Any, np.ndarray, list[str]]:
-    """Frame of one row a record, labels, remarks. Column ``v2_t3``: second number, third line."""
+def read_records(opened: ByteSource, encoding: str = "utf-8") -> tuple[Any, np.ndarray, list[str]]:
+    """Read a frame of one row a record, labels and remarks; ``v2_t3``: number 2 of line 3."""
     import polars as pl
 
     rows: list[list[float]] = []
@@ -56,7 +56,7 @@ def read_records(opened: Opened, encoding: str = "utf-8") -> tuple[Any, np.ndarr
     for first, chunk in row_chunks(opened, encoding, quote=b""):
         for k, line in enumerate(chunk.decode().removesuffix("\n").split("\n")):
             where = f"line {first + k} of {opened.name}"
-            numbers = _numbers(line)
+            numbers = _parse_numbers(line)
             if not line.strip():
                 open_record = False
             elif not open_record and numbers is None:
@@ -89,5 +89,5 @@ def read_records(opened: Opened, encoding: str = "utf-8") -> tuple[Any, np.ndarr
     names = [f"v{k % width + 1}_t{k // width + 1}" for k in range(size)]
     values = np.asfortranarray(np.array(rows))
     frame = pl.from_numpy(values, schema=names, orient="row")
-    said = [f"records of {size // width} lines with {width} numbers"]
-    return frame, np.array(labels), said
+    notes = [f"records of {size // width} lines with {width} numbers"]
+    return frame, np.array(labels), notes

@@ -9,8 +9,8 @@ import tomllib
 from typing import Any
 
 from featly.basics.errors import SchemaError
-from featly.io.byte_source import NotInEncodingError, Opened, guess_encoding, row_chunks
-from featly.io.parquet import names_of, read_columns
+from featly.io.byte_source import ByteSource, NotInEncodingError, guess_encoding, row_chunks
+from featly.io.parquet import parquet_names, read_columns
 
 __all__ = ["read_ranking", "read_schema_file", "read_weights"]
 
@@ -30,12 +30,12 @@ PARTS = {
 }
 
 
-def _text(path: str | os.PathLike[str]) -> tuple[str, str]:
-    with Opened(path) as opened:
-        return _decoded(opened), opened.name
+def _read_text(path: str | os.PathLike[str]) -> tuple[str, str]:
+    with ByteSource(path) as opened:
+        return _decode(opened), opened.name
 
 
-def _decoded(opened: Opened) -> str:
+def _decode(opened: ByteSource) -> str:
     if opened.size > LARGEST:
         raise SchemaError(f"{opened.name} is too large for a list of columns")
     encoding = guess_encoding(opened.head(1 << 20))
@@ -45,14 +45,14 @@ def _decoded(opened: Opened) -> str:
         raise SchemaError(f"line {problem.line} of {opened.name} is no text") from None
 
 
-def read_weights(path: str | os.PathLike[str], what: str) -> dict[str, float]:
-    """A number for each of some columns: lines such as ``TP53,10``, with or without a header.
+def read_weights(path: str | os.PathLike[str], quantity: str) -> dict[str, float]:
+    r"""Read a number for each of some columns: lines such as ``TP53,10``, header or not.
 
     Parameters
     ----------
     path : path
         Name and number are separated by a comma, a semicolon or a tab.
-    what : str
+    quantity : str
         What the numbers are, for messages.
 
     Examples
@@ -63,10 +63,10 @@ def read_weights(path: str | os.PathLike[str], what: str) -> dict[str, float]:
     >>> read_weights(path, "prior")
     {'TP53': 10.0, 'BRCA1': 5.0}
     """
-    text, name = _text(path)
+    text, name = _read_text(path)
     start = text.lstrip().split("\n", 1)[0]
     separator = next((mark for mark in "\t;," if mark in start), ",")
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     try:
         rows = list(csv.reader(text.split("\n"), delimiter=separator))
     except csv.Error as problem:
@@ -77,7 +77,8 @@ def read_weights(path: str | os.PathLike[str], what: str) -> dict[str, float]:
             continue
         if len(row) != 2:
             raise SchemaError(
-                f"line {line} of {name} has {len(row)} cells, where a column and its {what} belong"
+                f"line {line} of {name} has {len(row)} cells, where a column and its {quantity} "
+                "belong"
             )
         column, cell = (part.strip() for part in row)
         try:
@@ -86,18 +87,19 @@ def read_weights(path: str | os.PathLike[str], what: str) -> dict[str, float]:
             if line == first:
                 continue  # a header
             raise SchemaError(
-                f"line {line} of {name} gives {column!r} the {what} {cell!r}, which is no number"
+                f"line {line} of {name} gives {column!r} the {quantity} {cell!r}, which is no "
+                "number"
             ) from None
-        if column in found:
+        if column in weights:
             raise SchemaError(f"line {line} of {name} names {column!r} a second time")
-        found[column] = number
-    if not found:
+        weights[column] = number
+    if not weights:
         raise SchemaError(f"{name} names no column: give lines such as 'age,2'")
-    return found
+    return weights
 
 
 def read_ranking(path: str | os.PathLike[str]) -> Any:
-    """A ranking that ``featly rank --output`` or ``featly select --ranking`` wrote.
+    r"""Read a ranking that ``featly rank --output`` or ``featly select --ranking`` wrote.
 
     Parameters
     ----------
@@ -117,14 +119,14 @@ def read_ranking(path: str | os.PathLike[str]) -> Any:
     >>> read_ranking(path).rows()
     [('TP53', 1.0), ('1007', 2.0)]
     """
-    with Opened(path) as opened:
+    with ByteSource(path) as opened:
         name = opened.name
         if opened.head(4) == b"PAR1":
-            wanted = [part for part in ("feature", *ORDERS) if part in names_of(opened)]
-            return _ranking(read_columns(opened, wanted).to_dicts(), wanted, name)
-        text = _decoded(opened)
+            wanted = [part for part in ("feature", *ORDERS) if part in parquet_names(opened)]
+            return _ranking_frame(read_columns(opened, wanted).to_dicts(), wanted, name)
+        text = _decode(opened)
     if text.lstrip()[:1] in ("{", "["):
-        return _ranking(*_json_rows(text, name), name)
+        return _ranking_frame(*_json_rows(text, name), name)
     separator = "\t" if "\t" in text.split("\n", 1)[0] else ","
     try:
         lines = [row for row in csv.reader(text.split("\n"), delimiter=separator) if row]
@@ -133,27 +135,27 @@ def read_ranking(path: str | os.PathLike[str]) -> Any:
     # a quote before what a spreadsheet would run: see `write_frame`
     lines = [[re.sub(r"^'(?='*[=+\-@\t\r])", "", cell) for cell in row] for row in lines]
     head = lines[0] if lines else []
-    return _ranking([dict(zip(head, row, strict=False)) for row in lines[1:]], head, name)
+    return _ranking_frame([dict(zip(head, row, strict=False)) for row in lines[1:]], head, name)
 
 
 def _json_rows(text: str, name: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Rows of a ranking in JSON, by itself or with all that ``featly rank`` tells."""
+    """Return the rows of a ranking in JSON, alone or in the output of ``featly rank``."""
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError as problem:
         raise SchemaError(f"{name} is no JSON file: {problem}") from None
-    rows = found.get("ranking") if isinstance(found, dict) else found
+    rows = content.get("ranking") if isinstance(content, dict) else content
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise SchemaError(f"{name} holds no ranking: give a file that 'featly rank' wrote")
     return rows, list(rows[0]) if rows else []
 
 
-def _ranking(rows: list[dict[str, Any]], head: list[str], name: str) -> Any:
-    """Names, and ranks or what is selected; an error that names the row."""
+def _ranking_frame(rows: list[dict[str, Any]], head: list[str], name: str) -> Any:
+    """Return names with ranks or selections as a frame; an error names the row."""
     import polars as pl
 
-    by = next((part for part in ORDERS if part in head), None)
-    if "feature" not in head or by is None:
+    order = next((part for part in ORDERS if part in head), None)
+    if "feature" not in head or order is None:
         shown = ", ".join(map(repr, head[:5])) or "nothing"
         raise SchemaError(
             f"{name} is no ranking, which has columns 'feature' and 'rank' (or 'selected', as "
@@ -161,9 +163,9 @@ def _ranking(rows: list[dict[str, Any]], head: list[str], name: str) -> Any:
         )
     values = []
     for number, row in enumerate(rows, 1):
-        cell = row.get(by)
+        cell = row.get(order)
         try:
-            value = str(cell).lower() in TRUE if by == "selected" else float(cell)  # type: ignore[arg-type]
+            value = str(cell).lower() in TRUE if order == "selected" else float(cell)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise SchemaError(
                 f"row {number} of {name} has the rank {cell!r}: give a number"
@@ -171,12 +173,12 @@ def _ranking(rows: list[dict[str, Any]], head: list[str], name: str) -> Any:
         if row.get("feature") in (None, ""):
             raise SchemaError(f"row {number} of {name} names no column")
         values.append((str(row["feature"]), value))
-    kind = pl.Boolean if by == "selected" else pl.Float64
-    return pl.DataFrame(values, schema={"feature": pl.String, by: kind}, orient="row")
+    kind = pl.Boolean if order == "selected" else pl.Float64
+    return pl.DataFrame(values, schema={"feature": pl.String, order: kind}, orient="row")
 
 
 def read_schema_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The parts of a schema, and ``target`` and ``drop``, from a TOML file.
+    r"""Read the parts of a schema, and ``target`` and ``drop``, from a TOML file.
 
     Examples
     --------
@@ -186,12 +188,12 @@ def read_schema_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> read_schema_file(path)
     {'target': 'ill', 'keep': ['age'], 'prior': {'TP53': 10}}
     """
-    text, name = _text(path)
+    text, name = _read_text(path)
     try:
-        found = tomllib.loads(text)
+        schema = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise SchemaError(f"{name} is no TOML file: {problem}") from None
-    for part, value in found.items():
+    for part, value in schema.items():
         if part not in PARTS:
             near = difflib.get_close_matches(part, list(PARTS), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f": there are {', '.join(PARTS)}"
@@ -199,4 +201,4 @@ def read_schema_file(path: str | os.PathLike[str]) -> dict[str, Any]:
         if not isinstance(value, PARTS[part]):
             kinds = {str: "a text", list: "a list of columns", dict: "a table, such as [prior]"}
             raise SchemaError(f"{part} in {name} must be {kinds[PARTS[part]]}")
-    return found
+    return schema

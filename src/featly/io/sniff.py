@@ -1,12 +1,12 @@
-"""What a file is, by its first bytes."""
+"""Guess the format of a file from its first bytes."""
 
 import re
 
 from featly.basics.errors import DataError
-from featly.io.byte_source import Opened, guess_encoding
-from featly.io.libsvm import looks_like_libsvm
+from featly.io.byte_source import ByteSource, guess_encoding
+from featly.io.libsvm import is_libsvm_line
 from featly.io.matlab import HDF5
-from featly.io.records import looks_like_records
+from featly.io.records import is_records_text
 
 __all__ = ["guess_format"]
 
@@ -30,14 +30,14 @@ _FOREIGN = {
 }
 
 
-def guess_format(opened: Opened, encoding: str | None = None) -> str:
-    """What a file is, by its first bytes; its name decides between texts."""
+def guess_format(opened: ByteSource, encoding: str | None = None) -> str:
+    """Guess the format of a file from its first bytes; its name decides between texts."""
     start = opened.head(1 << 16)
     if not start.strip():
         raise DataError(f"{opened.name} is empty: no table is in it")
-    for magic, what in _FOREIGN.items():
+    for magic, description in _FOREIGN.items():
         if start.startswith(magic):
-            raise DataError(f"{opened.name} is {what}")
+            raise DataError(f"{opened.name} is {description}")
     if re.match(rb"PAR1[^ -~\s]", start):  # no name of a column
         return "parquet"
     if start.startswith(b"MATLAB 5.0 MAT-file") or start[512:520] == HDF5:
@@ -61,8 +61,8 @@ def guess_format(opened: Opened, encoding: str | None = None) -> str:
         raise DataError(f"{opened.name} is JSON: write the table as CSV or parquet")
     if opened.suffix in (".csv", ".tsv", ".tab"):
         return "csv"
-    if len(lines) > 1 and all(looks_like_libsvm(line.encode()) for line in lines[:3][:-1]):
+    if len(lines) > 1 and all(is_libsvm_line(line.encode()) for line in lines[:3][:-1]):
         return "libsvm"
-    if looks_like_records(text):
+    if is_records_text(text):
         return "records"
     return "csv"

@@ -24,7 +24,7 @@ def _ending(path: str | os.PathLike[str]) -> str:
 
 
 def separator_for(path: str | os.PathLike[str]) -> str | None:
-    """What is put between the cells of a text file with this name; None for other formats."""
+    """Return the separator of a text file with this name; None for other formats."""
     return _SEPARATORS.get(_ending(path))
 
 
@@ -47,7 +47,7 @@ def write_frame(frame: Any, path: str | os.PathLike[str], *, inert: bool = False
     # by way of memory: polars' own words for a full disk or a closed pipe are no help
     written = io.BytesIO()
     if ending in _SEPARATORS:
-        frame = _inert(frame) if inert else frame
+        frame = _make_inert(frame) if inert else frame
         frame.write_csv(written, separator=_SEPARATORS[ending])
     elif ending == ".json":
         frame.write_json(written)
@@ -62,23 +62,23 @@ _FORMULA = r"^'*[=+\-@\t\r]"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
-def _inert(frame: Any) -> Any:
-    """Texts and names that no spreadsheet takes for a formula."""
+def _make_inert(frame: Any) -> Any:
+    """Quote texts and names that a spreadsheet would take for a formula."""
     import polars as pl
 
-    found = []
+    columns = []
     for name, column in zip(frame.columns, frame.get_columns(), strict=True):
         if column.dtype == pl.String:
             runs = column.str.contains(_FORMULA) & ~column.str.contains(_NUMBER)
             quoted = pl.concat_str([pl.lit("'"), column])
             column = pl.select(pl.when(runs).then(quoted).otherwise(column)).to_series()
         runs_too = re.match(_FORMULA, name) and not re.match(_NUMBER, name)
-        found.append(column.alias(f"'{name}" if runs_too else name))
-    return pl.DataFrame(found)
+        columns.append(column.alias(f"'{name}" if runs_too else name))
+    return pl.DataFrame(columns)
 
 
 def check_ending(path: str | os.PathLike[str], *, json: bool = True) -> str:
-    """The ending of a file to write; DataError if featly has no writer for it."""
+    """Return the ending of a file to write; DataError if featly has no writer for it."""
     ending = _ending(path)
     known = [".csv", ".tsv", ".parquet", *([".json"] if json else [])]
     if ending not in (*known, ".tab", ".txt", ".pq"):

@@ -33,7 +33,7 @@ Weights = Sequence[float] | Mapping[str | int, float] | None
 
 
 class ClinicalKernel(MixedColumns, BaseEstimator):
-    r"""Similarity of rows with continuous, ordinal and categorical columns, and with gaps.
+    r"""Similarity of rows with continuous, ordinal and categorical columns, and missing values.
 
     Every column gives a similarity in [0, 1], and the kernel is their mean, or their weighted
     mean. It is positive semi-definite. Ranges and levels are those of the rows that ``fit`` has
@@ -129,7 +129,7 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
         return self
 
     def adopt(self, lines: Positions, positions: FloatArray, owner: BaseEstimator) -> None:
-        """Take over what a learner with this kernel inside has read.
+        """Take over the columns that a learner with this kernel has read.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
         owner : estimator
             Whose columns they are.
         """
-        self.weights_ = self._checked_weights(lines)
+        self.weights_ = self._check_weights(lines)
         self._lines, self._z = lines, positions
         self.n_features_in_ = owner.n_features_in_
         if hasattr(owner, "feature_names_in_"):
@@ -148,12 +148,12 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
 
     @property
     def parts(self) -> tuple[Positions, FloatArray, FloatArray]:
-        """How rows are read, where the training rows lie, and the weights of the columns."""
+        """The reader of rows, positions of the training rows and weights of the columns."""
         check_is_fitted(self)
         return self._lines, self._z, self.weights_
 
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
-        """Similarity of rows to the training rows, or to those of `Y`.
+        """Return the similarity of rows to the training rows, or to those of `Y`.
 
         Parameters
         ----------
@@ -164,14 +164,14 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
         K : float64 array of shape (n_rows of X, n_training_rows or n_rows of Y)
         """
         check_is_fitted(self)
-        za = self._lines.of(X, self)
+        za = self._lines.locate(X, self)
         if Y is None:
             return self._similarities(za, self._z, self.weights_)
-        zb = self._lines.of(Y, self, first_row=self._lines.n_rows + za.shape[1])
+        zb = self._lines.locate(Y, self, first_row=self._lines.n_rows + za.shape[1])
         return self._similarities(za, zb, self.weights_)
 
     def gram(self, X: Any = None) -> FloatArray:
-        """Similarity of rows to one another: of the training rows, or of those of `X`.
+        """Return the similarity of the training rows to one another, or of the rows of `X`.
 
         Parameters
         ----------
@@ -184,11 +184,11 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
             Symmetric, with ones on the diagonal.
         """
         check_is_fitted(self)
-        z = self._z if X is None else self._lines.of(X, self)
+        z = self._z if X is None else self._lines.locate(X, self)
         return self._similarities(z, None, self.weights_)
 
     def column_gram(self, column: int | str, X: Any = None) -> FloatArray:
-        """The similarities that one column gives, unweighted.
+        """Return the similarities that one column gives, unweighted.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
                [0.  , 0.25, 1.  ]])
         """
         check_is_fitted(self)
-        z = self._z if X is None else self._lines.of(X, self)
+        z = self._z if X is None else self._lines.locate(X, self)
         f = self._position(column, self._lines)
         return self._similarities(z[f : f + 1], None, np.ones(1))
 
@@ -237,17 +237,17 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
                 return position
         raise ParameterError(f"there is no column {column!r}")
 
-    def _checked_weights(self, lines: Positions) -> FloatArray:
+    def _check_weights(self, lines: Positions) -> FloatArray:
         p = lines.reader.n_features
-        given = self.weights
-        if given is None:
+        user_weights = self.weights
+        if user_weights is None:
             return np.full(p, 1 / p)
-        if isinstance(given, Mapping):
+        if isinstance(user_weights, Mapping):
             weights = np.ones(p)
-            for column, weight in given.items():
-                weights[self._position(column, lines)] = _number(weight, column)
+            for column, weight in user_weights.items():
+                weights[self._position(column, lines)] = _read_weight(weight, column)
         else:
-            weights = np.array([_number(weight, k) for k, weight in enumerate(given)])
+            weights = np.array([_read_weight(weight, k) for k, weight in enumerate(user_weights)])
             if len(weights) != p:
                 raise ParameterError(f"weights has {len(weights)} entries, X has {p} columns")
         for f in np.flatnonzero(~(weights >= 0) | np.isinf(weights))[:1]:
@@ -260,7 +260,7 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
         return weights / weights.sum()
 
 
-def _number(weight: Any, column: Any) -> float:
+def _read_weight(weight: Any, column: Any) -> float:
     try:
         return float(weight)
     except (TypeError, ValueError):

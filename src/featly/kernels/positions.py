@@ -1,4 +1,4 @@
-"""Mixed rows on the lines of the clinical kernel, one a column."""
+"""Positions of mixed rows on the lines of the clinical kernel, one line a column."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from featly.core.kernels.clinical import code_positions, number_positions, ranges
-from featly.problem.ingest_rows import Mixed, MixedReader
+from featly.problem.ingest_rows import MixedReader, MixedRows
 from featly.table.schema import Schema
 
 __all__ = ["Positions"]
@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Positions:
-    """Where rows lie, with ranges and levels learnt from the training rows.
+    """Positions of rows, with ranges and levels learnt from the training rows.
 
     Parameters
     ----------
@@ -46,27 +46,27 @@ class Positions:
         self.reader = MixedReader(schema)
 
     def fit(self, X: Any, owner: BaseEstimator) -> FloatArray:
-        """Learn from the training rows; their positions, columns x rows."""
+        """Learn from the training rows; return their positions, columns x rows."""
         rows = self.reader.fit(X, owner)
         self.n_rows = rows.n_rows
         self.low, self.span = ranges(np.ascontiguousarray(rows.numbers.T))
-        return self._placed(rows, 0)
+        return self._locate_rows(rows, 0)
 
-    def of(self, X: Any, owner: BaseEstimator, first_row: int | None = None) -> FloatArray:
-        """Positions of other rows.
+    def locate(self, X: Any, owner: BaseEstimator, first_row: int | None = None) -> FloatArray:
+        """Return positions of other rows.
 
         A missing value lies where no other row is, as long as tables differ in `first_row`; by
         default these rows come after the training rows.
         """
         first = self.n_rows if first_row is None else first_row
-        return self._placed(self.reader.read(X, owner), first)
+        return self._locate_rows(self.reader.read(X, owner), first)
 
-    def _placed(self, rows: Mixed, first_row: int) -> FloatArray:
+    def _locate_rows(self, rows: MixedRows, first_row: int) -> FloatArray:
         numbers = np.ascontiguousarray(rows.numbers.T)
-        placed = number_positions(numbers, self.low, self.span, first_row)
+        numeric_positions = number_positions(numbers, self.low, self.span, first_row)
         if len(rows.codes) == 0:
-            return placed
+            return numeric_positions
         z = np.empty((self.reader.n_features, rows.n_rows))
-        z[self.reader.numeric] = placed
+        z[self.reader.numeric] = numeric_positions
         z[self.reader.categorical] = code_positions(rows.codes, first_row)
         return z

@@ -1,4 +1,4 @@
-r"""C4.5, Quinlan's decision tree, for continuous, ordinal and categorical columns, and with gaps.
+r"""C4.5, Quinlan's decision tree, for columns of all kinds and with missing values.
 
 .. math::
 
@@ -30,7 +30,7 @@ from featly.core.trees.c45 import (
 )
 from featly.core.trees.c45_codes import code_numbers
 from featly.learners.tree_text import Rule, TreeWords, tree_rules, tree_text
-from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
 from featly.problem.problem import read_target
 from featly.table.schema import Schema
 
@@ -183,7 +183,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        X, y, weight = _weighed(X, y, sample_weight)
+        X, y, weight = _drop_zero_weights(X, y, sample_weight)
         reader = MixedReader(self.schema)
         mixed = reader.fit(X, self)
         labels, classes = read_target(y, mixed.n_rows, type(self).__name__, many_classes=True)
@@ -197,7 +197,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=2,
             )
-        rows = self._coded(reader, mixed, labels, len(classes), weight)
+        rows = self._code_rows(reader, mixed, labels, len(classes), weight)
         rules = TreeRules(
             self.confidence,
             self.min_rows,
@@ -212,7 +212,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of every row; of equally probable ones, that sorted first.
+        """Predict the most probable class of every row; of equal ones, that sorted first.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         return self.classes_[(probabilities >= best - TIE).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class: its share in the leaf.
+        """Return the probability of each class: its share in the leaf.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
                 tree.classes,
                 tree.share,
             ),
-            _places(self._reader),
+            _storage_positions(self._reader),
             np.require(mixed.numbers, requirements=["C", "W"]),  # one type for one compiled version
             mixed.codes,
             mixed.n_levels,
@@ -292,7 +292,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         return np.asarray(sums / total if total > 0 else sums, dtype=np.float64)
 
     def export_text(self, max_depth: int | None = None) -> str:
-        """The tree as an indented text.
+        """Return the tree as an indented text.
 
         One line a branch; a leaf tells its class, the weight of its training rows, and after a
         stroke that of the rows with another class.
@@ -308,15 +308,15 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "_tree")
         if max_depth is not None:
-            whole = isinstance(max_depth, int | np.integer) and not isinstance(max_depth, bool)
-            if not whole or max_depth < 1:
+            is_whole = isinstance(max_depth, int | np.integer) and not isinstance(max_depth, bool)
+            if not is_whole or max_depth < 1:
                 raise ParameterError(
                     f"max_depth={max_depth!r}: give a whole number from 1, or None"
                 )
-        return tree_text(self._tree, self._words(), max_depth)
+        return tree_text(self._tree, self._tree_words(), max_depth)
 
     def rules(self) -> list[Rule]:
-        """The tree as rules, one for each leaf.
+        """Return the tree as rules, one for each leaf.
 
         Exactly one rule holds for a row without missing values, and it names the class that
         ``predict`` does. A level that the training rows do not have is as good as missing.
@@ -327,15 +327,15 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
             With ``conditions``, ``label``, ``rows``, ``errors`` and ``probability``; printable.
         """
         check_is_fitted(self, "_tree")
-        return tree_rules(self._tree, self._words())
+        return tree_rules(self._tree, self._tree_words())
 
     # ---- parts ------------------------------------------------------------------------------
     def _check_parameters(self) -> None:
-        if not _number(self.confidence) or not 0 < self.confidence <= 0.5:
+        if not _is_number(self.confidence) or not 0 < self.confidence <= 0.5:
             raise ParameterError(
                 f"confidence={self.confidence!r}: give a number above 0, and 0.5 at most"
             )
-        if not _number(self.min_rows) or not 1 <= self.min_rows < np.inf:
+        if not _is_number(self.min_rows) or not 1 <= self.min_rows < np.inf:
             raise ParameterError(f"min_rows={self.min_rows!r}: give a number from 1")
         for name in (
             "pruned",
@@ -348,9 +348,9 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ParameterError(f"{name}={getattr(self, name)!r}: give True or False")
 
-    def _words(self) -> TreeWords:
+    def _tree_words(self) -> TreeWords:
         reader = self._reader
-        as_read = reader._as_read
+        as_read = reader._training_schema
         return TreeWords(
             [reader.name(column) for column in range(reader.n_features)],
             {
@@ -362,8 +362,8 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
             bool(self.laplace),
         )
 
-    def _coded(
-        self, reader: MixedReader, mixed: Mixed, labels: Any, n_classes: int, weight: FloatArray
+    def _code_rows(
+        self, reader: MixedReader, mixed: MixedRows, labels: Any, n_classes: int, weight: FloatArray
     ) -> CodedRows:
         n_features, n_rows = reader.n_features, mixed.n_rows
         codes = np.empty((n_features, n_rows), np.int32)
@@ -388,20 +388,20 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         )
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _places(reader: MixedReader) -> npt.NDArray[np.int64]:
-    """For each column its place among the numbers, or -1 less its place among the codes."""
-    place = np.empty(reader.n_features, np.int64)
-    place[reader.numeric] = np.arange(len(reader.numeric))
-    place[reader.categorical] = -1 - np.arange(len(reader.categorical))
-    return place
+def _storage_positions(reader: MixedReader) -> npt.NDArray[np.int64]:
+    """Position of each column among the numbers, or -1 less its position among the codes."""
+    position = np.empty(reader.n_features, np.int64)
+    position[reader.numeric] = np.arange(len(reader.numeric))
+    position[reader.categorical] = -1 - np.arange(len(reader.categorical))
+    return position
 
 
-def _weighed(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
-    """Rows with a weight above 0, and their weights; DataError for weights that cannot be."""
+def _drop_zero_weights(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
+    """Return the rows with a weight above 0, and their weights; DataError for wrong weights."""
     if sample_weight is None or y is None:  # without y nothing can be learnt anyway
         return X, y, None
     try:
@@ -431,5 +431,5 @@ def _weighed(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray |
         raise DataError("sample_weight is zero everywhere: no row is left to learn from")
     if (weight > 0).all() or _num_samples(X) != n_rows:  # the reading of y says what is wrong
         return X, y, weight
-    kept = np.flatnonzero(weight > 0)
-    return _safe_indexing(X, kept), _safe_indexing(y, kept), weight[kept]
+    weighted_rows = np.flatnonzero(weight > 0)
+    return _safe_indexing(X, weighted_rows), _safe_indexing(y, weighted_rows), weight[weighted_rows]

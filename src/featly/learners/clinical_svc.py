@@ -25,7 +25,7 @@ from featly.core.runtime.parallel import single_threaded_blas, split
 from featly.core.svm.working_set import solve_by_products
 from featly.kernels import ClinicalKernel
 from featly.kernels.positions import Positions
-from featly.learners.one_vs_one import checked_sizes, decided, decision
+from featly.learners.one_vs_one import check_sizes, decision_values, winning_classes
 from featly.learners.pairwise_svm import PairMachine, pair_machines
 from featly.problem.ingest_rows import MixedColumns
 from featly.problem.problem import read_target, row_prices
@@ -122,10 +122,10 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        lines = Positions(self.schema)
-        z = lines.fit(X, self)
+        positions = Positions(self.schema)
+        z = positions.fit(X, self)
         kernel = ClinicalKernel(weights=self.weights, schema=self.schema, n_jobs=self.n_jobs)
-        kernel.adopt(lines, z, self)
+        kernel.adopt(positions, z, self)
         codes, self.classes_ = read_target(y, z.shape[1], type(self).__name__, many_classes=True)
         prices = row_prices(self.C, self.class_weight, codes, self.classes_)
         machines = pair_machines(codes, len(self.classes_), prices)
@@ -134,15 +134,15 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         self.kernel_ = kernel
         self.dual_coef_ = [machine.coef.copy() for machine in machines]
         self.intercept_ = np.array([machine.bias for machine in machines])
-        self.duality_gap_ = np.array([machine.gap for machine in machines])
+        self.duality_gap_ = np.array([machine.duality_gap for machine in machines])
         self.n_support_ = np.array([np.count_nonzero(coef) for coef in self.dual_coef_])
         self._rows = [machine.rows for machine in machines]
         self._least = np.array([machine.least for machine in machines])
-        self._warn_of_gaps(self.duality_gap_)
+        self._warn_of_duality_gaps(self.duality_gap_)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """How far and on which side of the boundary rows lie.
+        """Return the margins of rows: the side of the boundary, and how clearly.
 
         Parameters
         ----------
@@ -155,13 +155,13 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
             class plus its margins as a number in (-1/3, 1/3).
         """
         check_is_fitted(self)
-        lines, z, weights = self.kernel_.parts
+        positions, z, weights = self.kernel_.parts
         pairs = list(zip(self._rows, self.dual_coef_, strict=True))
-        values = self._margins(z, lines.of(X, self), weights, pairs) + self.intercept_
-        return decision(values, self._least, len(self.classes_))
+        values = self._margins(z, positions.locate(X, self), weights, pairs) + self.intercept_
+        return decision_values(values, self._least, len(self.classes_))
 
     def predict(self, X: Any) -> Any:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         labels : array of shape (n_rows,)
         """
         values = self.decision_function(X)
-        return self.classes_[decided(values)]
+        return self.classes_[winning_classes(values)]
 
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]) -> Any:
         """Train on the first k columns for every k in `sizes`, and predict other rows.
@@ -203,73 +203,73 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         >>> ClinicalSVC().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
-        owner, lines = ClinicalKernel(schema=self.schema), Positions(self.schema)
-        z = lines.fit(X, owner)
-        other = lines.of(X_test, owner)
-        sizes = checked_sizes(sizes, len(z))
+        owner, positions = ClinicalKernel(schema=self.schema), Positions(self.schema)
+        z = positions.fit(X, owner)
+        test_z = positions.locate(X_test, owner)
+        sizes = check_sizes(sizes, len(z))
         codes, classes = read_target(y, z.shape[1], type(self).__name__, many_classes=True)
         prices = row_prices(self.C, self.class_weight, codes, classes)
         machines = pair_machines(codes, len(classes), prices)
-        weights = self._path_weights(lines, z, owner)
-        found = np.empty((len(sizes), other.shape[1]), np.int64)
-        gaps = np.empty((len(sizes), len(machines)))
+        weights = self._path_weights(positions, z, owner)
+        predictions = np.empty((len(sizes), test_z.shape[1]), np.int64)
+        duality_gaps = np.empty((len(sizes), len(machines)))
         with single_threaded_blas():
-            path = self._path if z.shape[1] <= MOST_DENSE_ROWS else self._long_path
-            for k, values in enumerate(path(machines, z, other, weights, sizes)):
+            path = self._path if z.shape[1] <= MOST_DENSE_ROWS else self._path_by_products
+            for k, values in enumerate(path(machines, z, test_z, weights, sizes)):
                 least = np.array([machine.least for machine in machines])
-                found[k] = decided(decision(values, least, len(classes)))
-                gaps[k] = [machine.gap for machine in machines]
-        self._warn_of_gaps(gaps)
-        return classes[found]
+                predictions[k] = winning_classes(decision_values(values, least, len(classes)))
+                duality_gaps[k] = [machine.duality_gap for machine in machines]
+        self._warn_of_duality_gaps(duality_gaps)
+        return classes[predictions]
 
     # ---- parts ------------------------------------------------------------------------------
-    def _path_weights(self, lines: Positions, z: FloatArray, owner: Any) -> FloatArray:
+    def _path_weights(self, positions: Positions, z: FloatArray, owner: Any) -> FloatArray:
         kernel = ClinicalKernel(weights=self.weights, schema=self.schema)
-        kernel.adopt(lines, z, owner)
+        kernel.adopt(positions, z, owner)
         return kernel.weights_
 
     def _path(
         self,
         machines: list[PairMachine],
         z: FloatArray,
-        other: FloatArray,
+        test_z: FloatArray,
         weights: FloatArray,
         sizes: list[int],
     ) -> Iterator[FloatArray]:
         """Margins of the other rows at every size, from one growing Gram matrix."""
         n = z.shape[1]
-        gram, cross = np.zeros((n, n)), np.zeros((other.shape[1], n))
-        used = rank = 0
+        gram, cross = np.zeros((n, n)), np.zeros((test_z.shape[1], n))
+        n_used = rank = 0
         for size in sizes:
-            new = slice(used, size)
-            add_similarities(z[new], None, weights[new], gram, self.n_jobs)
-            add_similarities(other[new], z[new], weights[new], cross, self.n_jobs)
-            used, rank = size, min(n, rank + _rank(z[new]))
-            total = _total(weights[:size])
+            added = slice(n_used, size)
+            add_similarities(z[added], None, weights[added], gram, self.n_jobs)
+            add_similarities(test_z[added], z[added], weights[added], cross, self.n_jobs)
+            n_used, rank = size, min(n, rank + _rank_bound(z[added]))
+            total = _total_weight(weights[:size])
             yield np.column_stack(
                 [machine.solve(gram / total, cross / total, rank) for machine in machines]
             )
 
-    def _long_path(
+    def _path_by_products(
         self,
         machines: list[PairMachine],
         z: FloatArray,
-        other: FloatArray,
+        test_z: FloatArray,
         weights: FloatArray,
         sizes: list[int],
     ) -> Iterator[FloatArray]:
-        """The same where a Gram matrix would be too large."""
+        """Yield the margins of `_path` without a Gram matrix, for many rows."""
         for size in sizes:
-            part = weights[:size] / _total(weights[:size])
+            part = weights[:size] / _total_weight(weights[:size])
             self._solve(machines, z[:size], part)
             pairs = [(machine.rows, machine.coef) for machine in machines]
             bias = np.array([machine.bias for machine in machines])
-            yield self._margins(z[:size], other[:size], part, pairs) + bias
+            yield self._margins(z[:size], test_z[:size], part, pairs) + bias
 
     def _margins(
         self,
         z: FloatArray,
-        new: FloatArray,
+        new_z: FloatArray,
         weights: FloatArray,
         pairs: list[tuple[npt.NDArray[Any], FloatArray]],
     ) -> FloatArray:
@@ -278,43 +278,43 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         for k, (rows, values) in enumerate(pairs):
             coef[rows, k] = values
         support = np.flatnonzero(coef.any(axis=1))
-        kept, coef = np.ascontiguousarray(z[:, support]), coef[support]
-        margins = np.empty((new.shape[1], len(pairs)))
-        for low, high in split(new.shape[1], NEW_ROWS):
+        support_z, coef = np.ascontiguousarray(z[:, support]), coef[support]
+        margins = np.empty((new_z.shape[1], len(pairs)))
+        for low, high in split(new_z.shape[1], NEW_ROWS):
             cross = np.zeros((high - low, len(support)))
-            part = np.ascontiguousarray(new[:, low:high])
-            add_similarities(part, kept, weights, cross, self.n_jobs)
+            part = np.ascontiguousarray(new_z[:, low:high])
+            add_similarities(part, support_z, weights, cross, self.n_jobs)
             margins[low:high] = cross @ coef
         return margins
 
     def _solve(self, machines: list[PairMachine], z: FloatArray, weights: FloatArray) -> None:
         """Solve all pairs, each on its own rows."""
         n = z.shape[1]
-        nothing = np.empty((0, n))
+        no_rows = np.empty((0, n))
         if n <= MOST_DENSE_ROWS:
             gram = np.zeros((n, n))
             add_similarities(z, None, weights, gram, self.n_jobs)
             for machine in machines:
-                machine.solve(gram, nothing, _rank(z))
+                machine.solve(gram, no_rows, _rank_bound(z))
             return
         for machine in machines:
             part = np.ascontiguousarray(z[:, machine.rows])
             if len(machine.rows) <= MOST_DENSE_ROWS:
                 gram = np.zeros((len(machine.rows), len(machine.rows)))
                 add_similarities(part, None, weights, gram, self.n_jobs)
-                machine.solve(gram, np.empty((0, len(gram))), _rank(part))
+                machine.solve(gram, np.empty((0, len(gram))), _rank_bound(part))
                 continue
             columns = ClinicalColumns(part, n_jobs=self.n_jobs)
-            found = solve_by_products(
+            solution = solve_by_products(
                 partial(columns.product, weight=weights),
                 partial(columns.block, weight=weights),
                 machine.y,
                 machine.C,
             )
-            machine.coef[:] = found.coef
-            machine.certify(columns.product(found.coef, weights), float(len(machine.rows)))
+            machine.coef[:] = solution.coef
+            machine.certify(columns.product(solution.coef, weights), float(len(machine.rows)))
 
-    def _warn_of_gaps(self, gaps: FloatArray) -> None:
+    def _warn_of_duality_gaps(self, gaps: FloatArray) -> None:
         if gaps.max() > 1e-6:
             warnings.warn(
                 f"the machine was solved to a relative gap of {gaps.max():.1e} only: rows near the "
@@ -324,16 +324,16 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
             )
 
 
-def _total(weights: FloatArray) -> float:
-    """What similarities are divided by: 1 where the columns so far weigh nothing."""
+def _total_weight(weights: FloatArray) -> float:
+    """Return the divisor of summed similarities: 1 where the columns so far weigh nothing."""
     return float(weights.sum()) or 1.0
 
 
-def _rank(z: FloatArray) -> int:
-    """At most this is the rank of the sum of the columns' kernels."""
+def _rank_bound(z: FloatArray) -> int:
+    """Return an upper bound on the rank of the sum of the columns' kernels."""
     total = 0
-    for line in z:
-        total += len(np.unique(line))
+    for column in z:
+        total += len(np.unique(column))
         if total >= z.shape[1]:
             return z.shape[1]
     return total

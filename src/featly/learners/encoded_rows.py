@@ -1,4 +1,4 @@
-"""Tables as encoded rows for linear learners: dense ones in blocks, sparse ones as they lie.
+"""Tables as encoded rows for linear learners: dense ones in blocks, sparse ones kept sparse.
 
 What :class:`featly.learners.Encoder` says of the training rows holds for both. A dense table is
 encoded a block of rows at a time, so its encoding never exists as a whole unless it is asked for
@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class EncodedRows:
-    """Reads tables as encoded rows, always as the first one was.
+    """Reader of tables as encoded rows, always with the encoding of the first one.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class EncodedRows:
     >>> from featly.learners import Encoder
     >>> rows = EncodedRows(True, None)
     >>> table = rows.fit(np.array([[1.0, 7.0], [3.0, 7.0]]), Encoder())
-    >>> table.times(np.array([[0.5], [1.0], [1.0]])).ravel().tolist()
+    >>> table.multiply(np.array([[0.5], [1.0], [1.0]])).ravel().tolist()
     [-0.5, 1.5]
     """
 
@@ -80,9 +80,9 @@ class EncodedRows:
         return self._blocks(X, owner)
 
     def read(self, X: Any, owner: BaseEstimator) -> Table:
-        """Read other rows; what is wrong with them is a matter of `owner`."""
+        """Read other rows; errors name `owner`."""
         if self._encoder is None:
-            return self._encode_sparse(self._sparse(X, owner, reset=False))
+            return self._encode_sparse(self._read_sparse(X, owner, reset=False))
         if scipy.sparse.issparse(X):
             X = X.tocsr()
         return self._blocks(X, owner)
@@ -91,12 +91,12 @@ class EncodedRows:
     def _blocks(self, X: Any, owner: BaseEstimator) -> BlockTable:
         encoder, width = self._encoder, int(self.starts[-1])
         assert encoder is not None
-        plain = not is_frame(X) and len(getattr(X, "shape", ())) != 2
+        is_list = not is_frame(X) and len(getattr(X, "shape", ())) != 2
         # what NumPy makes of a list may not be what it makes of a part of it
-        if plain or X.shape[0] <= block_rows(width):
-            return BlockTable.of(encoder.transform_for(owner, X))
+        if is_list or X.shape[0] <= block_rows(width):
+            return BlockTable.from_array(encoder.transform_for(owner, X))
 
-        def rows(low: int, high: int) -> FloatArray:
+        def encode_block(low: int, high: int) -> FloatArray:
             try:
                 return encoder.transform_for(owner, _rows(X, low, high))
             except DataError:
@@ -104,32 +104,32 @@ class EncodedRows:
                 raise
 
         n = X.shape[0]
-        table = BlockTable(rows, n, width)
-        asked_again = n <= width or min(n, width + 1) > LARGEST_SYSTEM
-        return table.held() if asked_again else table
+        table = BlockTable(encode_block, n, width)
+        is_reread = n <= width or min(n, width + 1) > LARGEST_SYSTEM
+        return table.in_memory() if is_reread else table
 
     # ---- sparse -----------------------------------------------------------------------------
     def _fit_sparse(self, X: Any, owner: BaseEstimator) -> SparseTable:
-        matrix = self._sparse(X, owner, reset=True)
+        matrix = self._read_sparse(X, owner, reset=True)
         n, p = matrix.shape
         self._refuse_kinds(p)
-        at, data = matrix.indices, matrix.data
-        gaps = np.isnan(data)
-        stored = np.bincount(at, minlength=p)
-        known = n - np.bincount(at[gaps], minlength=p)
+        columns, data = matrix.indices, matrix.data
+        missing = np.isnan(data)
+        n_stored = np.bincount(columns, minlength=p)
+        n_known = n - np.bincount(columns[missing], minlength=p)
         lowest, highest = np.full(p, np.inf), np.full(p, -np.inf)
-        np.minimum.at(lowest, at[~gaps], data[~gaps])
-        np.maximum.at(highest, at[~gaps], data[~gaps])
-        zeros = n - stored
-        lowest = np.where(zeros > 0, np.minimum(lowest, 0.0), lowest)
-        highest = np.where(zeros > 0, np.maximum(highest, 0.0), highest)
-        filled = np.where(gaps, 0.0, data)
-        mean = np.bincount(at, filled, minlength=p) / np.maximum(known, 1)
-        constant = (highest <= lowest) | (known == 0)
-        center = np.where(constant & (known > 0), lowest, mean)
-        apart = np.where(gaps, 0.0, data - center[at])
-        squares = np.bincount(at, apart**2, minlength=p) + zeros * center**2
-        deviation = np.sqrt(squares / np.maximum(known, 1))
+        np.minimum.at(lowest, columns[~missing], data[~missing])
+        np.maximum.at(highest, columns[~missing], data[~missing])
+        n_zeros = n - n_stored
+        lowest = np.where(n_zeros > 0, np.minimum(lowest, 0.0), lowest)
+        highest = np.where(n_zeros > 0, np.maximum(highest, 0.0), highest)
+        filled = np.where(missing, 0.0, data)
+        mean = np.bincount(columns, filled, minlength=p) / np.maximum(n_known, 1)
+        constant = (highest <= lowest) | (n_known == 0)
+        center = np.where(constant & (n_known > 0), lowest, mean)
+        deviations = np.where(missing, 0.0, data - center[columns])
+        squares = np.bincount(columns, deviations**2, minlength=p) + n_zeros * center**2
+        deviation = np.sqrt(squares / np.maximum(n_known, 1))
         useful = ~constant & (deviation > 0)
         unit = 1 / np.where(useful, deviation, 1.0) if self.standardize else np.ones(p)
         self._scale = unit if self.growing else np.where(useful, unit, 0.0)
@@ -137,16 +137,21 @@ class EncodedRows:
         return self._encode_sparse(matrix)
 
     def _encode_sparse(self, matrix: Any) -> SparseTable:
-        """Columns without zeros are centred as they are stored, the others in the algebra."""
-        at, (n, p) = matrix.indices, matrix.shape
-        full = np.bincount(at, minlength=p) == n
-        late = np.where(full, 0.0, self._center)
-        gaps = np.isnan(matrix.data)
-        data = np.where(gaps, self._center[at], matrix.data) - (self._center - late)[at]
-        made = scipy.sparse.csr_array((data * self._scale[at], at, matrix.indptr), shape=(n, p))
-        return SparseTable(made, late * self._scale)
+        """Encode rows: centre columns without zeros as stored, the others in the algebra."""
+        columns, (n, p) = matrix.indices, matrix.shape
+        is_full = np.bincount(columns, minlength=p) == n
+        deferred_center = np.where(is_full, 0.0, self._center)
+        missing = np.isnan(matrix.data)
+        data = (
+            np.where(missing, self._center[columns], matrix.data)
+            - (self._center - deferred_center)[columns]
+        )
+        encoded = scipy.sparse.csr_array(
+            (data * self._scale[columns], columns, matrix.indptr), shape=(n, p)
+        )
+        return SparseTable(encoded, deferred_center * self._scale)
 
-    def _sparse(self, X: Any, owner: BaseEstimator, *, reset: bool) -> Any:
+    def _read_sparse(self, X: Any, owner: BaseEstimator, *, reset: bool) -> Any:
         if is_frame(X):
             validate_data(owner, X, reset=reset, skip_check_array=True)
             X = open_table(X).numbers(range(X.shape[1]))
@@ -165,14 +170,14 @@ class EncodedRows:
             matrix.sum_duplicates()
         huge = np.abs(matrix.data) > LARGEST  # a gap is not
         if huge.any():
-            place = int(np.flatnonzero(huge)[0])
-            value, column = matrix.data[place], matrix.indices[place]
-            row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
-            what = (
+            index = int(np.flatnonzero(huge)[0])
+            value, column = matrix.data[index], matrix.indices[index]
+            row = int(np.searchsorted(matrix.indptr, index, side="right")) - 1
+            fault = (
                 "is infinite (inf)" if np.isinf(value) else f"is {value:.3g}: its square overflows"
             )
             raise DataError(
-                f"column 'x{column}' {what} in row {row}: correct the value, or make it missing"
+                f"column 'x{column}' {fault} in row {row}: correct the value, or make it missing"
             )
         return matrix
 
@@ -189,7 +194,7 @@ class EncodedRows:
 
 
 def _rows(X: Any, low: int, high: int) -> Any:
-    """Some rows of a table, in its own form."""
+    """Return some rows of a table, in its own form."""
     library = library_of(X)
     if library == "pandas":
         return X.iloc[low:high]

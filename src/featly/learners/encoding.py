@@ -1,4 +1,4 @@
-r"""Mixed columns as numbers, with everything learnt from the training rows.
+r"""Mixed columns as numbers, with an encoding learnt from the training rows alone.
 
 .. math::
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
 from featly.table.schema import Schema
 
 __all__ = ["Encoder"]
@@ -29,7 +29,7 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Block:
-    """What the training rows said of one categorical column."""
+    """Levels, frequencies and scale of one categorical column, from the training rows."""
 
     column: int
     levels: list[str]
@@ -38,7 +38,7 @@ class _Block:
 
     @property
     def width(self) -> int:
-        """Columns of the outcome; one of zeros where the training rows have no level at all."""
+        """Columns of its encoding; one of zeros where the training rows have no level at all."""
         return max(1, len(self.levels))
 
 
@@ -101,10 +101,10 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
         self._reader = MixedReader(self.schema)
         rows = self._reader.fit(X, self)
         columns = self._reader.categorical.tolist()
-        self._blocks = [self._block(rows, k, column) for k, column in enumerate(columns)]
+        self._blocks = [self._learn_block(rows, k, column) for k, column in enumerate(columns)]
         numbers = rows.numbers
         self._first, self._mean, variance = _moments(numbers)
-        self.center_, self.scale_ = self._first + self._mean, self._unit(variance)
+        self.center_, self.scale_ = self._first + self._mean, self._scale_factors(variance)
         widths = np.ones(self.n_features_in_, np.int64)
         for block in self._blocks:
             widths[block.column] = block.width
@@ -112,7 +112,7 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """The table as numbers.
+        """Return the table as numbers.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
         return self.transform_for(self, X)
 
     def transform_for(self, owner: BaseEstimator, X: Any) -> FloatArray:
-        """The same for a learner that has an encoder inside: what is wrong with X is its matter.
+        """Return the table as numbers for a learner; errors and warnings name that learner.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
         Z : float64 array
         """
         rows = self._reader.read(X, owner)
-        scaled = self._scaled(rows.numbers)
+        scaled = self._standardise_numbers(rows.numbers)
         if not self._blocks:
             return scaled
         out = np.zeros((len(scaled), self.starts_[-1]))
@@ -150,7 +150,7 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
         return out
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Any:
-        """Names of the outcome: the column's, or ``column=level``.
+        """Return the names of the encoded columns: the column's, or ``column=level``.
 
         Parameters
         ----------
@@ -176,44 +176,46 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
         )
 
     # ---- learning ---------------------------------------------------------------------------
-    def _block(self, rows: Mixed, k: int, column: int) -> _Block:
+    def _learn_block(self, rows: MixedRows, k: int, column: int) -> _Block:
         levels = list(self._reader.levels[k])
         counts = np.bincount(rows.codes[k], minlength=len(levels) + 1)[1:]
         frequency = counts / max(counts.sum(), 1)
         variance = 1 - float(frequency @ frequency) if len(levels) > 1 else 0.0
-        return _Block(column, levels, frequency, float(self._unit(np.array([variance]))[0]))
+        return _Block(
+            column, levels, frequency, float(self._scale_factors(np.array([variance]))[0])
+        )
 
-    def _unit(self, variance: FloatArray) -> FloatArray:
-        """What to multiply by; columns that do not vary become 0."""
+    def _scale_factors(self, variance: FloatArray) -> FloatArray:
+        """Return the factor of each column; 0 for columns that do not vary."""
         varies = variance > 0
         if not self.standardize:
             return varies.astype(np.float64)
         return np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
 
-    def _scaled(self, numbers: FloatArray) -> FloatArray:
+    def _standardise_numbers(self, numbers: FloatArray) -> FloatArray:
         scaled = (numbers - self._first - self._mean) * self.scale_
         scaled[np.isnan(scaled)] = 0.0
         return scaled
 
 
 def _moments(numbers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A first value of every column, mean and variance of the differences from it; no gaps.
+    """Return a known value of every column, and mean and variance of the differences from it.
 
     Summed so, a constant column has variance 0 exactly, however many rows it has, and an offset
     costs no digits.
     """
-    gaps = np.isnan(numbers)
-    first = numbers[gaps.argmin(axis=0), np.arange(numbers.shape[1])]
+    missing = np.isnan(numbers)
+    first = numbers[missing.argmin(axis=0), np.arange(numbers.shape[1])]
     first[np.isnan(first)] = 0.0
-    offset = np.where(gaps, 0.0, numbers - first)
-    count = np.maximum((~gaps).sum(axis=0), 1)
+    offset = np.where(missing, 0.0, numbers - first)
+    count = np.maximum((~missing).sum(axis=0), 1)
     mean = offset.sum(axis=0) / count
-    offset = np.where(gaps, 0.0, offset - mean)
+    offset = np.where(missing, 0.0, offset - mean)
     return first, mean, np.einsum("ij,ij->j", offset, offset) / count
 
 
 def _indicators(codes: Codes, block: _Block) -> FloatArray:
-    hot = codes[:, None] == np.arange(1, len(block.levels) + 1)
-    out = (hot - block.frequency) * block.scale
-    out[codes == 0] = 0.0
-    return out
+    indicators = codes[:, None] == np.arange(1, len(block.levels) + 1)
+    encoded = (indicators - block.frequency) * block.scale
+    encoded[codes == 0] = 0.0
+    return encoded

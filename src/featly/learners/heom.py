@@ -1,4 +1,4 @@
-r"""Nearest neighbours of rows with continuous, ordinal and categorical columns, and with gaps.
+r"""Nearest neighbours of rows with columns of all kinds and with missing values.
 
 .. math::
 
@@ -22,10 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
 from featly.core.models.heom import add_distances, poll
-from featly.core.ranking.ordering import rounded
+from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import n_threads, run_blocks, split
-from featly.learners.one_vs_one import checked_sizes
-from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.learners.one_vs_one import check_sizes
+from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
 from featly.problem.problem import read_target
 from featly.table.schema import Schema
 
@@ -108,7 +108,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Keep the training rows, and learn ranges and levels.
+        """Store the training rows, and learn ranges and levels.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         return self.classes_[first]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The share of each class in the votes of the neighbours.
+        """Return the share of each class in the votes of the neighbours.
 
         Parameters
         ----------
@@ -153,10 +153,10 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
             Rows sum to 1. A class with as many votes as the winner, but farther ones, has 1e-9
             less, so that the largest share is that of the predicted class.
         """
-        return self._polled(X)[0]
+        return self._poll(X)[0]
 
     def winners(self, X: Any) -> npt.NDArray[np.bool_]:
-        """The classes that share the first place: several where votes and distances tie.
+        """Return the classes of first rank: several where votes and distances tie.
 
         ``predict`` names the first of them. Who must not depend on how classes are called, such as
         :class:`featly.HybridForward`, takes all.
@@ -169,10 +169,10 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         winners : bool array of shape (n_rows, n_classes)
         """
-        return self._polled(X)[1]
+        return self._poll(X)[1]
 
     def kneighbors(self, X: Any) -> tuple[FloatArray, IntArray]:
-        """The nearest training rows, nearest first; of rows equally near, the first.
+        """Return the nearest training rows, nearest first; of rows equally near, the first.
 
         Parameters
         ----------
@@ -184,20 +184,20 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         indices : int array of shape (n_rows, n_neighbors)
             Positions of the training rows.
         """
-        other, training = self._placed(X), self._training
+        other, training = self._read_cells(X), self._training
         k = min(self.n_neighbors, training.n_rows)
         distances = np.empty((other.shape[1], k))
         indices = np.empty((other.shape[1], k), np.int64)
 
-        def find(block: tuple[int, int]) -> None:
+        def find_nearest(block: tuple[int, int]) -> None:
             total = np.zeros((block[1] - block[0], training.n_rows))
             training.add(other, block, 0, len(other), total)
             # equal distances must tie, however they were rounded
-            order = np.argsort(rounded(total), axis=1, kind="stable")[:, :k]
+            order = np.argsort(round_scores(total), axis=1, kind="stable")[:, :k]
             indices[slice(*block)] = order
             distances[slice(*block)] = np.sqrt(np.take_along_axis(total, order, axis=1))
 
-        run_blocks(find, split(other.shape[1], TILE), self.n_jobs)
+        run_blocks(find_nearest, split(other.shape[1], TILE), self.n_jobs)
         return distances, indices
 
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]) -> Any:
@@ -233,29 +233,29 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         reader, owner = MixedReader(self.schema), HEOMNeighbors()
         rows = reader.fit(X, owner)
         training, other = _Training(reader, rows), reader.read(X_test, owner)
-        sizes = checked_sizes(sizes, reader.n_features)
+        sizes = check_sizes(sizes, reader.n_features)
         codes, classes = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
-        wins = self._votes(training, codes, len(classes), training.place(other), sizes)[1]
+        wins = self._count_votes(training, codes, len(classes), training.cells_of(other), sizes)[1]
         return classes[wins.argmax(axis=2)]
 
     # ---- parts ------------------------------------------------------------------------------
     def _check_parameters(self) -> None:
-        whole = isinstance(self.n_neighbors, int | np.integer)
-        if isinstance(self.n_neighbors, bool) or not whole or self.n_neighbors < 1:
+        is_whole = isinstance(self.n_neighbors, int | np.integer)
+        if isinstance(self.n_neighbors, bool) or not is_whole or self.n_neighbors < 1:
             raise ParameterError(f"n_neighbors={self.n_neighbors!r}: give a whole number from 1")
         n_threads(self.n_jobs)
 
-    def _placed(self, X: Any) -> FloatArray:
+    def _read_cells(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        return self._training.place(self._reader.read(X, self))
+        return self._training.cells_of(self._reader.read(X, self))
 
-    def _polled(self, X: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        other = self._placed(X)
+    def _poll(self, X: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        other = self._read_cells(X)
         sizes, n_classes = [len(other)], len(self.classes_)
-        shares, wins = self._votes(self._training, self._y, n_classes, other, sizes)
+        shares, wins = self._count_votes(self._training, self._y, n_classes, other, sizes)
         return shares[0], wins[0]
 
-    def _votes(
+    def _count_votes(
         self,
         training: "_Training",
         y: IntArray,
@@ -263,28 +263,28 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         other: FloatArray,
         sizes: Sequence[int],
     ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Shares and winners on the first columns, for each number of them."""
+        """Return shares and winners on the first columns, for each number of them."""
         k = min(self.n_neighbors, training.n_rows)
         shares = np.empty((len(sizes), other.shape[1], n_classes))
         wins = np.empty(shares.shape, np.bool_)
 
-        def one(block: tuple[int, int]) -> None:
-            rows, done = slice(*block), 0
+        def poll_block(block: tuple[int, int]) -> None:
+            rows, n_added = slice(*block), 0
             total = np.zeros((block[1] - block[0], training.n_rows))
             for s, size in enumerate(sizes):
-                training.add(other, block, done, size, total)
+                training.add(other, block, n_added, size, total)
                 farthest = np.partition(total, k - 1, axis=1)[:, k - 1].copy()
                 poll(total, farthest, y, k, shares[s, rows], wins[s, rows])
-                done = size
+                n_added = size
 
-        run_blocks(one, split(other.shape[1], TILE), self.n_jobs)
+        run_blocks(poll_block, split(other.shape[1], TILE), self.n_jobs)
         return shares, wins
 
 
 class _Training:
-    """The training rows as :mod:`featly.core.models.heom` takes them, columns in their order."""
+    """Cells of the training rows, as :mod:`featly.core.models.heom` takes them."""
 
-    def __init__(self, reader: MixedReader, rows: Mixed) -> None:
+    def __init__(self, reader: MixedReader, rows: MixedRows) -> None:
         self._numeric, self._categorical = reader.numeric, reader.categorical
         # unlike min and max, these pass over gaps without a word
         self.low = np.fmin.reduce(rows.numbers, axis=0)[:, None]
@@ -295,8 +295,8 @@ class _Training:
         spread = (self.high - self.low)[:, 0]
         self.ranges[self._numeric] = np.where(spread > 0, spread, 1.0)
 
-    def place(self, rows: Mixed) -> FloatArray:
-        """Other rows as cells, numbers moved into the range of the training rows."""
+    def cells_of(self, rows: MixedRows) -> FloatArray:
+        """Return other rows as cells, numbers clipped to the range of the training rows."""
         cells = self._cells(rows)
         cells[self._numeric] = np.clip(cells[self._numeric], self.low, self.high)
         return cells
@@ -307,7 +307,7 @@ class _Training:
         """Add some columns to the squared distances from a block of other rows."""
         add_distances(other, *block, self.cells, self.ranges, first, last, total)
 
-    def _cells(self, rows: Mixed) -> FloatArray:
+    def _cells(self, rows: MixedRows) -> FloatArray:
         cells = np.empty((len(self._numeric) + len(self._categorical), rows.n_rows))
         cells[self._numeric] = rows.numbers.T
         cells[self._categorical] = np.where(rows.codes == 0, np.nan, rows.codes)

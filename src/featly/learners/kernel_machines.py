@@ -14,7 +14,7 @@ from featly.core.runtime.parallel import split
 from featly.core.svm.dual import middle_bias
 from featly.learners.pairwise_svm import NEAR, ROUNDING
 
-__all__ = ["Columns", "Machine", "Matrices", "checked_similarities", "train"]
+__all__ = ["Columns", "Machine", "Matrices", "check_similarities", "train"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ CHUNK_BYTES = 64 << 20  # of similarities to other rows that are held at a time
 
 @dataclass
 class Machine:
-    """What tells two classes apart.
+    """A fitted machine for two classes.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Machine:
     bias : float
     least : float
         Margins up to this are rounding errors: which side they fall on would be chance.
-    gap : float
+    duality_gap : float
         Relative duality gap.
     n_iter : int
     """
@@ -44,7 +44,7 @@ class Machine:
     coef: FloatArray
     bias: float
     least: float
-    gap: float
+    duality_gap: float
     n_iter: int
 
 
@@ -59,9 +59,11 @@ def train(
 ) -> Machine:
     """Learn weights and a machine from some of the training rows, with signs y."""
     weights, coef, values = np.zeros(source.n_kernels), np.zeros(len(rows)), np.zeros(len(rows))
-    found = solve_mkl(source.of(rows), y, C, norm=norm, tolerance=tolerance, max_iter=max_iter)
-    if found.forms.any():  # else w = 0 is optimal
-        weights, coef, values = found.weights, found.coef, found.values
+    solution = solve_mkl(
+        source.kernels_of(rows), y, C, norm=norm, tolerance=tolerance, max_iter=max_iter
+    )
+    if solution.forms.any():  # else w = 0 is optimal
+        weights, coef, values = solution.weights, solution.coef, solution.values
     summed = 0.01 + float(np.abs(coef).sum()) * source.diagonal(rows, weights)
     support = np.flatnonzero(coef)
     return Machine(
@@ -70,32 +72,32 @@ def train(
         coef=coef[support],
         bias=middle_bias(values, y, C),
         least=NEAR * float(np.abs(values).max()) + ROUNDING * summed,
-        gap=found.gap,
-        n_iter=found.n_iter,
+        duality_gap=solution.duality_gap,
+        n_iter=solution.n_iter,
     )
 
 
 class Columns:
-    """A clinical kernel a column, of rows at positions z (columns x rows)."""
+    """Clinical kernels, one a column, of rows at positions z (columns x rows)."""
 
     def __init__(self, z: FloatArray, n_jobs: int | None) -> None:
         self.z, self.n_jobs = z, n_jobs
         self.n_kernels, self.n_rows = z.shape
 
-    def of(self, rows: IntArray) -> ColumnKernels:
-        """Kernels of some rows."""
+    def kernels_of(self, rows: IntArray) -> ColumnKernels:
+        """Return the kernels of some rows."""
         return ColumnKernels(np.ascontiguousarray(self.z[:, rows]), self.n_jobs)
 
     def diagonal(self, rows: IntArray, weights: FloatArray) -> float:
         """The mean similarity of a row to itself."""
         return float(weights.sum())
 
-    def some(self, rows: IntArray) -> FloatArray:
-        """Training rows as others."""
+    def rows_as_new(self, rows: IntArray) -> FloatArray:
+        """Return training rows in the form of new rows."""
         return self.z[:, rows]
 
     def margins(self, machine: Machine, other: FloatArray) -> FloatArray:
-        """Of rows at other positions."""
+        """Return the margins of rows at new positions."""
         used = np.flatnonzero(machine.weights)
         support = np.ascontiguousarray(self.z[np.ix_(used, machine.rows)])
         values = np.empty(other.shape[1])
@@ -107,13 +109,13 @@ class Columns:
             values[low:high] = similarity @ machine.coef
         return values + machine.bias
 
-    def for_others(self) -> "Columns":
-        """What is needed after training."""
+    def for_prediction(self) -> "Columns":
+        """Return the source as needed for prediction."""
         return self
 
 
 class Matrices:
-    """Gram matrices."""
+    """Kernels given as Gram matrices."""
 
     def __init__(self, kernels: KernelList) -> None:
         self.kernels: KernelList | None = kernels
@@ -123,24 +125,24 @@ class Matrices:
         assert self.kernels is not None
         return self.kernels.matrices
 
-    def of(self, rows: IntArray) -> KernelList:
-        """Kernels of some rows."""
+    def kernels_of(self, rows: IntArray) -> KernelList:
+        """Return the kernels of some rows."""
         assert self.kernels is not None
         if len(rows) == self.n_rows:
             return self.kernels
-        every = np.arange(self.n_kernels)
-        return KernelList(self._stack()[np.ix_(every, rows, rows)], self.kernels.n_jobs)
+        all_kernels = np.arange(self.n_kernels)
+        return KernelList(self._stack()[np.ix_(all_kernels, rows, rows)], self.kernels.n_jobs)
 
     def diagonal(self, rows: IntArray, weights: FloatArray) -> float:
         """The mean similarity of a row to itself."""
         return float(weights @ self._stack()[:, rows, rows].mean(axis=1))
 
-    def some(self, rows: IntArray) -> FloatArray:
-        """Training rows as others."""
+    def rows_as_new(self, rows: IntArray) -> FloatArray:
+        """Return training rows in the form of new rows."""
         return self._stack()[:, rows]
 
     def margins(self, machine: Machine, other: FloatArray) -> FloatArray:
-        """Of rows with other similarities to the training rows."""
+        """Return the margins of rows from their similarities to the training rows."""
         coef = np.zeros(self.n_rows)
         coef[machine.rows] = machine.coef
         values = np.full(other.shape[1], machine.bias)
@@ -148,14 +150,14 @@ class Matrices:
             values += machine.weights[f] * (other[f] @ coef)
         return values
 
-    def for_others(self) -> "Matrices":
-        """What is needed after training: not the matrices."""
+    def for_prediction(self) -> "Matrices":
+        """Drop the Gram matrices, which prediction does not need."""
         self.kernels = None
         return self
 
 
-def checked_similarities(X: Any, n_kernels: int, n_rows: int) -> FloatArray:
-    """Similarities of new rows to the training rows, kernel by kernel, or DataError."""
+def check_similarities(X: Any, n_kernels: int, n_rows: int) -> FloatArray:
+    """Check similarities of new rows to the training rows, kernel by kernel, or raise DataError."""
     if len(X) != n_kernels:
         raise DataError(f"X has {len(X)} matrices, the training rows had {n_kernels}")
     for k, matrix in enumerate(X):
@@ -165,11 +167,11 @@ def checked_similarities(X: Any, n_kernels: int, n_rows: int) -> FloatArray:
                 f"matrix {k} is of shape {shape}: give similarities of the same new rows to the "
                 f"{n_rows} training rows, one of these a column"
             )
-    found = np.asarray(X, np.float64)
-    if not np.isfinite(found).all():
-        k, row, column = np.argwhere(~np.isfinite(found))[0]
+    similarities = np.asarray(X, np.float64)
+    if not np.isfinite(similarities).all():
+        k, row, column = np.argwhere(~np.isfinite(similarities))[0]
         raise DataError(
-            f"matrix {k} has {found[k, row, column]} at ({row}, {column}): similarities are "
+            f"matrix {k} has {similarities[k, row, column]} at ({row}, {column}): similarities are "
             "finite numbers"
         )
-    return found
+    return similarities

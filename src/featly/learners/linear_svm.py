@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from featly.basics.errors import ConvergenceWarning
 from featly.core.runtime.parallel import single_threaded_blas
 from featly.learners.encoding import Encoder
-from featly.learners.one_vs_one import checked_sizes, decided, decision
+from featly.learners.one_vs_one import check_sizes, decision_values, winning_classes
 from featly.learners.pairwise_svm import PairMachine, pair_machines
 from featly.problem.ingest_rows import MixedColumns
 from featly.problem.problem import read_target, row_prices
@@ -123,13 +123,13 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
                 kernel.solve(machine)
         self.coef_ = np.array([machine.coef @ Z[machine.rows] for machine in machines])
         self.intercept_ = np.array([machine.bias for machine in machines])
-        self.duality_gap_ = np.array([machine.gap for machine in machines])
+        self.duality_gap_ = np.array([machine.duality_gap for machine in machines])
         self._least = np.array([machine.least for machine in machines])
-        self._warn_of_gaps(self.duality_gap_)
+        self._warn_of_duality_gaps(self.duality_gap_)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """How far and on which side of the boundary rows lie.
+        """Return the margins of rows: the side of the boundary, and how clearly.
 
         Parameters
         ----------
@@ -144,10 +144,10 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         Z = self._encoder.transform_for(self, X)
         values = Z @ self.coef_.T + self.intercept_
-        return decision(values, self._least, len(self.classes_))
+        return decision_values(values, self._least, len(self.classes_))
 
     def predict(self, X: Any) -> Any:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
         labels : array of shape (n_rows,)
         """
         values = self.decision_function(X)
-        return self.classes_[decided(values)]
+        return self.classes_[winning_classes(values)]
 
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]) -> Any:
         """Train on the first k columns for every k in `sizes`, and predict other rows.
@@ -191,28 +191,28 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
         """
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
         Z, other = encoder.fit_transform(X), encoder.transform(X_test)
-        sizes = checked_sizes(sizes, encoder.n_features_in_)
+        sizes = check_sizes(sizes, encoder.n_features_in_)
         codes, classes = read_target(y, len(Z), type(self).__name__, many_classes=True)
         machines = self._machines(codes, classes)
-        found = np.empty((len(sizes), len(other)), np.int64)
-        gaps = np.empty((len(sizes), len(machines)))
+        predictions = np.empty((len(sizes), len(other)), np.int64)
+        duality_gaps = np.empty((len(sizes), len(machines)))
         with single_threaded_blas():
             kernel = _Kernel(Z, other)
             for k, size in enumerate(sizes):
                 kernel.grow(int(encoder.starts_[size]))
                 values = np.column_stack([kernel.solve(machine) for machine in machines])
                 least = np.array([machine.least for machine in machines])
-                found[k] = decided(decision(values, least, len(classes)))
-                gaps[k] = [machine.gap for machine in machines]
-        self._warn_of_gaps(gaps)
-        return classes[found]
+                predictions[k] = winning_classes(decision_values(values, least, len(classes)))
+                duality_gaps[k] = [machine.duality_gap for machine in machines]
+        self._warn_of_duality_gaps(duality_gaps)
+        return classes[predictions]
 
     # ---- parts ------------------------------------------------------------------------------
     def _machines(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any]) -> list[PairMachine]:
         prices = row_prices(self.C, self.class_weight, codes, classes)
         return pair_machines(codes, len(classes), prices)
 
-    def _warn_of_gaps(self, gaps: FloatArray) -> None:
+    def _warn_of_duality_gaps(self, gaps: FloatArray) -> None:
         if gaps.max() > 1e-6:
             remedy = "try a smaller C" if self.standardize else "try standardize=True"
             warnings.warn(
@@ -225,7 +225,7 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
 
 # ---- machines along a list of columns ------------------------------------------------------------
 class _Kernel:
-    """Gram matrices of the first so many columns: of the training rows, and to others."""
+    """Gram matrices of the leading columns: of the training rows, and with the other rows."""
 
     def __init__(self, Z: FloatArray, other: FloatArray) -> None:
         self.Z, self.other = Z, other
@@ -238,12 +238,12 @@ class _Kernel:
         return len(self.Z) > MOST_DENSE_ROWS and n_columns * FACTOR_SHARE <= len(self.Z)
 
     @property
-    def tall(self) -> bool:
-        """Whether rows are so many more than columns that machines work on the columns."""
+    def is_tall(self) -> bool:
+        """Return whether rows so outnumber columns that machines work on the columns."""
         return self._is_tall(self.used)
 
     def grow(self, count: int) -> None:
-        """Add columns until `count` are in."""
+        """Add columns up to `count` in all."""
         if len(self._gram):
             new = self.Z[:, self.used : count]
             self._gram += new @ new.T
@@ -251,8 +251,8 @@ class _Kernel:
         self.used = count
 
     def solve(self, machine: PairMachine) -> FloatArray:
-        """Solve a machine on the columns that are in; margins of the other rows."""
-        if self.tall:
+        """Solve a machine on the columns added so far; return margins of the other rows."""
+        if self.is_tall:
             A = np.ascontiguousarray(self.Z[machine.rows, : self.used].T)
             return machine.solve_factor(A, self.other[:, : self.used])
         return machine.solve(self._gram, self._cross, self.used)

@@ -1,4 +1,4 @@
-r"""Naive Bayes for continuous, ordinal and categorical columns, and with gaps.
+r"""Naive Bayes for columns of all kinds and with missing values.
 
 .. math::
 
@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
 from featly.core.models.naive_bayes import NEAR, add_codes, add_numbers, learn_codes, learn_numbers
-from featly.learners.one_vs_one import checked_sizes
-from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.learners.one_vs_one import check_sizes
+from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
 from featly.problem.problem import read_target
 from featly.table.schema import Schema
 
@@ -121,12 +121,12 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
         codes, self.classes_ = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
-        self.class_prior_ = self._checked_priors(codes, len(self.classes_))
-        self._reader, self._columns = reader, self._learnt(reader, rows, codes)
+        self.class_prior_ = self._check_priors(codes, len(self.classes_))
+        self._reader, self._columns = reader, self._learn_columns(reader, rows, codes)
         return self
 
     def predict(self, X: Any) -> Any:
-        """The class of every row; of equally likely ones, the class that is sorted first.
+        """Predict the class of every row; of equally likely ones, the class that is sorted first.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         return self.classes_[first]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class.
+        """Return the probability of each class.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """The logarithm of the probability of each class.
+        """Return the logarithm of the probability of each class.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         return joint - np.log(np.exp(joint).sum(axis=1, keepdims=True))
 
     def winners(self, X: Any) -> npt.NDArray[np.bool_]:
-        """The classes that share the first place: several where they are equally likely.
+        """Return the most likely classes: several where they are equally likely.
 
         ``predict`` names the first of them. Who must not depend on how classes are called, such as
         :class:`featly.HybridForward`, takes all.
@@ -182,7 +182,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         winners : bool array of shape (n_rows, n_classes)
         """
-        return _likeliest(self._joint(X))
+        return _find_likeliest(self._joint(X))
 
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]) -> Any:
         """Train on the first k columns for every k in `sizes`, and predict other rows.
@@ -217,11 +217,11 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         reader, owner = MixedReader(self.schema), MixedNaiveBayes()
         rows = reader.fit(X, owner)
         other = reader.read(X_test, owner)
-        sizes = checked_sizes(sizes, reader.n_features)
+        sizes = check_sizes(sizes, reader.n_features)
         codes, classes = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
-        priors = self._checked_priors(codes, len(classes))
-        totals = self._learnt(reader, rows, codes).totals(other, priors, sizes)
-        return classes[np.array([_likeliest(total).argmax(axis=1) for total in totals])]
+        priors = self._check_priors(codes, len(classes))
+        totals = self._learn_columns(reader, rows, codes).totals(other, priors, sizes)
+        return classes[np.array([_find_likeliest(total).argmax(axis=1) for total in totals])]
 
     # ---- parts ------------------------------------------------------------------------------
     def _check_parameters(self) -> None:
@@ -231,7 +231,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
             if isinstance(value, bool) or not number or not 0 < value < np.inf:
                 raise ParameterError(f"{name}={value!r}: give a positive finite number")
 
-    def _checked_priors(self, codes: IntArray, n_classes: int) -> FloatArray:
+    def _check_priors(self, codes: IntArray, n_classes: int) -> FloatArray:
         if self.priors is None:
             return np.bincount(codes, minlength=n_classes) / len(codes)
         rule = f"give {n_classes} positive numbers that sum to 1, one for each class, sorted"
@@ -239,12 +239,12 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
             priors = np.asarray(self.priors, dtype=np.float64)
         except (TypeError, ValueError):
             raise ParameterError(f"priors={self.priors!r}: {rule}") from None
-        good = priors.shape == (n_classes,) and (priors > 0).all()
-        if not good or not np.isclose(priors.sum(), 1.0):
+        is_valid = priors.shape == (n_classes,) and (priors > 0).all()
+        if not is_valid or not np.isclose(priors.sum(), 1.0):
             raise ParameterError(f"priors={self.priors!r}: {rule}")
         return priors
 
-    def _learnt(self, reader: MixedReader, rows: Mixed, y: IntArray) -> "_Columns":
+    def _learn_columns(self, reader: MixedReader, rows: MixedRows, y: IntArray) -> "_Columns":
         n_classes = int(y.max()) + 1
         return _Columns(reader, rows, y, n_classes, self.smoothing, self.var_smoothing)
 
@@ -255,12 +255,12 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
 
 
 class _Columns:
-    """What the training rows said of every column, in the order of the columns."""
+    """Densities and level probabilities of every column, from the training rows."""
 
     def __init__(
         self,
         reader: MixedReader,
-        rows: Mixed,
+        rows: MixedRows,
         y: IntArray,
         n_classes: int,
         smoothing: float,
@@ -276,28 +276,38 @@ class _Columns:
         for codes, logs in zip(rows.codes, self._logs, strict=True):
             learn_codes(codes, y, fold, NOBODY, float(smoothing), logs)
 
-    def totals(self, rows: Mixed, priors: FloatArray, sizes: Sequence[int]) -> Iterator[FloatArray]:
-        """Logarithms of prior and columns, on the first columns for each number of them.
+    def totals(
+        self, rows: MixedRows, priors: FloatArray, sizes: Sequence[int]
+    ) -> Iterator[FloatArray]:
+        """Yield log prior plus log likelihoods of the leading columns, for each number of them.
 
         One array, in which the columns are added up in their order.
         """
         total = np.tile(np.log(priors), (rows.n_rows, 1))
         numbers = np.ascontiguousarray(rows.numbers.T)
         fold = np.zeros(rows.n_rows, np.int64)
-        done = 0
+        n_added = 0
         for size in sizes:
-            while done < size:
-                place = int(self._is_number[:done].sum())
-                run = int(np.argmin(np.append(self._is_number[done:size], False)))
-                if run:
-                    add_numbers(numbers, place, place + run, fold, 0, self._densities, total)
+            while n_added < size:
+                n_numbers = int(self._is_number[:n_added].sum())
+                n_run = int(np.argmin(np.append(self._is_number[n_added:size], False)))
+                if n_run:
+                    add_numbers(
+                        numbers, n_numbers, n_numbers + n_run, fold, 0, self._densities, total
+                    )
                 else:
-                    add_codes(rows.codes[done - place], fold, 0, self._logs[done - place], total)
-                done += max(run, 1)
+                    add_codes(
+                        rows.codes[n_added - n_numbers],
+                        fold,
+                        0,
+                        self._logs[n_added - n_numbers],
+                        total,
+                    )
+                n_added += max(n_run, 1)
             yield total
 
 
-def _likeliest(total: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which classes have the largest logarithm; equal ones must tie, however they were rounded."""
+def _find_likeliest(total: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return the classes of largest logarithm; equal ones tie, however they were rounded."""
     best = total.max(axis=1, keepdims=True)
     return total >= best - NEAR * np.maximum(1.0, np.abs(best))

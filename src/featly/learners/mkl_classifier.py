@@ -30,11 +30,11 @@ from featly.learners.kernel_machines import (
     Columns,
     Machine,
     Matrices,
-    checked_similarities,
+    check_similarities,
     train,
 )
-from featly.learners.one_vs_one import decided, decision
-from featly.learners.platt import coupled, platt
+from featly.learners.one_vs_one import decision_values, winning_classes
+from featly.learners.platt import couple_pairs, platt
 from featly.problem.problem import read_target, row_prices
 from featly.table.schema import Schema
 
@@ -200,14 +200,14 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
             for first, second in combinations(range(len(self.classes_)), 2):
                 rows = np.flatnonzero((codes == first) | (codes == second))
                 signs = np.where(codes[rows] == second, 1.0, -1.0)
-                machines.append(self._machine(source, rows, signs, C[rows]))
+                machines.append(self._train_machine(source, rows, signs, C[rows]))
                 if self.probability:
-                    sigmoids.append(self._sigmoid(source, rows, signs, C[rows]))
+                    sigmoids.append(self._fit_sigmoid(source, rows, signs, C[rows]))
         self._machines, self._sigmoids = machines, np.array(sigmoids)
-        self._source = source.for_others()
+        self._source = source.for_prediction()
         self.weights_ = np.array([machine.weights for machine in machines])
         self.mean_weights_ = self.weights_.mean(axis=0)
-        self.duality_gap_ = np.array([machine.gap for machine in machines])
+        self.duality_gap_ = np.array([machine.duality_gap for machine in machines])
         self.n_iter_ = np.array([machine.n_iter for machine in machines])
         if self.duality_gap_.max() > max(1e-6, self.tolerance):
             warnings.warn(
@@ -219,7 +219,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """How far and on which side of the boundary rows lie.
+        """Return the margins of rows: the side of the boundary, and how clearly.
 
         Parameters
         ----------
@@ -233,10 +233,10 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         """
         margins = self._margins(X)
         least = np.array([machine.least for machine in self._machines])
-        return decision(margins, least, len(self.classes_))
+        return decision_values(margins, least, len(self.classes_))
 
     def predict(self, X: Any) -> Any:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         labels : array of shape (n_rows,)
         """
         values = self.decision_function(X)
-        return self.classes_[decided(values)]
+        return self.classes_[winning_classes(values)]
 
     def _has_probabilities(self) -> bool:
         if not self.probability:
@@ -256,7 +256,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of every class.
+        """Return the probability of every class.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         if len(self._sigmoids) == 0:
             raise ParameterError("probability was set after the fit: fit once more")
         slope, offset = self._sigmoids.T
-        return coupled(expit(margins * slope + offset), len(self.classes_))
+        return couple_pairs(expit(margins * slope + offset), len(self.classes_))
 
     # ---- parts ------------------------------------------------------------------------------
     def _check_parameters(self) -> None:
@@ -289,15 +289,15 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any) -> Columns | Matrices:
         if self.kernels == "columns":
-            self._lines = Positions(self.schema)
-            return Columns(self._lines.fit(X, self), self.n_jobs)
+            self._positions = Positions(self.schema)
+            return Columns(self._positions.fit(X, self), self.n_jobs)
         if self.schema is not None:
             raise ParameterError("schema is about columns, and kernels='precomputed' has none")
         matrices = Matrices(KernelList(X, self.n_jobs))
         self.n_features_in_ = matrices.n_kernels
         return matrices
 
-    def _machine(
+    def _train_machine(
         self, source: Columns | Matrices, rows: IntArray, y: FloatArray, C: FloatArray
     ) -> Machine:
         if len(rows) > MOST_ROWS:
@@ -307,30 +307,34 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
             )
         return train(source, rows, y, C, self.norm, self.tolerance, self.max_iter)
 
-    def _sigmoid(
+    def _fit_sigmoid(
         self, source: Columns | Matrices, rows: IntArray, y: FloatArray, C: FloatArray
     ) -> tuple[float, float]:
-        """Slope and offset of the probability of the second class, from rows held out."""
+        """Return slope and offset of the second class's probability, from rows held out."""
         fold = np.empty(len(rows), np.int64)
         for sign in (-1.0, 1.0):
             fold[y == sign] = np.arange(np.count_nonzero(y == sign)) % FOLDS
         margins = np.empty(len(rows))
         for k in range(fold.max() + 1):
-            out, rest = fold == k, fold != k
-            if len(set(y[rest])) == 1:  # the only row of a class is out: all goes to the other
-                margins[out] = y[rest][0]
+            is_out, is_training = fold == k, fold != k
+            if (
+                len(set(y[is_training])) == 1
+            ):  # the only row of a class is out: all goes to the other
+                margins[is_out] = y[is_training][0]
             else:
-                machine = self._machine(source, rows[rest], y[rest], C[rest])
-                margins[out] = source.margins(machine, source.some(rows[out]))
+                machine = self._train_machine(
+                    source, rows[is_training], y[is_training], C[is_training]
+                )
+                margins[is_out] = source.margins(machine, source.rows_as_new(rows[is_out]))
         return platt(margins, y > 0)
 
     def _margins(self, X: Any) -> FloatArray:
-        """Of every machine, one a column."""
+        """Return the margins of every machine, one a column."""
         check_is_fitted(self)
         source = self._source
         if isinstance(source, Columns):
-            other = self._lines.of(X, self)
+            other = self._positions.locate(X, self)
         else:
-            other = checked_similarities(X, source.n_kernels, source.n_rows)
+            other = check_similarities(X, source.n_kernels, source.n_rows)
         with single_threaded_blas():
             return np.column_stack([source.margins(machine, other) for machine in self._machines])

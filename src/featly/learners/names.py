@@ -9,8 +9,8 @@ from featly.basics.errors import ParameterError
 __all__ = ["LEARNERS", "make_learner"]
 
 
-def _encoded(classifier: Any) -> Any:
-    """A classifier of scikit-learn's behind the encoding of mixed columns."""
+def _with_encoder(classifier: Any) -> Any:
+    """Put a classifier of scikit-learn's behind the encoding of mixed columns."""
     from sklearn.pipeline import make_pipeline
 
     from featly.learners.encoding import Encoder
@@ -69,20 +69,20 @@ def _one_layer(**parameters: Any) -> Any:
 def _logistic(**parameters: Any) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return _encoded(LogisticRegression(**{"max_iter": 1000} | parameters))
+    return _with_encoder(LogisticRegression(**{"max_iter": 1000} | parameters))
 
 
 def _naive_bayes(**parameters: Any) -> Any:
     from sklearn.naive_bayes import GaussianNB
 
-    return _encoded(GaussianNB(**parameters))
+    return _with_encoder(GaussianNB(**parameters))
 
 
 def _neighbours(count: int) -> Callable[..., Any]:
     def make(**parameters: Any) -> Any:
         from sklearn.neighbors import KNeighborsClassifier
 
-        return _encoded(KNeighborsClassifier(**{"n_neighbors": count} | parameters))
+        return _with_encoder(KNeighborsClassifier(**{"n_neighbors": count} | parameters))
 
     return make
 
@@ -90,25 +90,25 @@ def _neighbours(count: int) -> Callable[..., Any]:
 def _tree(**parameters: Any) -> Any:
     from sklearn.tree import DecisionTreeClassifier
 
-    return _encoded(DecisionTreeClassifier(**{"random_state": 0} | parameters))
+    return _with_encoder(DecisionTreeClassifier(**{"random_state": 0} | parameters))
 
 
 def _forest(**parameters: Any) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
-    return _encoded(RandomForestClassifier(**{"random_state": 0, "n_jobs": 1} | parameters))
+    return _with_encoder(RandomForestClassifier(**{"random_state": 0, "n_jobs": 1} | parameters))
 
 
 def _perceptron(**parameters: Any) -> Any:
     from sklearn.neural_network import MLPClassifier
 
-    return _encoded(MLPClassifier(**{"random_state": 0, "max_iter": 1000} | parameters))
+    return _with_encoder(MLPClassifier(**{"random_state": 0, "max_iter": 1000} | parameters))
 
 
 def _rbf_svm(**parameters: Any) -> Any:
     from sklearn.svm import SVC
 
-    return _encoded(SVC(**parameters))
+    return _with_encoder(SVC(**parameters))
 
 
 LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -135,7 +135,7 @@ LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
 
 
 def make_learner(name: str, **parameters: Any) -> Any:
-    """A classifier by its name.
+    """Make a classifier by its name.
 
     Parameters
     ----------

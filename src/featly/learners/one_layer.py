@@ -1,4 +1,4 @@
-r"""Networks of one layer, learnt at once: the error is measured before the activation.
+r"""Networks of one layer, learnt by one linear system, with the error before the activation.
 
 .. math::
 
@@ -23,11 +23,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
-from featly.core.models.least_squares import LARGEST_SYSTEM, Solution, settled, solve, solve_system
+from featly.core.models.least_squares import (
+    LARGEST_SYSTEM,
+    Solution,
+    clear_rounding,
+    solve,
+    solve_system,
+)
 from featly.core.models.least_squares_tables import Table, signs
 from featly.learners.encoded_rows import EncodedRows
-from featly.learners.one_vs_one import checked_sizes, decided
-from featly.learners.proximal_svc import stacked
+from featly.learners.one_vs_one import check_sizes, winning_classes
+from featly.learners.proximal_svc import stack_weights
 from featly.problem.ingest_rows import MixedColumns
 from featly.problem.problem import read_target
 from featly.table.frames import values_of
@@ -131,7 +137,7 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         self.schema = schema
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from all rows at once; what was learnt before is forgotten.
+        """Learn from all rows at once; forget what was learnt before.
 
         Parameters
         ----------
@@ -142,18 +148,18 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        height, ridge = self._checked()
+        height, ridge = self._resolve_parameters()
         rows = EncodedRows(True, self.schema, growing=True)
         table = rows.fit(X, self)
         codes, classes = self._target(y, table.n_rows)
-        self._sums = _Sums.of(table, codes, len(classes))
+        self._sums = _RowSums.from_table(table, codes, len(classes))
         self._rows, self.classes_, self.n_rows_seen_ = rows, classes, table.n_rows
         if self._sums is not None:
             self._learn(height, ridge)
         else:
             center, scale = _units(*table.moments(), self._rows.starts)
-            found = next(solve(table.scaled(center, scale), codes, len(self.classes_), ridge))
-            self._note(found, center, scale, height)
+            solution = next(solve(table.rescale(center, scale), codes, len(self.classes_), ridge))
+            self._set_coefficients(solution, center, scale, height)
         self._warn_of_residuals(self.residual_)
         return self
 
@@ -176,19 +182,19 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        height, ridge = self._checked()
+        height, ridge = self._resolve_parameters()
         if not hasattr(self, "classes_"):
-            known = self._known(y if classes is None else classes)
+            known = self._sort_classes(y if classes is None else classes)
             rows = EncodedRows(True, self.schema, growing=True)
             table = rows.fit(X, self)
-            codes = self._codes(y, table.n_rows, known)
+            codes = self._encode_target(y, table.n_rows, known)
             width = table.n_columns
             if width >= LARGEST_SYSTEM:
                 raise DataError(
                     f"X has {width} encoded columns: partial_fit keeps a sum for every pair of "
                     f"them, and takes up to {LARGEST_SYSTEM - 1}. Use fit, or select columns first"
                 )
-            sums = _Sums(width, len(known))
+            sums = _RowSums(width, len(known))
             sums.add(table, codes)
             self._rows, self.classes_, self._sums, self.n_rows_seen_ = rows, known, sums, 0
         else:
@@ -197,13 +203,15 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
                     "fit has seen no more rows than encoded columns and kept no sums: begin with "
                     "partial_fit to learn in batches"
                 )
-            if classes is not None and not np.array_equal(self._known(classes), self.classes_):
+            if classes is not None and not np.array_equal(
+                self._sort_classes(classes), self.classes_
+            ):
                 raise ParameterError(
                     f"classes={list(classes)!r} are not those of the first call, "
                     f"{self.classes_.tolist()}"
                 )
             table = self._rows.read(X, self)
-            codes = self._codes(y, table.n_rows, self.classes_)
+            codes = self._encode_target(y, table.n_rows, self.classes_)
             self._sums.add(table, codes)
         self.n_rows_seen_ += table.n_rows
         self._learn(height, ridge)
@@ -211,7 +219,7 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        r"""The outputs before their activation: :math:`b_j + w_j \cdot z`.
+        r"""Return the outputs before their activation: :math:`b_j + w_j \cdot z`.
 
         Parameters
         ----------
@@ -224,10 +232,12 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         table = self._rows.read(X, self)
-        return settled(table.times(np.vstack([self.intercept_, self.coef_.T])), self._least)
+        return clear_rounding(
+            table.multiply(np.vstack([self.intercept_, self.coef_.T])), self._least
+        )
 
     def predict(self, X: Any) -> Any:
-        """The class of every row: of the largest output, and of equal ones the first.
+        """Predict the class of largest output; of equal ones the first.
 
         Parameters
         ----------
@@ -238,10 +248,10 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         labels : array of shape (n_rows,)
         """
         values = self.decision_function(X)
-        return self.classes_[decided(values)]
+        return self.classes_[winning_classes(values)]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The outputs as shares of their range, normalised to sum to 1.
+        """Return the outputs as shares of their range, normalised to sum to 1.
 
         Parameters
         ----------
@@ -290,39 +300,47 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         >>> OneLayerNetwork().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
-        _, ridge = self._checked()
+        _, ridge = self._resolve_parameters()
         rows, owner = EncodedRows(True, self.schema, growing=True), OneLayerNetwork()
         table = rows.fit(X, owner)
         other = rows.read(X_test, owner)
-        sizes = checked_sizes(sizes, owner.n_features_in_)
+        sizes = check_sizes(sizes, owner.n_features_in_)
         codes, classes = self._target(y, table.n_rows)
         counts = [int(rows.starts[size]) for size in sizes]
-        sums = _Sums.of(table, codes, len(classes))
+        sums = _RowSums.from_table(table, codes, len(classes))
         if sums is not None:
             center, scale = sums.units(rows.starts)
-            found = list(sums.solved(center, scale, ridge, counts))
+            solutions = list(sums.solve_sizes(center, scale, ridge, counts))
         else:
             center, scale = _units(*table.moments(), rows.starts)
-            scaled = table.scaled(center, scale)
-            found = list(solve(scaled, codes, len(classes), ridge, None, counts))
-        self._warn_of_residuals(np.array([one.residual for one in found]))
-        values = other.scaled(center, scale).times(stacked([one.beta for one in found]))
-        parts = zip(found, np.hsplit(values, len(found)), strict=True)
-        return classes[np.array([decided(settled(part, one.least)) for one, part in parts])]
+            scaled = table.rescale(center, scale)
+            solutions = list(solve(scaled, codes, len(classes), ridge, None, counts))
+        self._warn_of_residuals(np.array([solution.residual for solution in solutions]))
+        values = other.rescale(center, scale).multiply(
+            stack_weights([solution.beta for solution in solutions])
+        )
+        parts = zip(solutions, np.hsplit(values, len(solutions)), strict=True)
+        return classes[
+            np.array(
+                [winning_classes(clear_rounding(part, solution.least)) for solution, part in parts]
+            )
+        ]
 
     # ---- learning ---------------------------------------------------------------------------
     def _learn(self, height: float, ridge: float) -> None:
         assert self._sums is not None
         center, scale = self._sums.units(self._rows.starts)
-        found = next(self._sums.solved(center, scale, ridge, [len(center)]))
-        self._note(found, center, scale, height)
+        solution = next(self._sums.solve_sizes(center, scale, ridge, [len(center)]))
+        self._set_coefficients(solution, center, scale, height)
 
-    def _note(self, found: Solution, center: FloatArray, scale: FloatArray, height: float) -> None:
-        """Weights of the encoded columns from those of columns of mean 0 and variance 1."""
-        weights = found.beta[1:] * scale[:, None]
+    def _set_coefficients(
+        self, solution: Solution, center: FloatArray, scale: FloatArray, height: float
+    ) -> None:
+        """Set the weights of encoded columns from those of standardised columns."""
+        weights = solution.beta[1:] * scale[:, None]
         self.coef_ = height * weights.T
-        self.intercept_ = height * (found.beta[0] - center @ weights)
-        self.residual_, self._least = found.residual, height * found.least
+        self.intercept_ = height * (solution.beta[0] - center @ weights)
+        self.residual_, self._least = solution.residual, height * solution.least
 
     def _warn_of_residuals(self, residuals: FloatArray) -> None:
         if residuals.max() > SURE:
@@ -334,8 +352,8 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
             )
 
     # ---- parameters and targets -------------------------------------------------------------
-    def _checked(self) -> tuple[float, float]:
-        """Where the targets lie before the activation, plus or minus; alpha over its slope^2."""
+    def _resolve_parameters(self) -> tuple[float, float]:
+        """Return the targets' distance from 0 before activation, and alpha over their slope^2."""
         if self.activation not in ACTIVATIONS:
             names = ", ".join(repr(name) for name in ACTIVATIONS)
             raise ParameterError(f"activation={self.activation!r}: give one of {names}")
@@ -358,29 +376,29 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
     def _target(self, y: Any, n_rows: int) -> tuple[IntArray, npt.NDArray[Any]]:
         return read_target(y, n_rows, type(self).__name__, many_classes=True)
 
-    def _known(self, labels: Any) -> npt.NDArray[Any]:
-        """All classes, sorted."""
-        labels = _column(labels)
+    def _sort_classes(self, labels: Any) -> npt.NDArray[Any]:
+        """Return all classes, sorted."""
+        labels = _as_column(labels)
         return self._target(labels, 0 if labels is None else len(labels))[1]
 
-    def _codes(self, y: Any, n_rows: int, known: npt.NDArray[Any]) -> IntArray:
-        """Class of every row as a position in `known`; a batch may lack some, or all but one."""
-        y = _column(y)
+    def _encode_target(self, y: Any, n_rows: int, known: npt.NDArray[Any]) -> IntArray:
+        """Return the class of every row as a position in `known`; a batch may lack some classes."""
+        y = _as_column(y)
         if y is None or len(y) != n_rows:
             return self._target(y, n_rows)[0]  # says what is wrong
         # after the rows, so that an error names the right one
-        codes, found = self._target(np.concatenate([y, known]), n_rows + len(known))
-        strange = ~np.isin(found, known)
-        if strange.any():
+        codes, seen_classes = self._target(np.concatenate([y, known]), n_rows + len(known))
+        is_unknown = ~np.isin(seen_classes, known)
+        if is_unknown.any():
             raise DataError(
-                f"y has the class {found[strange].tolist()[0]!r}, which is not among "
+                f"y has the class {seen_classes[is_unknown].tolist()[0]!r}, which is not among "
                 f"{known.tolist()}: name all classes in the first call, as classes=[...]"
             )
         return codes[:n_rows]
 
 
-class _Sums:
-    """What rows add up to: all that a network needs to know of them.
+class _RowSums:
+    """Sums over rows of squares and products: all that a network needs of them.
 
     Attributes
     ----------
@@ -396,8 +414,8 @@ class _Sums:
         self.by_class = np.zeros((n_columns + 1, 1 if n_classes == 2 else n_classes))
 
     @classmethod
-    def of(cls, table: Table, codes: IntArray, n_classes: int) -> "_Sums | None":
-        """Of a table with more rows than columns; of another one they are no short cut."""
+    def from_table(cls, table: Table, codes: IntArray, n_classes: int) -> "_RowSums | None":
+        """Sum a table with more rows than columns; None for another one."""
         if table.n_columns >= min(table.n_rows, LARGEST_SYSTEM):
             return None
         sums = cls(table.n_columns, n_classes)
@@ -408,7 +426,7 @@ class _Sums:
         """Add rows."""
         target = lambda low, high: signs(codes[low:high], self.n_classes)  # noqa: E731
         with np.errstate(over="ignore", invalid="ignore"):
-            squares, by_class = table.normal(target, None, table.n_columns)
+            squares, by_class = table.normal_equations(target, None, table.n_columns)
         if not np.isfinite(np.trace(squares)):
             raise DataError(
                 "X has values so large beside those of the first batch that their squares "
@@ -418,16 +436,16 @@ class _Sums:
         self.by_class += by_class
 
     def units(self, starts: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Centres and scales of the columns, over all rows."""
+        """Return centres and scales of the columns, over all rows."""
         n = self.squares[0, 0]
         mean = self.squares[0, 1:] / n
         variance = np.maximum(np.diag(self.squares)[1:] / n - mean**2, 0.0)
         return _units(mean, variance, starts)
 
-    def solved(
+    def solve_sizes(
         self, center: FloatArray, scale: FloatArray, ridge: float, counts: Sequence[int]
     ) -> Iterator[Solution]:
-        """Weights of the first columns, centred and scaled, for each number of them."""
+        """Solve for the leading columns, centred and scaled, for each number of them."""
         n = self.squares[0, 0]
         squares, by_class = self.squares.copy(), self.by_class.copy()
         squares[1:, 1:] -= n * np.outer(center, center)
@@ -441,16 +459,18 @@ class _Sums:
 def _units(
     mean: FloatArray, variance: FloatArray, starts: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Centres and scales that give every column of the table mean 0 and total variance 1."""
+    """Return centres and scales that give every column of the table mean 0 and total variance 1."""
     total = np.add.reduceat(variance, starts[:-1])
     scale = np.divide(1.0, np.sqrt(total), out=np.zeros_like(total), where=total > 0)
     return mean, np.repeat(scale, np.diff(starts))
 
 
-def _column(labels: Any) -> Any:
-    """Labels as an array of one dimension, or None."""
+def _as_column(labels: Any) -> Any:
+    """Return labels as an array of one dimension, or None."""
     if labels is None:
         return None
     labels = values_of(labels)
-    mixed = isinstance(labels, list | tuple) and len({isinstance(v, str) for v in labels}) > 1
-    return column_or_1d(np.array(labels, dtype=object) if mixed else np.asarray(labels), warn=True)
+    is_mixed = isinstance(labels, list | tuple) and len({isinstance(v, str) for v in labels}) > 1
+    return column_or_1d(
+        np.array(labels, dtype=object) if is_mixed else np.asarray(labels), warn=True
+    )

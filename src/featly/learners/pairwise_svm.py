@@ -1,4 +1,4 @@
-"""Support vector machines for every pair of classes, with what they need to be trusted."""
+"""Support vector machines for every pair of classes, with duality gaps and rounding limits."""
 
 from itertools import combinations
 from typing import Any
@@ -19,12 +19,12 @@ ROUNDING = 1e-12  # ... nor is one of this share of what was summed up to it
 def pair_machines(
     codes: npt.NDArray[Any], n_classes: int, prices: FloatArray
 ) -> list["PairMachine"]:
-    """A machine for every pair of classes."""
+    """Make a machine for every pair of classes."""
     return [PairMachine(codes, pair, prices) for pair in combinations(range(n_classes), 2)]
 
 
 class PairMachine:
-    """The machine of one pair of classes, warm from one solution to the next.
+    """The machine of one pair of classes; each solution starts from the last one.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class PairMachine:
         The training rows of the two classes.
     coef : float array
         alpha_i y_i of those rows.
-    bias, gap, least : float
+    bias, duality_gap, least : float
         Bias, relative duality gap, and the margin below which a row is on neither side.
     """
 
@@ -41,7 +41,7 @@ class PairMachine:
         self.y = np.where(codes[self.rows] == pair[1], 1.0, -1.0)
         self.C = prices[self.rows]
         self.dual = SVMDual(self.y, self.C)
-        self.bias = self.gap = self.least = 0.0
+        self.bias = self.duality_gap = self.least = 0.0
 
     @property
     def coef(self) -> FloatArray:
@@ -49,7 +49,7 @@ class PairMachine:
         return self.dual.coef
 
     def solve(self, K: FloatArray, cross: FloatArray, rank: int) -> FloatArray:
-        """Solve for the Gram matrix of all training rows; margins of other rows.
+        """Solve for the Gram matrix of all training rows; return margins of other rows.
 
         `cross` are the products of the other rows with all training rows.
         """
@@ -61,19 +61,19 @@ class PairMachine:
         return cross @ self.coef + self.bias
 
     def solve_factor(self, A: FloatArray, other: FloatArray) -> FloatArray:
-        """The same for K = A'A over these machine's rows, and `other` rows x columns."""
+        """Solve for K = A'A of this machine's rows; `other` is rows x columns."""
         self.dual.solve_factor(A)
         w = A @ self.coef
         self.certify(w @ A, float(np.vdot(A, A)))
         return other @ w + self.bias
 
     def certify(self, values: FloatArray, trace: float) -> None:
-        """Bias, duality gap and least margin of the solution, from w . z of the training rows."""
+        """Set bias, duality gap and least margin from w . z of the training rows."""
         self.bias = middle_bias(values, self.y, self.C)
         quadratic = float(self.coef @ values) / 2
         loss = float(self.C @ np.maximum(0.0, 1 - self.y * (values + self.bias)))
         dual = float(np.abs(self.coef).sum()) - quadratic
-        self.gap = (quadratic + loss - dual) / (quadratic + loss)
+        self.duality_gap = (quadratic + loss - dual) / (quadratic + loss)
         # smaller margins are rounding errors: which side they fall on would be chance
         summed = 0.01 + float(np.abs(self.coef).sum()) * trace / len(self.rows)
         self.least = NEAR * float(np.abs(values).max()) + ROUNDING * summed

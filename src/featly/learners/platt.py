@@ -1,4 +1,4 @@
-"""From margins of machines, one for each pair of classes, to probabilities of classes."""
+"""Probabilities of classes from the margins of machines, one for each pair of classes."""
 
 from itertools import combinations
 
@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-__all__ = ["coupled", "platt"]
+__all__ = ["couple_pairs", "platt"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
 def platt(values: FloatArray, positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Slope and offset of P(positive) = 1 / (1 + exp(-(slope value + offset))).
+    """Fit slope and offset of P(positive) = 1 / (1 + exp(-(slope value + offset))).
 
     By Newton's method on the cross entropy with Platt's targets, which are not quite 0 and 1: the
     minimum is finite also where the classes are apart.
@@ -27,23 +27,23 @@ def platt(values: FloatArray, positive: npt.NDArray[np.bool_]) -> tuple[float, f
         z = A @ x
         return float(np.sum(np.logaddexp(0.0, z) - target * z))
 
-    now = loss(x)
+    current_loss = loss(x)
     for _ in range(100):
         p = expit(A @ x)
         gradient = A.T @ (p - target)
         hessian = (A.T * (p * (1 - p))) @ A + 1e-10 * np.eye(2)
         step = np.linalg.solve(hessian, gradient)
-        while loss(x - step) > now and np.abs(step).max() > 1e-12:
+        while loss(x - step) > current_loss and np.abs(step).max() > 1e-12:
             step = step / 2
         x = x - step
-        now = loss(x)
+        current_loss = loss(x)
         if np.abs(step).max() <= 1e-10 * (1 + np.abs(x).max()):
             break
     return float(x[0] / size), float(x[1])
 
 
-def coupled(second: FloatArray, n_classes: int) -> FloatArray:
-    """Probabilities of all classes from those of the second class of every pair."""
+def couple_pairs(second: FloatArray, n_classes: int) -> FloatArray:
+    """Couple the probabilities of the second class of every pair to those of all classes."""
     if n_classes == 2:
         return np.column_stack([1 - second[:, 0], second[:, 0]])
     second = np.clip(second, 1e-7, 1 - 1e-7)
@@ -53,10 +53,10 @@ def coupled(second: FloatArray, n_classes: int) -> FloatArray:
     # minimise sum_ab (wins_ba p_a - wins_ab p_b)^2 over p that sum to 1
     system = np.zeros((len(second), n_classes + 1, n_classes + 1))
     system[:, :-1, :-1] = -wins * wins.transpose(0, 2, 1)
-    places = np.arange(n_classes)
-    system[:, places, places] = (wins**2).sum(axis=1)
+    diagonal = np.arange(n_classes)
+    system[:, diagonal, diagonal] = (wins**2).sum(axis=1)
     system[:, :-1, -1] = system[:, -1, :-1] = 1.0
     rhs = np.zeros((len(second), n_classes + 1, 1))
     rhs[:, -1] = 1.0
-    found = np.linalg.solve(system, rhs)[:, :-1, 0].clip(0)
-    return found / found.sum(axis=1, keepdims=True)
+    probabilities = np.linalg.solve(system, rhs)[:, :-1, 0].clip(0)
+    return probabilities / probabilities.sum(axis=1, keepdims=True)

@@ -18,10 +18,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
-from featly.core.models.least_squares import LARGEST_SYSTEM, Solution, settled, solve
+from featly.core.models.least_squares import LARGEST_SYSTEM, Solution, clear_rounding, solve
 from featly.core.models.least_squares_tables import BlockTable, Table
 from featly.learners.encoded_rows import EncodedRows
-from featly.learners.one_vs_one import checked_sizes, decided
+from featly.learners.one_vs_one import check_sizes, winning_classes
 from featly.problem.ingest_rows import MixedColumns
 from featly.problem.problem import read_target, row_prices
 from featly.table.schema import Schema
@@ -153,22 +153,22 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
             if hasattr(self, name):
                 delattr(self, name)
         if self.kernel == "linear":
-            found = next(solve(table, codes, len(self.classes_), 1.0, prices))
-            self.coef_ = found.beta[1:].T.copy()
+            solution = next(solve(table, codes, len(self.classes_), 1.0, prices))
+            self.coef_ = solution.beta[1:].T.copy()
         else:
-            Z = table.whole()
+            Z = table.to_array()
             squares = _Distances(Z, Z[:0])
             squares.grow(Z.shape[1])
             self.width_ = self._width(squares)
-            found = _solved_kernel(squares.own, self.width_, codes, len(self.classes_), prices)
-            self.dual_coef_, self._training = found.beta[1:].T.copy(), Z
-        self.intercept_, self.residual_ = found.beta[0].copy(), found.residual
-        self._least = found.least
+            solution = _solve_kernel(squares.own, self.width_, codes, len(self.classes_), prices)
+            self.dual_coef_, self._training = solution.beta[1:].T.copy(), Z
+        self.intercept_, self.residual_ = solution.beta[0].copy(), solution.residual
+        self._least = solution.least
         self._warn_of_residuals(self.residual_)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        r"""On which side of the middle plane rows lie: :math:`w \cdot z - \gamma`.
+        r"""Return the signed distance from the middle plane: :math:`w \cdot z - \gamma`.
 
         Parameters
         ----------
@@ -183,14 +183,14 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "intercept_")
         table = self._rows.read(X, self)
         if hasattr(self, "dual_coef_"):
-            table = _kernel_table(table.whole(), self._training, self.width_)
+            table = _kernel_table(table.to_array(), self._training, self.width_)
             weights = self.dual_coef_
         else:
             weights = self.coef_
-        return settled(table.times(np.vstack([self.intercept_, weights.T])), self._least)
+        return clear_rounding(table.multiply(np.vstack([self.intercept_, weights.T])), self._least)
 
     def predict(self, X: Any) -> Any:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         labels : array of shape (n_rows,)
         """
         values = self.decision_function(X)
-        return self.classes_[decided(values)]
+        return self.classes_[winning_classes(values)]
 
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]) -> Any:
         """Train on the first k columns for every k in `sizes`, and predict other rows.
@@ -236,16 +236,16 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         rows, owner = EncodedRows(self.standardize, self.schema), ProximalSVC()
         table = rows.fit(X, owner)
         other = rows.read(X_test, owner)
-        sizes = checked_sizes(sizes, owner.n_features_in_)
+        sizes = check_sizes(sizes, owner.n_features_in_)
         codes, classes = self._target(y, table.n_rows)
         prices = row_prices(self.C, self.class_weight, codes, classes)
         counts = [int(rows.starts[size]) for size in sizes]
-        found, residuals = [], []
+        predictions, residuals = [], []
         for solution, values in self._path(table, other, codes, len(classes), prices, counts):
-            found.append(decided(settled(values, solution.least)))
+            predictions.append(winning_classes(clear_rounding(values, solution.least)))
             residuals.append(solution.residual)
         self._warn_of_residuals(np.array(residuals))
-        return classes[np.array(found)]
+        return classes[np.array(predictions)]
 
     # ---- parts ------------------------------------------------------------------------------
     def _path(
@@ -257,18 +257,21 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         prices: FloatArray,
         counts: list[int],
     ) -> Iterator[tuple[Solution, FloatArray]]:
-        """Solutions on the first columns, and the values of other rows."""
+        """Yield solutions on the leading columns, and the values of other rows."""
         if self.kernel == "linear":
             solutions = list(solve(table, codes, n_classes, 1.0, prices, counts))
-            values = other.times(stacked([solution.beta for solution in solutions]))
+            values = other.multiply(stack_weights([solution.beta for solution in solutions]))
             yield from zip(solutions, np.hsplit(values, len(solutions)), strict=True)
             return
-        squares = _Distances(table.whole(), other.whole())
+        squares = _Distances(table.to_array(), other.to_array())
         for count in counts:
             squares.grow(count)
             width = self._width(squares)
-            solution = _solved_kernel(squares.own, width, codes, n_classes, prices)
-            yield solution, BlockTable.of(_gaussian(squares.other, width)).times(solution.beta)
+            solution = _solve_kernel(squares.own, width, codes, n_classes, prices)
+            yield (
+                solution,
+                BlockTable.from_array(_gaussian(squares.other, width)).multiply(solution.beta),
+            )
 
     def _check_parameters(self) -> None:
         if self.kernel not in ("linear", "gaussian"):
@@ -307,15 +310,15 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
             )
 
 
-def stacked(weights: list[FloatArray]) -> FloatArray:
-    """Weights of the first so many columns, side by side; columns beyond weigh nothing."""
+def stack_weights(weights: list[FloatArray]) -> FloatArray:
+    """Stack weights of leading columns side by side; columns beyond weigh nothing."""
     longest = max(len(beta) for beta in weights)
     return np.hstack([np.pad(beta, ((0, longest - len(beta)), (0, 0))) for beta in weights])
 
 
 # ---- the Gaussian --------------------------------------------------------------------------------
 class _Distances:
-    """Squared distances of rows on the first so many columns: among them, and to others."""
+    """Squared distances of rows on the leading columns: among them, and to others."""
 
     def __init__(self, Z: FloatArray, other: FloatArray) -> None:
         self.Z, self.rows = Z, other
@@ -323,31 +326,31 @@ class _Distances:
         self.own, self.other = np.zeros((len(Z), len(Z))), np.zeros((len(other), len(Z)))
 
     def grow(self, count: int) -> None:
-        """Add columns until `count` are in."""
+        """Add columns up to `count` in all."""
         new, rows = self.Z[:, self.used : count], self.rows[:, self.used : count]
-        self.own += _squares(new, new)
-        self.other += _squares(rows, new)
+        self.own += _squared_distances(new, new)
+        self.other += _squared_distances(rows, new)
         self.variance += float(new.var(axis=0).sum())
         self.used = count
 
 
-def _squares(rows: FloatArray, others: FloatArray) -> FloatArray:
-    left, right = (np.einsum("ij,ij->i", A, A) for A in (rows, others))
-    found = left[:, None] + right - 2 * rows @ others.T
-    return np.maximum(found, 0.0)
+def _squared_distances(rows: FloatArray, other_rows: FloatArray) -> FloatArray:
+    left, right = (np.einsum("ij,ij->i", A, A) for A in (rows, other_rows))
+    squares = left[:, None] + right - 2 * rows @ other_rows.T
+    return np.maximum(squares, 0.0)
 
 
 def _gaussian(squares: FloatArray, width: float) -> FloatArray:
     return np.exp(squares / (-2 * width**2))
 
 
-def _solved_kernel(
+def _solve_kernel(
     squares: FloatArray, width: float, codes: IntArray, n_classes: int, prices: FloatArray
 ) -> Solution:
-    table = BlockTable.of(_gaussian(squares, width))
+    table = BlockTable.from_array(_gaussian(squares, width))
     return next(solve(table, codes, n_classes, 1.0, prices))
 
 
 def _kernel_table(Z: FloatArray, training: FloatArray, width: float) -> BlockTable:
-    rows = lambda low, high: _gaussian(_squares(Z[low:high], training), width)  # noqa: E731
+    rows = lambda low, high: _gaussian(_squared_distances(Z[low:high], training), width)  # noqa: E731
     return BlockTable(rows, len(Z), len(training))

@@ -31,15 +31,15 @@ class Interval:
 
     def __str__(self) -> str:
         if self.above is None:
-            return f"{self.column} <= {_spelt(self.up_to)}"
+            return f"{self.column} <= {_format_limit(self.up_to)}"
         if self.up_to is None:
-            return f"{self.column} > {_spelt(self.above)}"
-        return f"{_spelt(self.above)} < {self.column} <= {_spelt(self.up_to)}"
+            return f"{self.column} > {_format_limit(self.above)}"
+        return f"{_format_limit(self.above)} < {self.column} <= {_format_limit(self.up_to)}"
 
 
 @dataclass(frozen=True)
 class Levels:
-    """The column has one of these levels."""
+    """Condition that the column has one of these levels."""
 
     column: str
     levels: tuple[str, ...]
@@ -52,7 +52,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a leaf says: if all conditions hold, the class is `label`.
+    """Rule of a leaf: if all conditions hold, the class is `label`.
 
     Attributes
     ----------
@@ -75,12 +75,12 @@ class Rule:
 
     def __str__(self) -> str:
         met = " and ".join(str(condition) for condition in self.conditions) or "always"
-        return f"{met}: {self.label} ({_weights(self.rows, self.errors)})"
+        return f"{met}: {self.label} ({_format_weights(self.rows, self.errors)})"
 
 
 @dataclass(frozen=True)
 class TreeWords:
-    """What the columns, levels and classes of a tree are called.
+    """Names of the columns, levels and classes of a tree.
 
     Attributes
     ----------
@@ -98,26 +98,26 @@ class TreeWords:
     laplace: bool = False
 
     def limit(self, tree: Tree, node: int) -> Any:
-        """The threshold of a node: a number, or an ordinal level."""
+        """Return the threshold of a node: a number, or an ordinal level."""
         column = int(tree.feature[node])
         value = float(tree.threshold[node])
         return self.ordinal[column][int(value)] if column in self.ordinal else value
 
     def branch(self, tree: Tree, node: int, branch: int, digits: int | None = None) -> str:
-        """The test on the way from a node to one of its children; all digits, or so many."""
+        """Return the test on the way from a node to a child, with all digits or so many."""
         column, cut = int(tree.feature[node]), int(tree.cut[node])
         name = self.names[column]
         if column not in self.levels:
             limit = self.limit(tree, node)
             if digits is not None and isinstance(limit, float):
                 limit = float(f"{limit:.{digits}g}")
-            return f"{name} {'>' if branch else '<='} {_spelt(limit)}"
+            return f"{name} {'>' if branch else '<='} {_format_limit(limit)}"
         if cut == 0:
             return f"{name} = {self.levels[column][branch]}"
         return f"{name} {'!=' if branch else '='} {self.levels[column][cut - 1]}"
 
     def leaf(self, tree: Tree, node: int) -> tuple[int, float, float, float]:
-        """Class (its place among the labels), weight, errors and probability of a leaf."""
+        """Return the class (a position in the labels), weight, errors and probability of a leaf."""
         classes = tree.classes[node]
         rows = float(classes.sum())
         if rows < NOBODY and tree.parent[node] >= 0:
@@ -131,7 +131,7 @@ class TreeWords:
     def leaf_text(self, tree: Tree, node: int) -> str:
         """Class, weight and errors of a leaf."""
         best, rows, errors, _ = self.leaf(tree, node)
-        return f"{self.classes[best]} ({_weights(rows, errors)})"
+        return f"{self.classes[best]} ({_format_weights(rows, errors)})"
 
 
 def tree_text(tree: Tree, words: TreeWords, max_depth: int | None = None) -> str:
@@ -172,17 +172,17 @@ def tree_rules(tree: Tree, words: TreeWords) -> list[Rule]:
 
 
 def _conditions(tree: Tree, words: TreeWords, node: int) -> tuple[Interval | Levels, ...]:
-    """The tests on the way to a node, one for each column."""
-    way = []
+    """Return the tests on the way to a node, one for each column."""
+    path = []
     while tree.parent[node] >= 0:
         above = int(tree.parent[node])
-        way.append((above, node - int(tree.child[above])))
+        path.append((above, node - int(tree.child[above])))
         node = above
     limits: dict[int, list[Any]] = {}  # above, and up to
-    chosen: dict[int, int] = {}  # the one level that is left
+    only_level: dict[int, int] = {}  # the one level that is left
     excluded: dict[int, set[int]] = {}
     order: dict[int, None] = {}
-    for above, branch in reversed(way):
+    for above, branch in reversed(path):
         column, cut = int(tree.feature[above]), int(tree.cut[above])
         order.setdefault(column)
         if column not in words.levels:
@@ -190,7 +190,7 @@ def _conditions(tree: Tree, words: TreeWords, node: int) -> tuple[Interval | Lev
             bounds = limits.setdefault(column, [None, None])
             bounds[0 if branch else 1] = words.limit(tree, above)
         elif cut == 0 or branch == 0:
-            chosen[column] = branch if cut == 0 else cut - 1
+            only_level[column] = branch if cut == 0 else cut - 1
         else:
             excluded.setdefault(column, set()).add(cut - 1)
     conditions: list[Interval | Levels] = []
@@ -199,15 +199,15 @@ def _conditions(tree: Tree, words: TreeWords, node: int) -> tuple[Interval | Lev
         if column in limits:
             conditions.append(Interval(name, *limits[column]))
         else:
-            known, out = words.levels[column], excluded.get(column, set())
-            left = [chosen[column]] if column in chosen else range(len(known))
-            levels = tuple(known[level] for level in left if level not in out)
+            known, ruled_out = words.levels[column], excluded.get(column, set())
+            remaining = [only_level[column]] if column in only_level else range(len(known))
+            levels = tuple(known[level] for level in remaining if level not in ruled_out)
             conditions.append(Levels(name, levels))
     return tuple(conditions)
 
 
 def _children(tree: Tree, node: int) -> list[int]:
-    """Last first, as a stack wants them."""
+    """Return the children of a node, last first, as a stack wants them."""
     first, count = int(tree.child[node]), int(tree.n_children[node])
     return list(range(first + count - 1, first - 1, -1))
 
@@ -220,12 +220,12 @@ def _sizes(tree: Tree) -> list[int]:
     return sizes
 
 
-def _weights(rows: float, errors: float) -> str:
+def _format_weights(rows: float, errors: float) -> str:
     return f"{round(rows, 2)}/{round(errors, 2)}" if errors > NOBODY else f"{round(rows, 2)}"
 
 
-def _spelt(limit: Any) -> str:
-    """Whole numbers without a point, others with the digits that tell them apart."""
+def _format_limit(limit: Any) -> str:
+    """Format whole numbers without a point, others with the digits that tell them apart."""
     if isinstance(limit, float):
         return str(int(limit)) if limit.is_integer() and abs(limit) < 1e15 else repr(limit)
     return str(limit)

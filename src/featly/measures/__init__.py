@@ -1,1 +1,1 @@
-"""How good a selection is: metrics, stability, recovery of the truth, tests (arrays only)."""
+"""Quality of a selection: metrics, stability, recovery of the truth, tests (arrays only)."""

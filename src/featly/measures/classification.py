@@ -1,4 +1,4 @@
-r"""How well classes are predicted, from confusion matrices.
+r"""Metrics of classification, from confusion matrices.
 
 .. math::
 
@@ -207,9 +207,9 @@ def bcr(confusion: ArrayLike) -> float | np.ndarray:
     >>> accuracy(always_the_first), bcr(always_the_first)
     (0.9, 0.5)
     """
-    found = detection(confusion)
-    present = ~np.isnan(found)
-    return _plain(_ratio(np.where(present, found, 0.0).sum(axis=-1), present.sum(axis=-1)))
+    recall = detection(confusion)
+    present = ~np.isnan(recall)
+    return _plain(_ratio(np.where(present, recall, 0.0).sum(axis=-1), present.sum(axis=-1)))
 
 
 def sensitivity(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
@@ -233,8 +233,8 @@ def sensitivity(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
     >>> sensitivity([[3, 1], [0, 2]]), sensitivity([[3, 1], [0, 2]], positive=0)
     (1.0, 0.75)
     """
-    found = detection(confusion)
-    return _plain(found[..., _class(positive, found.shape[-1])])
+    recall = detection(confusion)
+    return _plain(recall[..., _class(positive, recall.shape[-1])])
 
 
 def specificity(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
@@ -260,10 +260,10 @@ def specificity(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
     (0.75, 1.0)
     """
     counts = _stack(confusion)
-    one = _class(positive, counts.shape[-1])
+    code = _class(positive, counts.shape[-1])
     total, row, column = counts.sum(axis=(-2, -1)), counts.sum(axis=-1), counts.sum(axis=-2)
-    negatives = total - row[..., one]
-    return _plain(_ratio(negatives - column[..., one] + counts[..., one, one], negatives))
+    negatives = total - row[..., code]
+    return _plain(_ratio(negatives - column[..., code] + counts[..., code, code], negatives))
 
 
 def cost_score(confusion: ArrayLike, costs: ArrayLike) -> float | np.ndarray:
@@ -475,7 +475,7 @@ METRICS: dict[str, Metric] = {
 
 
 def _codes(y: ArrayLike, n_classes: int, name: str) -> np.ndarray:
-    """Codes as wide integers: products of the narrow ones would overflow."""
+    """Return codes as wide integers: products of the narrow ones would overflow."""
     codes = np.asarray(y)
     if codes.ndim != 1 or (codes.size and codes.dtype.kind not in "iub"):
         raise DataError(f"{name} is not a vector of whole numbers: encode the classes from 0")
@@ -506,7 +506,7 @@ def _class(positive: int, n_classes: int) -> int:
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Quotient, nan where there is nothing to divide by."""
+    """Divide, nan where there is nothing to divide by."""
     shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
     empty = np.full(shape, np.nan)
     return np.divide(numerator, denominator, out=empty, where=np.asarray(denominator) > 0)

@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TTest:
-    """What :func:`corrected_resampled_t` found.
+    """Result of :func:`corrected_resampled_t`.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class TTest:
         )
 
     def summary(self) -> str:
-        """The test as one line of text."""
+        """Return the test as one line of text."""
         return (
             f"mean {self.mean:.4g}, {100 * self.level:g}% interval {self.lower:.4g} to "
             f"{self.upper:.4g}; t = {self.statistic:.4g} on {self.degrees} degrees of freedom, "
@@ -100,9 +100,9 @@ def corrected_resampled_t(
     >>> corrected_resampled_t([0.02, 0.03, -0.01, 0.02, 0.04], n_train=90, n_test=10)
     TTest(statistic=1.917, p_value=0.128, mean=0.02 [-0.008972, 0.04897])
     """
-    given = as_numbers("differences", differences)
-    values = _sample(given)
-    error = spread_of(values) * math.sqrt(_overlap(len(values), n_train, n_test))
+    numbers = as_numbers("differences", differences)
+    values = _read_sample(numbers)
+    error = spread_of(values) * math.sqrt(_overlap_factor(len(values), n_train, n_test))
     mean, degrees = mean_of(values), len(values) - 1
     certain = math.copysign(math.inf, mean) if mean else 0.0  # where nothing varies
     statistic = mean / error if error else certain
@@ -115,14 +115,14 @@ def corrected_resampled_t(
         upper=mean + half,
         degrees=degrees,
         level=level,
-        n_dropped=len(given) - len(values),
+        n_dropped=len(numbers) - len(values),
     )
 
 
 def corrected_interval(
     values: npt.ArrayLike, n_train: float, n_test: float, level: float = 0.95
 ) -> tuple[float, float]:
-    """Interval of a mean over random splits of one table, corrected for their overlap.
+    """Compute the interval of a mean over random splits, corrected for their overlap.
 
     Parameters and reference as in :func:`corrected_resampled_t`.
 
@@ -133,14 +133,14 @@ def corrected_interval(
     >>> round(lower, 4), round(upper, 4)
     (0.746, 0.929)
     """
-    sample = _sample(values)
-    factor = _overlap(len(sample), n_train, n_test)
+    sample = _read_sample(values)
+    factor = _overlap_factor(len(sample), n_train, n_test)
     half = _half_width(spread_of(sample) * math.sqrt(factor), len(sample) - 1, level)
     return mean_of(sample) - half, mean_of(sample) + half
 
 
 def plain_interval(values: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Student's interval of a mean, which takes the values for independent. NaN are left out.
+    """Compute Student's interval of a mean, as if the values were independent. NaN are left out.
 
     Examples
     --------
@@ -149,13 +149,13 @@ def plain_interval(values: npt.ArrayLike, level: float = 0.95) -> tuple[float, f
     >>> round(lower, 4), round(upper, 4)
     (0.7613, 0.9137)
     """
-    sample = _sample(values)
+    sample = _read_sample(values)
     half = _half_width(spread_of(sample) / math.sqrt(len(sample)), len(sample) - 1, level)
     return mean_of(sample) - half, mean_of(sample) + half
 
 
 def as_numbers(name: str, values: npt.ArrayLike) -> Floats:
-    """An array of float64, or an error that says what was not."""
+    """Return an array of float64, or raise an error that names what is wrong."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -169,27 +169,27 @@ def check_fraction(name: str, value: float) -> None:
 
 
 def mean_of(values: Floats) -> float:
-    """The mean by an exact sum, so that it does not depend on the order of the values."""
+    """Return the mean by an exact sum, so that it does not depend on the order of the values."""
     first = float(values[0])
     return first if (values == first).all() else math.fsum(values) / len(values)
 
 
-def _sample(values: npt.ArrayLike) -> Floats:
-    given = as_numbers("values", values)
-    if given.ndim != 1:
-        raise DataError(f"values have shape {given.shape}: give a list of numbers")
-    sample = given[~np.isnan(given)]
+def _read_sample(values: npt.ArrayLike) -> Floats:
+    numbers = as_numbers("values", values)
+    if numbers.ndim != 1:
+        raise DataError(f"values have shape {numbers.shape}: give a list of numbers")
+    sample = numbers[~np.isnan(numbers)]
     if len(sample) < 2 or np.isinf(sample).any():
         raise DataError("fewer than two finite values, or an infinite one: there is no variance")
     return sample
 
 
 def spread_of(sample: Floats) -> float:
-    """Standard deviation; exactly 0 where all values are equal."""
+    """Return the standard deviation; exactly 0 where all values are equal."""
     return 0.0 if (sample == sample[0]).all() else float(np.std(sample, ddof=1))
 
 
-def _overlap(n_splits: int, n_train: float, n_test: float) -> float:
+def _overlap_factor(n_splits: int, n_train: float, n_test: float) -> float:
     for name, value in (("n_train", n_train), ("n_test", n_test)):
         if isinstance(value, bool) or not 0 < value < math.inf:
             raise ParameterError(f"{name}={value!r}: give the number of rows, above 0")

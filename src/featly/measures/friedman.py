@@ -30,7 +30,7 @@ FAR_TAIL = 1e-12  # below this 1 - cdf is rounding noise, and the union bound ri
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Friedman:
-    """What :func:`friedman` found.
+    """Result of :func:`friedman`.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Friedman:
         )
 
     def summary(self) -> str:
-        """The test and the mean ranks, best first, as text."""
+        """Return the test and the mean ranks, best first, as text."""
         blocks = blocks_text(self.n_blocks, self.n_dropped)
         return "\n".join(
             [
@@ -121,10 +121,10 @@ def friedman(
     # all multiples of 1/4, so the two comparisons with zero below are exact
     between = float(((ranks - (k + 1) / 2).sum(axis=0) ** 2).sum())
     total = float(((ranks - (k + 1) / 2) ** 2).sum())
-    rest = n_blocks * total - between
+    remainder = n_blocks * total - between
     statistic = (k - 1) * between / total if total else 0.0
     certain = math.inf if between else 0.0  # the blocks all agree, or tie throughout
-    f = (n_blocks - 1) * between / rest if rest else certain
+    f = (n_blocks - 1) * between / remainder if remainder else certain
     return Friedman(
         statistic=statistic,
         p_value=float(stats.chi2.sf(statistic, k - 1)),
@@ -139,7 +139,7 @@ def friedman(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nemenyi:
-    """What :func:`nemenyi` found; all that a critical difference diagram shows.
+    """Result of :func:`nemenyi`; all that a critical difference diagram shows.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class Nemenyi:
         )
 
     def summary(self) -> str:
-        """Mean ranks, best first, and the groups that do not differ, as text."""
+        """Return as text mean ranks, best first, and the groups that do not differ."""
         groups = [", ".join(self.names[i] for i in group) for group in self.groups]
         return "\n".join(
             [
@@ -239,7 +239,7 @@ def nemenyi(
         mean_ranks=mean_ranks,
         critical_difference=difference,
         p_values=range_tail(np.abs(np.subtract.outer(mean_ranks, mean_ranks)) / scale, k),
-        groups=_runs(mean_ranks, difference),
+        groups=_find_bars(mean_ranks, difference),
         names=labels,
         alpha=alpha,
         n_blocks=n_blocks,
@@ -250,7 +250,7 @@ def nemenyi(
 def read_scores(
     scores: npt.ArrayLike, names: Sequence[str] | None, least: int = 2
 ) -> tuple[Floats, tuple[str, ...], int]:
-    """The complete blocks of a table, the names of its columns, and how many blocks were not."""
+    """Return the complete blocks of a table, its column names, and the number of dropped blocks."""
     table = as_numbers("scores", scores)
     if table.ndim != 2 or table.shape[1] < 2:
         raise DataError(
@@ -268,7 +268,7 @@ def read_scores(
 
 
 def read_names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
-    """Names of k methods, all different; counted where none are given."""
+    """Return the names of k methods, all different; counted where none are given."""
     if names is None:
         return tuple(f"method {i}" for i in range(1, k + 1))
     labels = tuple(map(str, names))
@@ -277,37 +277,37 @@ def read_names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
     return labels
 
 
-def position(parameter: str, which: int | str, names: tuple[str, ...]) -> int:
-    """Where a method stands that was given by position or name."""
-    if isinstance(which, str) and which in names:
-        return names.index(which)
-    if not isinstance(which, str | bool) and which in range(len(names)):
-        return int(which)
+def position(parameter: str, method: int | str, names: tuple[str, ...]) -> int:
+    """Return the position of a method that was given by position or name."""
+    if isinstance(method, str) and method in names:
+        return names.index(method)
+    if not isinstance(method, str | bool) and method in range(len(names)):
+        return int(method)
     raise ParameterError(
-        f"{parameter}={which!r}: give a position from 0 to {len(names) - 1} or one of the names, "
+        f"{parameter}={method!r}: give a position from 0 to {len(names) - 1} or one of the names, "
         f"{', '.join(names)}"
     )
 
 
 def ranks_of(table: Floats, greater_is_better: bool) -> Floats:
-    """Ranks within each row, 1 for the best, ties sharing their mean."""
+    """Return ranks within each row, 1 for the best, ties sharing their mean."""
     return np.asarray(stats.rankdata(-table if greater_is_better else table, axis=1))
 
 
 def range_quantile(alpha: float, k: int) -> float:
-    """How far apart two of k equal means are with chance alpha, in units of their difference."""
+    """Return the studentised range of k means at level alpha, in units of a difference."""
     check_fraction("alpha", alpha)
     return float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) / math.sqrt(2)
 
 
 def range_tail(z: Floats, k: int) -> Floats:
-    """Chance that any two of k equal means are at least z apart, in units of their difference."""
+    """Return the chance that any two of k equal means are at least z apart."""
     bound = k * (k - 1) * stats.norm.sf(z)
     p = stats.studentized_range.sf(z * math.sqrt(2), k, np.inf)
     return np.where(bound < FAR_TAIL, bound, np.clip(p, 0.0, 1.0))
 
 
-def _runs(mean_ranks: Floats, difference: float) -> tuple[tuple[int, ...], ...]:
+def _find_bars(mean_ranks: Floats, difference: float) -> tuple[tuple[int, ...], ...]:
     order = np.argsort(mean_ranks, kind="stable")
     ordered = mean_ranks[order]
     runs: list[tuple[int, ...]] = []
@@ -321,11 +321,11 @@ def _runs(mean_ranks: Floats, difference: float) -> tuple[tuple[int, ...], ...]:
 
 
 def rank_lines(mean_ranks: Floats, names: tuple[str, ...]) -> list[str]:
-    """Mean ranks and names, best first, one a line."""
+    """Return mean ranks and names, best first, one a line."""
     order = np.argsort(mean_ranks, kind="stable")
     return [f"{mean_ranks[i]:7.2f}  {names[i]}" for i in order]
 
 
 def blocks_text(n_blocks: int, n_dropped: int) -> str:
-    """How many blocks were used and, where there are any, left out."""
+    """Describe the number of blocks used and, where there are any, dropped."""
     return f"{n_blocks} blocks" + (f" ({n_dropped} dropped)" if n_dropped else "")

@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KruskalTukey:
-    """What :func:`kruskal_tukey` found.
+    """Result of :func:`kruskal_tukey`.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class KruskalTukey:
     n_dropped: int
 
     def not_worse(self, best: int | str | None = None) -> tuple[int, ...]:
-        """The methods not significantly worse than the best, by position.
+        """List the methods not significantly worse than the best, by position.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class KruskalTukey:
         )
 
     def summary(self) -> str:
-        """The test, the mean ranks, and which methods are not worse than the best, as text."""
+        """Return as text the test, the mean ranks, and the methods not worse than the best."""
         names = ", ".join(self.names[i] for i in self.not_worse())
         dropped = f" ({self.n_dropped} dropped)" if self.n_dropped else ""
         return "\n".join(
@@ -136,32 +136,32 @@ def kruskal_tukey(
     --------
     >>> from featly.measures.statistics import kruskal_tukey
     >>> samples = [[0.91, 0.93, 0.92, 0.95], [0.90, 0.94, 0.89, 0.96], [0.70, 0.72, 0.69, 0.71]]
-    >>> found = kruskal_tukey(samples, names=["forest", "svm", "tree"])
-    >>> found, found.not_worse("forest")
+    >>> result = kruskal_tukey(samples, names=["forest", "svm", "tree"])
+    >>> result, result.not_worse("forest")
     (KruskalTukey(statistic=7.423, p_value=0.0244, 3 methods, 12 values), (0, 1))
     """
     lists = as_samples(samples)
     labels = read_names(names, len(lists))
     k = len(lists)
     quantile = range_quantile(alpha, k)
-    kept = [x[~np.isnan(x)] for x in lists]
-    counts = np.array([len(x) for x in kept])
+    complete = [x[~np.isnan(x)] for x in lists]
+    counts = np.array([len(x) for x in complete])
     if not counts.all():
         raise DataError(f"sample {labels[int(np.argmin(counts))]!r} has no value: leave it out")
     n = int(counts.sum())
     if n == k:
         raise DataError("every sample has one value: give at least one of them two")
-    ranks = ranks_of(np.concatenate(kept)[None, :], greater_is_better)[0]
+    ranks = ranks_of(np.concatenate(complete)[None, :], greater_is_better)[0]
     mean_ranks = np.array([part.mean() for part in np.split(ranks, np.cumsum(counts)[:-1])])
     variance = float(((ranks - (n + 1) / 2) ** 2).sum()) / (n - 1)
     scale = np.sqrt(variance * np.add.outer(1 / counts, 1 / counts))
-    apart = np.abs(np.subtract.outer(mean_ranks, mean_ranks))
+    differences = np.abs(np.subtract.outer(mean_ranks, mean_ranks))
     statistic = float(counts @ (mean_ranks - (n + 1) / 2) ** 2) / variance if variance else 0.0
     return KruskalTukey(
         statistic=statistic,
         p_value=float(stats.chi2.sf(statistic, k - 1)),
         mean_ranks=mean_ranks,
-        p_values=range_tail(apart / scale, k) if variance else np.ones((k, k)),
+        p_values=range_tail(differences / scale, k) if variance else np.ones((k, k)),
         critical_differences=quantile * scale,
         counts=counts,
         names=labels,
@@ -171,7 +171,7 @@ def kruskal_tukey(
 
 
 def as_samples(samples: npt.ArrayLike | Sequence[npt.ArrayLike]) -> list[Floats]:
-    """One array a method; the columns of a table."""
+    """Return one array a method; the columns of a table."""
     if isinstance(samples, np.ndarray) and samples.ndim == 2:
         samples = list(samples.T)
     lists = [as_numbers("samples", x) for x in samples]  # type: ignore[union-attr]

@@ -44,7 +44,7 @@ DECIMALS = 12  # closeness is compared to so many: units move it by less
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Wins:
-    """What :func:`wins` counted.
+    """Result of :func:`wins`.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Wins:
         return f"Wins({len(self.names)} methods, {self.n_runs} runs, score={self.score.tolist()})"
 
     def summary(self) -> str:
-        """How many others each method beats, best first, as text."""
+        """Return as text the number of methods each one beats, best first."""
         dropped = f" ({self.n_dropped} dropped)" if self.n_dropped else ""
         order = np.argsort(-self.score, kind="stable")
         lines = [f"Methods beaten, of {len(self.names) - 1}, over {self.n_runs} runs{dropped}"]
@@ -115,8 +115,8 @@ def wins(
     --------
     >>> from featly.measures.multi_criteria import wins
     >>> error = [[0.1, 0.2, 0.2], [0.2, 0.3, 0.1], [0.1, 0.3, 0.2]]
-    >>> found = wins(error, names=["K-First", "Best", "Schulze"], greater_is_better=False)
-    >>> found.score.tolist(), found.proportion[0].round(2).tolist()
+    >>> result = wins(error, names=["K-First", "Best", "Schulze"], greater_is_better=False)
+    >>> result.score.tolist(), result.proportion[0].round(2).tolist()
     ([2, 0, 1], [0.0, 1.0, 0.67])
     """
     table, labels, n_dropped = read_scores(scores, names, least=1)
@@ -131,7 +131,7 @@ def wins(
 
 
 def stability_performance(stability: npt.ArrayLike, bcr: npt.ArrayLike) -> float | Floats:
-    r"""Stability and performance as one number, their geometric mean.
+    r"""Combine stability and performance into one number, their geometric mean.
 
     .. math::
 
@@ -168,13 +168,13 @@ def stability_performance(stability: npt.ArrayLike, bcr: npt.ArrayLike) -> float
         raise DataError("stability is outside -1 to 1: give an index such as Kuncheva's")
     if ((second < 0) | (second > 1)).any():
         raise DataError("bcr is outside 0 to 1: give a rate, not a percentage")
-    out = np.sqrt(np.maximum(first, 0.0) * second)
-    return out if out.ndim else float(out)
+    performance = np.sqrt(np.maximum(first, 0.0) * second)
+    return performance if performance.ndim else float(performance)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Topsis:
-    """What :func:`topsis` found.
+    """Result of :func:`topsis`.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class Topsis:
         )
 
     def summary(self) -> str:
-        """Closeness of every alternative, best first, as text."""
+        """Return as text the closeness of every alternative, best first."""
         return "\n".join(f"{self.closeness[i]:.4f}  alternative {i}" for i in self.order)
 
 
@@ -250,19 +250,19 @@ def topsis(
     --------
     >>> from featly.measures.multi_criteria import topsis
     >>> accuracy_and_seconds = [[0.95, 120.0], [0.93, 2.0], [0.70, 1.0]]
-    >>> found = topsis(accuracy_and_seconds, weights=[1, 1], benefit=[True, False])
-    >>> found.order.tolist(), found.closeness.round(3).tolist()
+    >>> result = topsis(accuracy_and_seconds, weights=[1, 1], benefit=[True, False])
+    >>> result.order.tolist(), result.closeness.round(3).tolist()
     ([1, 2, 0], [0.144, 0.984, 0.856])
     """
-    x, larger = _criteria(matrix, benefit)
+    x, larger = _read_criteria(matrix, benefit)
     w = as_numbers("weights", weights)
     if w.shape != (x.shape[1],) or not (w >= 0).all() or not 0 < w.sum() < np.inf:
         raise ParameterError(
             f"weights={w.tolist()}: give {x.shape[1]} numbers of at least 0, not all 0, one a "
             "criterion"
         )
-    _one_of("distance", distance, DISTANCES)
-    _one_of("normalise", normalise, NORMALISATIONS)
+    _check_one_of("distance", distance, DISTANCES)
+    _check_one_of("normalise", normalise, NORMALISATIONS)
     if np.isinf(x).any():
         raise DataError("matrix holds infinite values, which have no distance: replace them")
     varied = (x != x[0]).any(axis=0) & (w > 0)
@@ -311,25 +311,25 @@ def pareto_front(
     >>> pareto_front([[0.95, 120.0], [0.93, 2.0], [0.92, 3.0]], benefit=[True, False]).tolist()
     [True, True, False]
     """
-    x, larger = _criteria(matrix, benefit)
+    x, larger = _read_criteria(matrix, benefit)
     costs = np.where(larger, -x, x)
     # unique rows come sorted, so that whatever beats a row stands before it, and is at most as
     # large in the first column: only the other columns are compared, and only with the front
-    rows, back = np.unique(costs, axis=0, return_inverse=True)
+    rows, inverse = np.unique(costs, axis=0, return_inverse=True)
     front = np.empty((len(rows), rows.shape[1] - 1))
-    stays = np.zeros(len(rows), dtype=bool)
+    is_front = np.zeros(len(rows), dtype=bool)
     size = 0
     for i, row in enumerate(rows[:, 1:]):
         if not (front[:size] <= row).all(axis=1).any():
             front[size] = row
             size += 1
-            stays[i] = True
-    return stays[back.reshape(-1)]
+            is_front[i] = True
+    return is_front[inverse.reshape(-1)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simplest:
-    """What :func:`simplest_not_worse` chose.
+    """Result of :func:`simplest_not_worse`.
 
     Attributes
     ----------
@@ -349,7 +349,7 @@ class Simplest:
         return f"Simplest(chosen={self.chosen}, candidates={self.candidates})"
 
     def summary(self) -> str:
-        """The comparison and the choice, as text."""
+        """Return the comparison and the choice as text."""
         return f"{self.test.summary()}\nsimplest of these: {self.test.names[self.chosen]}"
 
 
@@ -445,8 +445,8 @@ def merge_selections(
     >>> merge_selections(folds, "best", scores=[0.8, 0.9, 0.7]).tolist()
     [1, 2]
     """
-    _one_of("rule", rule, MERGING_RULES)
-    folds = [_positions(selection, fold) for fold, selection in enumerate(selections)]
+    _check_one_of("rule", rule, MERGING_RULES)
+    folds = [_read_positions(selection, fold) for fold, selection in enumerate(selections)]
     if not folds:
         raise DataError("selections are empty: give one selection a fold")
     if (rule == "best") != (scores is not None):
@@ -461,7 +461,7 @@ def merge_selections(
     return columns if rule == "union" else columns[counts == len(folds)]
 
 
-def _criteria(
+def _read_criteria(
     matrix: npt.ArrayLike, benefit: bool | Sequence[bool] | npt.NDArray[np.bool_]
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
     x = as_numbers("matrix", matrix)
@@ -480,17 +480,17 @@ def _criteria(
     return x, np.broadcast_to(larger, x.shape[1:])
 
 
-def _positions(selection: npt.ArrayLike, fold: int) -> Integers:
-    found = np.asarray(selection)
-    if found.ndim == 1 and found.dtype == bool:
-        return np.flatnonzero(found)
-    if found.ndim == 1 and found.size == 0:
+def _read_positions(selection: npt.ArrayLike, fold: int) -> Integers:
+    columns = np.asarray(selection)
+    if columns.ndim == 1 and columns.dtype == bool:
+        return np.flatnonzero(columns)
+    if columns.ndim == 1 and columns.size == 0:
         return np.empty(0, dtype=np.int64)
-    if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer) or found.min() < 0:
+    if columns.ndim != 1 or not np.issubdtype(columns.dtype, np.integer) or columns.min() < 0:
         raise DataError(f"selection {fold}: give positions of columns, whole numbers from 0")
-    return np.unique(found).astype(np.int64)
+    return np.unique(columns).astype(np.int64)
 
 
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+def _check_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ParameterError(f"{name}={value!r}: give one of {', '.join(map(repr, known))}")

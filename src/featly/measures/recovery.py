@@ -1,4 +1,4 @@
-r"""How much of the truth a selection finds, on made problems whose truth is known.
+r"""Recovery of the truth by a selection, on made problems whose truth is known.
 
 .. math::
 
@@ -36,7 +36,7 @@ IRRELEVANT, REDUNDANT = -1, -2  # in the place of the number of a relevant group
 
 @dataclass(frozen=True)
 class Roles:
-    """What each column of a made problem is good for.
+    """Role of each column of a made problem.
 
     Attributes
     ----------
@@ -92,11 +92,11 @@ class Roles:
     @property
     def irrelevant(self) -> tuple[int, ...]:
         """Columns that are neither relevant nor redundant."""
-        return tuple(np.flatnonzero(self._labels == IRRELEVANT).tolist())
+        return tuple(np.flatnonzero(self._group_of_columns == IRRELEVANT).tolist())
 
     @cached_property
-    def _labels(self) -> np.ndarray:
-        """For every column: the number of its relevant group, or what it is instead."""
+    def _group_of_columns(self) -> np.ndarray:
+        """Number of every column's relevant group, or a code for the other roles."""
         labels = np.full(self.n_features, IRRELEVANT)
         for number, columns in enumerate(self.relevant):
             labels[list(columns)] = number
@@ -106,7 +106,7 @@ class Roles:
 
 
 class RoleCounts(NamedTuple):
-    """How many of the selected columns are relevant, redundant and irrelevant; they add up."""
+    """Numbers of selected columns that are relevant, redundant and irrelevant; they add up."""
 
     relevant: int
     redundant: int
@@ -114,7 +114,7 @@ class RoleCounts(NamedTuple):
 
 
 class PositionStatistics(NamedTuple):
-    """Where the columns of a group stand in rankings; 1 is the first position."""
+    """Statistics of the positions of a group of columns in rankings, counted from 1."""
 
     best: int
     first_quartile: float
@@ -147,14 +147,14 @@ def count_roles(selected: ArrayLike, roles: Roles) -> RoleCounts:
     RoleCounts(relevant=1, redundant=2, irrelevant=2)
     """
     columns = column_indices(selected, roles.n_features, "selected")
-    labels = roles._labels[columns]
+    labels = roles._group_of_columns[columns]
     relevant = np.unique(labels[labels >= 0]).size
     irrelevant = int((labels == IRRELEVANT).sum())
     return RoleCounts(relevant, columns.size - relevant - irrelevant, irrelevant)
 
 
 def success_index(selected: ArrayLike, roles: Roles, ranked: bool = False) -> float:
-    r"""Index of success: rewards relevant columns, and penalises all others a little.
+    r"""Compute the index of success: it rewards relevant columns and penalises all others.
 
     .. math::
 
@@ -208,18 +208,18 @@ def success_index(selected: ArrayLike, roles: Roles, ranked: bool = False) -> fl
     counts = count_roles(selected, roles)
     if ranked and count_roles(np.asarray(selected)[:n_relevant], roles).relevant == n_relevant:
         return 100.0
-    found = counts.relevant / n_relevant
+    relevant_share = counts.relevant / n_relevant
     n_other = roles.n_features - n_relevant
     if n_other == 0:  # nothing wrong can be selected
-        return 100 * found
+        return 100 * relevant_share
     alpha = min(0.5, n_relevant / n_other)
-    return 100 * (found - alpha * (counts.redundant + counts.irrelevant) / n_other)
+    return 100 * (relevant_share - alpha * (counts.redundant + counts.irrelevant) / n_other)
 
 
 def position_statistics(
     order: ArrayLike, groups: Mapping[str, Sequence[int]]
 ) -> dict[str, PositionStatistics]:
-    """Best, quartiles, mean and worst of the positions that rankings give to groups of columns.
+    """Compute statistics of the positions that rankings give to groups of columns.
 
     Parameters
     ----------
@@ -242,8 +242,8 @@ def position_statistics(
     --------
     >>> from featly.measures.recovery import position_statistics
     >>> orders = [[0, 1, 4, 2, 3], [1, 3, 0, 2, 4]]
-    >>> found = position_statistics(orders, {"relevant": [0, 1], "noise": [2, 3, 4]})
-    >>> found["relevant"]
+    >>> statistics = position_statistics(orders, {"relevant": [0, 1], "noise": [2, 3, 4]})
+    >>> statistics["relevant"]
     PositionStatistics(best=1, first_quartile=1.0, mean=1.75, third_quartile=2.25, worst=3)
     """
     orders = np.atleast_2d(np.asarray(order))
@@ -257,14 +257,14 @@ def position_statistics(
             ranking, n_features, "order" if len(orders) == 1 else f"order[{i}]"
         )
         positions[i, columns] = np.arange(1, n_features + 1)
-    found = {}
+    statistics = {}
     for name, members in groups.items():
         pooled = positions[:, list(_group(members, n_features, f"groups[{name!r}]"))]
         low, high = np.quantile(pooled, [0.25, 0.75])
-        found[name] = PositionStatistics(
+        statistics[name] = PositionStatistics(
             int(pooled.min()), float(low), float(pooled.mean()), float(high), int(pooled.max())
         )
-    return found
+    return statistics
 
 
 def kinds_selected(selected: ArrayLike, kinds: ArrayLike) -> dict[Hashable, int]:
@@ -295,7 +295,7 @@ def kinds_selected(selected: ArrayLike, kinds: ArrayLike) -> dict[Hashable, int]
 
 
 def _group(columns: Sequence[int], n_features: int, name: str) -> tuple[int, ...]:
-    """Columns of a group as plain integers; there is at least one."""
+    """Return the columns of a group as plain integers; there is at least one."""
     if np.ndim(columns) != 1:
         raise ParameterError(f"{name}={columns!r}: give a group of columns, such as (0,)")
     if len(columns) == 0:

@@ -1,4 +1,4 @@
-r"""How many features: one number from a curve of performance, or from the scores of a ranking.
+r"""Choice of the number of features, from a curve of performance or the scores of a ranking.
 
 .. math::
 
@@ -90,8 +90,8 @@ class Curve:
 
     def __post_init__(self) -> None:
         sizes, values = np.array(self.sizes), as_numbers("values", self.values).copy()
-        whole = sizes.ndim == 1 and len(sizes) > 0 and np.issubdtype(sizes.dtype, np.integer)
-        if not whole or sizes[0] < 1 or (np.diff(sizes) <= 0).any():
+        is_whole = sizes.ndim == 1 and len(sizes) > 0 and np.issubdtype(sizes.dtype, np.integer)
+        if not is_whole or sizes[0] < 1 or (np.diff(sizes) <= 0).any():
             raise DataError(f"sizes={sizes.tolist()}: give whole numbers from 1, ascending")
         if values.ndim != 2 or values.shape[1] != len(sizes) or np.isinf(values).any():
             raise DataError(
@@ -125,7 +125,7 @@ class Curve:
         return self.sd / np.sqrt(np.maximum(self.n, 1))
 
     def interval(self, level: float = 0.95, corrected: bool = False) -> tuple[Floats, Floats]:
-        """Lower and upper end of an interval of the mean, at every size.
+        """Return the lower and upper end of an interval of the mean, at every size.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Curve:
         )
 
     def summary(self) -> str:
-        """One line a size: mean, standard error and splits, as text."""
+        """Return one line a size: mean, standard error and splits, as text."""
         rows = zip(self.sizes, self.mean, self.standard_error, self.n, strict=True)
         return "\n".join(
             [f"{'size':>6}  {'mean':>8}  {'error':>8}  splits"]
@@ -260,10 +260,10 @@ def choose_size(
     >>> choose_size(rule="rule-of-thumb", n_features=500)
     15
     """
-    known, worth, total = _what_is_known(curve, scores, n_features)
+    known, worth, total = _resolve_inputs(curve, scores, n_features)
     check_fraction("level", level)
     if not isinstance(rule, str):
-        return _fixed(rule, total)
+        return _check_size(rule, total)
     if rule not in SIZE_RULES:
         raise ParameterError(f"rule={rule!r}: give a size or one of {', '.join(SIZE_RULES)}")
     if rule == "rule-of-thumb":
@@ -274,17 +274,17 @@ def choose_size(
     if rule in CURVE_RULES:
         if known is None:
             raise ParameterError(f"rule={rule!r}: give a Curve of performance by size")
-        return _on_curve(known, rule, level)
+        return _choose_on_curve(known, rule, level)
     if worth is None:
         raise ParameterError(f"rule={rule!r}: give scores, or a fitted ranker")
     return _largest_gap(worth) if rule == "largest-gap" else _two_variances(worth)
 
 
-def _what_is_known(
+def _resolve_inputs(
     curve: Any, scores: npt.ArrayLike | None, n_features: int | None
 ) -> tuple[Curve | None, Floats | None, int | None]:
     if n_features is not None:
-        n_features = _fixed(n_features, None, "n_features")
+        n_features = _check_size(n_features, None, "n_features")
     if curve is not None and not isinstance(curve, Curve):
         if not (hasattr(curve, "scores_") and hasattr(curve, "order_")):
             raise ParameterError(
@@ -308,15 +308,15 @@ def _what_is_known(
     return curve, worth, len(worth)
 
 
-def _fixed(size: Any, most: int | None, name: str = "rule") -> int:
-    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if not whole or size < 1 or (most is not None and size > most):
+def _check_size(size: Any, most: int | None, name: str = "rule") -> int:
+    is_whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+    if not is_whole or size < 1 or (most is not None and size > most):
         limit = "" if most is None else f" to {most}"
         raise ParameterError(f"{name}={size!r}: give a whole number from 1{limit}")
     return int(size)
 
 
-def _on_curve(curve: Curve, rule: str, level: float) -> int:
+def _choose_on_curve(curve: Curve, rule: str, level: float) -> int:
     mean = curve.mean if curve.greater_is_better else -curve.mean
     best = int(np.nanargmax(mean))
     if rule == "best":
@@ -338,7 +338,7 @@ def _on_curve(curve: Curve, rule: str, level: float) -> int:
 
 
 def _knee(sizes: Integers, mean: Floats) -> int:
-    """The size highest above the chord; both arrays end at the best."""
+    """Return the size highest above the chord; both arrays end at the best."""
     if len(sizes) == 1:
         return int(sizes[0])
     x = np.log2(sizes) if sizes[-1] > WIDE_SPREAD * sizes[0] else sizes.astype(np.float64)

@@ -1,4 +1,4 @@
-r"""How much the selections made on different samples of the rows agree.
+r"""Stability of selections made on different samples of the rows.
 
 .. math::
 
@@ -59,7 +59,7 @@ class Stability(NamedTuple):
 
 
 def selection_frequency(selections: Sequence[ArrayLike], n_features: int) -> np.ndarray:
-    """Fraction of the selections that contain each feature.
+    """Compute the fraction of the selections that contain each feature.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def selection_frequency(selections: Sequence[ArrayLike], n_features: int) -> np.
 
 
 def kuncheva_index(selections: Sequence[ArrayLike], n_features: int) -> float:
-    r"""Kuncheva's index, the mean over pairs of sets of their overlap beyond chance.
+    r"""Compute Kuncheva's index, the mean over pairs of sets of their overlap beyond chance.
 
     .. math::
 
@@ -136,8 +136,8 @@ def kuncheva_index(selections: Sequence[ArrayLike], n_features: int) -> float:
     shared[own] = (shared[own] - times * distinct) // 2  # no set is paired with itself, or twice
     pairs[own] = times * (times - 1) // 2
     a, b = np.triu_indices(distinct.size)
-    met = pairs[a, b] > 0
-    a, b = a[met], b[met]
+    has_pairs = pairs[a, b] > 0
+    a, b = a[has_pairs], b[has_pairs]
     chance = distinct[a] * (distinct[b] / n_features)
     overlap = shared[a, b] / pairs[a, b]
     index = (overlap - chance) / (np.minimum(distinct[a], distinct[b]) - chance)
@@ -145,7 +145,7 @@ def kuncheva_index(selections: Sequence[ArrayLike], n_features: int) -> float:
 
 
 def kuncheva_curve(orders: ArrayLike, sizes: ArrayLike, n_features: int) -> np.ndarray:
-    """Kuncheva's index of the first s features of several rankings, for every size s.
+    """Compute Kuncheva's index of the first s features of several rankings, for every size s.
 
     One pass over the rankings: the counts at one size are those at the size before plus the
     features in between.
@@ -175,15 +175,15 @@ def kuncheva_curve(orders: ArrayLike, sizes: ArrayLike, n_features: int) -> np.n
     >>> kuncheva_curve(orders, sizes=[1, 2, 3], n_features=6).round(4)
     array([1.    , 0.5   , 0.5556])
     """
-    ranks, distinct, place = _ranks(orders, sizes, n_features)
+    ranks, distinct, position = _ranks(orders, sizes, n_features)
     shared = np.array([pairs for _, pairs in _grow(ranks, distinct, n_features)])
-    return _kuncheva(shared, ranks.shape[1], distinct, n_features)[place]
+    return _kuncheva(shared, ranks.shape[1], distinct, n_features)[position]
 
 
 def nogueira_stability(
     selections: Sequence[ArrayLike], n_features: int, level: float = 0.95
 ) -> Stability:
-    r"""Nogueira's stability of selections of any sizes, with a confidence interval.
+    r"""Compute Nogueira's stability of selections of any sizes, with a confidence interval.
 
     .. math::
 
@@ -243,24 +243,24 @@ def nogueira_stability(
     columns, sizes = _gather(selections, n_features, at_least=2)
     n_runs, mean_size = len(sizes), sizes.mean()
     counts = np.bincount(columns, minlength=n_features)
-    room = mean_size * (1 - mean_size / n_features)
+    largest_spread = mean_size * (1 - mean_size / n_features)
     if mean_size in (0, n_features):
         return Stability(*[float("nan")] * 4)
-    split = int((counts * (n_runs - counts)).sum())  # pairs of runs that disagree, twice
-    value = 1 - split / (n_runs * (n_runs - 1)) / room
+    n_disagreements = int((counts * (n_runs - counts)).sum())  # pairs of runs that disagree, twice
+    value = 1 - n_disagreements / (n_runs * (n_runs - 1)) / largest_spread
     run = np.repeat(np.arange(n_runs), sizes)
-    company = np.bincount(run, weights=counts[columns], minlength=n_runs) / n_runs
+    frequency_sums = np.bincount(run, weights=counts[columns], minlength=n_runs) / n_runs
     # constants are left out: they go with the mean
-    influence = company - sizes * mean_size / n_features
+    influence = frequency_sums - sizes * mean_size / n_features
     influence += value / 2 * sizes * (2 * mean_size / n_features - 1)
-    variance = 4 / n_runs * influence.var() / room**2
+    variance = 4 / n_runs * influence.var() / largest_spread**2
     return _interval(value, variance, quantile)
 
 
 def nogueira_curve(
     orders: ArrayLike, sizes: ArrayLike, n_features: int, level: float = 0.95
 ) -> Stability:
-    """Nogueira's stability of the first s features of several rankings, for every size s.
+    """Compute Nogueira's stability of the first s features of several rankings, for every size s.
 
     The values are those of :func:`kuncheva_curve`, to which this adds the confidence intervals.
     The intervals cost s steps a ranking at every size s.
@@ -294,22 +294,22 @@ def nogueira_curve(
     (array([1.    , 0.5   , 0.5556]), array([1.    , 0.2333, 0.3185]))
     """
     quantile = _quantile(level)
-    ranks, distinct, place = _ranks(orders, sizes, n_features)
+    ranks, distinct, position = _ranks(orders, sizes, n_features)
     n_runs = ranks.shape[1]
     shared = np.empty(distinct.size, dtype=np.int64)
     spread = np.empty(distinct.size)
     for at, (counts, pairs) in enumerate(_grow(ranks, distinct, n_features)):
         shared[at] = pairs
-        spread[at] = _company(ranks[: distinct[at]], counts).var()
+        spread[at] = _sum_frequencies(ranks[: distinct[at]], counts).var()
     value = _kuncheva(shared, n_runs, distinct, n_features)
-    room = distinct * (1 - distinct / n_features)
-    room[distinct == n_features] = np.nan
-    variance = 4 / n_runs**3 * spread / room**2
-    return _interval(value[place], variance[place], quantile)
+    largest_spread = distinct * (1 - distinct / n_features)
+    largest_spread[distinct == n_features] = np.nan
+    variance = 4 / n_runs**3 * spread / largest_spread**2
+    return _interval(value[position], variance[position], quantile)
 
 
 def column_indices(columns: ArrayLike, n_features: int, name: str) -> np.ndarray:
-    """Different columns of a table as an array of indices; an error that names the culprit."""
+    """Return different columns of a table as an array of indices; errors name the wrong one."""
     indices = np.asarray(columns)
     if indices.dtype.kind == "b":
         raise DataError(f"{name} is a mask: give column indices, such as np.flatnonzero(mask)")
@@ -329,7 +329,7 @@ def column_indices(columns: ArrayLike, n_features: int, name: str) -> np.ndarray
 def _gather(
     selections: Sequence[ArrayLike], n_features: int, at_least: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All selected columns, one selection after the other, and the size of each."""
+    """Return all selected columns, one selection after the other, and the size of each."""
     _check_features(n_features)
     parts = [
         column_indices(selection, n_features, f"selections[{i}]")
@@ -342,7 +342,7 @@ def _gather(
 def _ranks(
     orders: ArrayLike, sizes: ArrayLike, n_features: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rankings with one rank a row, the different sizes, and where each wanted size is in them."""
+    """Return rankings with one rank a row, the different sizes, and each size's position."""
     _check_features(n_features)
     columns, wanted = np.asarray(orders), np.asarray(sizes)
     if columns.ndim != 2 or columns.dtype.kind not in "iu":
@@ -356,7 +356,7 @@ def _ranks(
         raise ParameterError(
             f"sizes has {culprit}, and orders {depth} features a ranking: give sizes 1 to {depth}"
         )
-    distinct, place = np.unique(wanted.astype(np.int64), return_inverse=True)
+    distinct, position = np.unique(wanted.astype(np.int64), return_inverse=True)
     columns = columns[:, : distinct[-1]].astype(np.intp, copy=False)
     if columns.min() < 0 or columns.max() >= n_features:
         culprit = columns.min() if columns.min() < 0 else columns.max()
@@ -367,13 +367,13 @@ def _ranks(
         last[order] = ranks
         if not np.array_equal(last[order], ranks):
             column_indices(order, n_features, f"orders[{i}]")
-    return np.ascontiguousarray(columns.T), distinct, place
+    return np.ascontiguousarray(columns.T), distinct, position
 
 
 def _grow(
     ranks: np.ndarray, sizes: np.ndarray, n_features: int
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """For each of increasing sizes: how often each feature is in, and shared ones over pairs.
+    """Yield at increasing sizes the count of each feature, and shared features over all pairs.
 
     A feature that comes in b times more to its c times makes bc + b(b - 1) / 2 new pairs. Summed
     over what comes in, the counts before are bc and the counts after b(c + b).
@@ -390,8 +390,8 @@ def _grow(
         yield counts, pairs
 
 
-def _company(ranks: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """For each ranking, how often its features are in the rankings, summed."""
+def _sum_frequencies(ranks: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Sum for each ranking the counts of its features in all rankings."""
     total = np.zeros(ranks.shape[1], dtype=np.int64)
     step = max(1, BLOCK_CELLS // ranks.shape[1])
     for start in range(0, len(ranks), step):

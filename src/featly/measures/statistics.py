@@ -1,4 +1,4 @@
-r"""Do methods differ, and which ones: tests over many runs, and intervals that do not flatter.
+r"""Tests whether and which methods differ over many runs, and intervals of their means.
 
 .. math::
 

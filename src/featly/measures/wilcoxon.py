@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WilcoxonHolm:
-    """What :func:`wilcoxon_holm` found.
+    """Result of :func:`wilcoxon_holm`.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class WilcoxonHolm:
     n_dropped: int
 
     def matrix(self) -> Floats:
-        """Adjusted p-values, methods by methods: 1 on the diagonal, NaN where not compared."""
+        """Return adjusted p-values of all pairs: 1 on the diagonal, NaN where not compared."""
         out = np.full((len(self.names), len(self.names)), np.nan)
         np.fill_diagonal(out, 1.0)
         for (i, j), p in zip(self.pairs, self.adjusted, strict=True):
@@ -67,17 +67,17 @@ class WilcoxonHolm:
         )
 
     def summary(self) -> str:
-        """One line a pair, most significant first, as text."""
+        """Return one line a pair, most significant first, as text."""
         lines = [
             f"Wilcoxon with Holm's adjustment: {len(self.pairs)} pairs, "
             f"{blocks_text(self.n_blocks, self.n_dropped)}"
         ]
-        for at in np.argsort(self.adjusted, kind="stable"):
-            first, second = (self.names[i] for i in self.pairs[at])
-            star = " *" if self.adjusted[at] <= self.alpha else ""
+        for pair in np.argsort(self.adjusted, kind="stable"):
+            first, second = (self.names[i] for i in self.pairs[pair])
+            star = " *" if self.adjusted[pair] <= self.alpha else ""
             lines.append(
-                f"{first} - {second}: median {self.median_differences[at]:+.4g}, "
-                f"p = {self.p_values[at]:.3g}, adjusted {self.adjusted[at]:.3g}{star}"
+                f"{first} - {second}: median {self.median_differences[pair]:+.4g}, "
+                f"p = {self.p_values[pair]:.3g}, adjusted {self.adjusted[pair]:.3g}{star}"
             )
         return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-r"""In how many runs one method errs less than another, and how many others it beats.
+r"""Proportions of runs that one method wins against another, and counts of methods beaten.
 
 .. math::
 
@@ -27,7 +27,7 @@ Integers = npt.NDArray[np.int64]
 def win_proportions(
     errors: npt.ArrayLike, groups: Sequence[Hashable] | npt.NDArray[np.generic] | None = None
 ) -> Floats:
-    r"""Proportion of the runs in which one method's error is below another's.
+    r"""Compute the proportion of the runs in which one method's error is below another's.
 
     .. math::
 
@@ -76,21 +76,21 @@ def win_proportions(
     """
     table, members = _read(errors, groups)
     n_methods = len(table)
-    found = np.full((n_methods, n_methods), np.nan)
+    proportions = np.full((n_methods, n_methods), np.nan)
     for a in range(n_methods):
         for b in range(n_methods):
             share = _share(table[a], table[b], members)
             if a == b:
-                found[a, b] = 0.0
+                proportions[a, b] = 0.0
             elif share is not None:
-                found[a, b] = float(share)
-    return found
+                proportions[a, b] = float(share)
+    return proportions
 
 
 def methods_beaten(
     errors: npt.ArrayLike, groups: Sequence[Hashable] | npt.NDArray[np.generic] | None = None
 ) -> Integers:
-    r"""How many other methods each one beats: has the smaller error in more runs than they have.
+    r"""Count for each method the others it beats: with the smaller error in more runs.
 
     .. math::
 
@@ -141,18 +141,18 @@ def methods_beaten(
 
 
 def _share(first: Floats, second: Floats, members: list[Integers]) -> Fraction | None:
-    """Mean over the groups of the share of runs in which the first is below, or None."""
+    """Return the mean over groups of the share of runs in which the first is below, or None."""
     shares = []
     for runs in members:
         a, b = first[runs], second[runs]
-        both = int((~np.isnan(a) & ~np.isnan(b)).sum())
-        if both:
-            shares.append(Fraction(int((a < b).sum()), both))
+        n_both = int((~np.isnan(a) & ~np.isnan(b)).sum())
+        if n_both:
+            shares.append(Fraction(int((a < b).sum()), n_both))
     return sum(shares, Fraction(0)) / len(shares) if shares else None
 
 
 def _read(errors: npt.ArrayLike, groups: object) -> tuple[Floats, list[Integers]]:
-    """The errors, and the runs of every group."""
+    """Return the errors, and the runs of every group."""
     table = as_numbers("errors", errors)
     if table.ndim != 2 or table.size == 0:
         raise DataError(
@@ -171,4 +171,4 @@ def _read(errors: npt.ArrayLike, groups: object) -> tuple[Floats, list[Integers]
         if not isinstance(label, Hashable):
             raise DataError(f"groups hold {label!r}: give one name a run")
         runs.setdefault(label, []).append(run)
-    return table, [np.array(found) for found in runs.values()]
+    return table, [np.array(group_runs) for group_runs in runs.values()]

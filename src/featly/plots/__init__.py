@@ -1,4 +1,4 @@
-"""Pictures of what was found, drawn with matplotlib, which is an extra.
+"""Pictures of results, drawn with matplotlib, which is an extra.
 
 Every function takes ``ax=None``, draws there or in a new figure whose size fits what it shows, and
 returns the axes. None shows anything or changes matplotlib's settings; ``ax.figure.savefig`` saves

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, print, sizes, names, and how matplotlib is reached.
+"""Shared parts of all pictures: colours, print, sizes, names, and the way to matplotlib.
 
 matplotlib is an extra and imported at use. No function here changes its settings. Everything that
 is text, axis or tick is drawn in `INK` and every faint line in `FAINT`, so that whoever shows a
@@ -27,26 +27,26 @@ __all__ = [
     "ON_LIGHT",
     "PALETTE",
     "SMALL",
+    "check_bool",
+    "check_whole_number",
     "colour",
     "dress",
+    "import_matplotlib",
     "inches",
     "label_rows",
     "legend",
+    "make_readable",
     "marker",
-    "need_matplotlib",
     "new_axes",
     "note",
-    "note_room",
+    "note_height",
     "print_size",
-    "readable",
     "row_height",
-    "shortened",
+    "shorten_names",
     "shown_names",
     "spread",
     "text_width",
-    "within",
-    "wrapped",
-    "yes_or_no",
+    "wrap_text",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -69,8 +69,8 @@ MISSING_GLYPH = "□"
 HINTED = 1.06  # how much wider letters may be on a screen than in the font
 
 
-def need_matplotlib(function: str) -> Any:
-    """The library, or the error that names the extra."""
+def import_matplotlib(function: str) -> Any:
+    """Return the library, or raise the error that names the extra."""
     try:
         import matplotlib
     except ImportError:
@@ -79,12 +79,12 @@ def need_matplotlib(function: str) -> Any:
 
 
 def colour(position: int) -> str:
-    """The colour of a class, a method or a level."""
+    """Return the colour of a class, a method or a level."""
     return PALETTE[position % len(PALETTE)]
 
 
 def marker(position: int) -> str:
-    """Its marker: with the colour, 105 different ones."""
+    """Return its marker: with the colour, 105 different ones."""
     return MARKERS[position % len(MARKERS)]
 
 
@@ -98,7 +98,7 @@ def new_axes(
     top: float = 0.3,
     bottom: float = 0.5,
 ) -> Any:
-    """Axes of so many inches in a new figure, with margins in which their labels have room."""
+    """Return axes of so many inches in a new figure, with margins for their labels."""
     import matplotlib.pyplot as plt
 
     wide, high = left + width + right, bottom + height + top
@@ -107,13 +107,13 @@ def new_axes(
 
 
 def inches(ax: Any) -> tuple[float, float]:
-    """Width and height of axes, with the layout as it is by now."""
+    """Return width and height of axes, with the layout as it is by now."""
     box = ax.get_window_extent()
     return float(box.width / ax.figure.dpi), float(box.height / ax.figure.dpi)
 
 
 def dress(ax: Any, *, x: str = "", y: str = "", grid: str | None = None) -> None:
-    """Axes in the ink of the house: two spines, small print, faint lines behind."""
+    """Style axes: two spines, small print, faint lines behind."""
     ax.set_facecolor("none")
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set(color=INK, linewidth=0.7)
@@ -127,9 +127,9 @@ def dress(ax: Any, *, x: str = "", y: str = "", grid: str | None = None) -> None
 
 
 def note(ax: Any, text: str) -> None:
-    """Small print above the axes, in as many lines as their width asks for."""
+    """Write small print above the axes, in as many lines as their width asks for."""
     ax.annotate(
-        wrapped(text, inches(ax)[0]),
+        wrap_text(text, inches(ax)[0]),
         (0.0, 1.0),
         (0, 5),
         xycoords="axes fraction",
@@ -143,14 +143,14 @@ def note(ax: Any, text: str) -> None:
     )
 
 
-def note_room(text: str, width: float) -> float:
-    """Inches that a note above axes of this width takes."""
-    lines = wrapped(text, width).count("\n") + 1 if text else 0
+def note_height(text: str, width: float) -> float:
+    """Return the inches that a note above axes of this width takes."""
+    lines = wrap_text(text, width).count("\n") + 1 if text else 0
     return 0.12 + 1.3 * SMALL / POINTS * lines + (0.05 if lines else 0.0)
 
 
-def wrapped(text: str, width: float, size: float = SMALL) -> str:
-    """A text in lines of at most so many inches, broken between words."""
+def wrap_text(text: str, width: float, size: float = SMALL) -> str:
+    """Wrap a text in lines of at most so many inches, broken between words."""
     lines: list[str] = []
     for part in text.split("\n"):
         line = ""
@@ -164,35 +164,35 @@ def wrapped(text: str, width: float, size: float = SMALL) -> str:
     return "\n".join(lines)
 
 
-def legend(ax: Any, handles: list[Any], **where: Any) -> Any:
-    """A legend without a frame, in small print."""
-    found = ax.legend(
+def legend(ax: Any, handles: list[Any], **placement: Any) -> Any:
+    """Draw a legend without a frame, in small print."""
+    drawn_legend = ax.legend(
         handles=handles,
         frameon=False,
         fontsize=SMALL,
         labelcolor=INK,
         borderaxespad=0.0,
         borderpad=0.0,
-        **where,
+        **placement,
     )
-    for text in found.get_texts():
+    for text in drawn_legend.get_texts():
         text.set_parse_math(False)
-    return found
+    return drawn_legend
 
 
 # ---- rows ----------------------------------------------------------------------------------------
 def row_height(n_rows: int) -> float:
-    """Inches of a row in a new figure with so many."""
+    """Return the inches of a row in a new figure with so many."""
     return next(height for most, height in ROW_HEIGHTS if n_rows <= most)
 
 
-def print_size(room: float) -> float:
-    """Points of print whose lines have so many inches each."""
-    return float(np.clip(0.62 * room * POINTS, SMALLEST, LARGEST))
+def print_size(line_height: float) -> float:
+    """Return the points of print whose lines have so many inches each."""
+    return float(np.clip(0.62 * line_height * POINTS, SMALLEST, LARGEST))
 
 
 def label_rows(ax: Any, names: Sequence[str], height: float) -> None:
-    """Names at rows 0, 1, ... from the top; where rows are too low for print, only some of them."""
+    """Name rows 0, 1, ... from the top; only some of them if they are too low for print."""
     size = print_size(height)
     step = max(1, int(np.ceil(1.15 * size / POINTS / height)))
     rows = range(0, len(names), step)
@@ -203,99 +203,99 @@ def label_rows(ax: Any, names: Sequence[str], height: float) -> None:
     ax.set_ylim(len(names) - 0.4, -0.6)
 
 
-def spread(places: npt.ArrayLike, gap: float, low: float, high: float) -> Floats:
-    """Places moved as little as can be so that neighbours are `gap` apart and all lie within.
+def spread(positions: npt.ArrayLike, distance: float, low: float, high: float) -> Floats:
+    """Move positions as little as can be so that neighbours are `distance` apart, all within.
 
     Where that many do not fit between `low` and `high`, they stand evenly around the middle.
     """
-    wanted = np.asarray(places, dtype=np.float64)
-    order = np.argsort(wanted, kind="stable")
-    steps = gap * np.arange(len(wanted))
-    room = high - low - (steps[-1] if len(steps) else 0.0)
-    moved = np.empty(len(wanted))
-    if room < 0:
+    desired = np.asarray(positions, dtype=np.float64)
+    order = np.argsort(desired, kind="stable")
+    steps = distance * np.arange(len(desired))
+    slack = high - low - (steps[-1] if len(steps) else 0.0)
+    moved = np.empty(len(desired))
+    if slack < 0:
         moved[order] = (low + high - (steps[-1] if len(steps) else 0.0)) / 2 + steps
         return moved
     # monotone in what is left of the places when the gaps are taken out
-    level = isotonic_regression(wanted[order] - steps) if len(wanted) else wanted
-    moved[order] = np.clip(level, low, low + room) + steps
+    level = isotonic_regression(desired[order] - steps) if len(desired) else desired
+    moved[order] = np.clip(level, low, low + slack) + steps
     return moved
 
 
 # ---- names ---------------------------------------------------------------------------------------
-def shortened(texts: Sequence[str], longest: int = LONGEST_NAME) -> list[str]:
-    """Texts with the middle of long ones left out; those that differ still do.
+def shorten_names(texts: Sequence[str], longest: int = LONGEST_NAME) -> list[str]:
+    """Shorten long texts in the middle; texts that differ still do.
 
     Where that takes more than twice as many letters, those that would be the same are numbered.
     """
     for length in range(longest, 2 * longest + 1, 2):
-        found = [_without_middle(text, length) for text in texts]
-        if len(set(found)) == len(set(texts)):
-            return found
-    found = [_without_middle(text, longest) for text in texts]
+        short_texts = [_cut_middle(text, length) for text in texts]
+        if len(set(short_texts)) == len(set(texts)):
+            return short_texts
+    short_texts = [_cut_middle(text, longest) for text in texts]
     alike: dict[str, list[str]] = {}
-    for text, short in dict.fromkeys(zip(texts, found, strict=True)):
+    for text, short in dict.fromkeys(zip(texts, short_texts, strict=True)):
         alike.setdefault(short, []).append(text)
-    taken = set(found)
+    used = set(short_texts)
     numbered: dict[str, str] = {}
     for short, members in alike.items():
         number = 1
         for text in members if len(members) > 1 else ():
-            while f"{short} #{number}" in taken:
+            while f"{short} #{number}" in used:
                 number += 1
             numbered[text] = f"{short} #{number}"
-            taken.add(numbered[text])
-    return [numbered.get(text, short) for text, short in zip(texts, found, strict=True)]
+            used.add(numbered[text])
+    return [numbered.get(text, short) for text, short in zip(texts, short_texts, strict=True)]
 
 
-def _without_middle(text: str, longest: int) -> str:
+def _cut_middle(text: str, longest: int) -> str:
     tail = (longest - 1) // 2
     return text if len(text) <= longest else f"{text[: longest - 1 - tail]}…{text[-tail:]}"
 
 
 def shown_names(texts: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
-    """Names as they are drawn: every letter in the font, long ones shortened, still different."""
-    return shortened(readable([str(text) for text in texts]), longest)
+    """Return names as they are drawn: in the font, cut to length, still different."""
+    return shorten_names(make_readable([str(text) for text in texts]), longest)
 
 
-def readable(texts: Sequence[str]) -> list[str]:
-    """Texts in letters that the font has; those that differ still do.
+def make_readable(texts: Sequence[str]) -> list[str]:
+    """Replace letters that the font lacks; texts that differ still do.
 
     What it lacks becomes a box, or its number where two texts would be the same. White space of
     any kind becomes a blank.
     """
-    plain = [_in_font(text) for text in texts]
-    if len(set(plain)) == len(set(texts)):
-        return plain
-    told = [_in_font(text, numbered=True) for text in texts]
+    readable_texts = [_fit_font(text) for text in texts]
+    if len(set(readable_texts)) == len(set(texts)):
+        return readable_texts
+    numbered = [_fit_font(text, numbered=True) for text in texts]
     counts: dict[str, set[str]] = {}
-    for text, found in zip(texts, plain, strict=True):
-        counts.setdefault(found, set()).add(text)
+    for text, shown in zip(texts, readable_texts, strict=True):
+        counts.setdefault(shown, set()).add(text)
     return [
-        longer if len(counts[found]) > 1 else found
-        for found, longer in zip(plain, told, strict=True)
+        longer if len(counts[shown]) > 1 else shown
+        for shown, longer in zip(readable_texts, numbered, strict=True)
     ]
 
 
-def _in_font(text: str, *, numbered: bool = False) -> str:
-    """Every letter that cannot be drawn replaced; marks that draw nothing left out or numbered."""
-    found = []
+def _fit_font(text: str, *, numbered: bool = False) -> str:
+    """Replace every letter that cannot be drawn; drop or number marks that draw nothing."""
+    letters = []
     for letter in text:
         kind = unicodedata.category(letter)
         if letter.isspace() or kind in ("Zs", "Zl", "Zp"):
-            found.append(f"<U+{ord(letter):04X}>" if numbered and letter != " " else " ")
+            letters.append(f"<U+{ord(letter):04X}>" if numbered and letter != " " else " ")
         elif kind in ("Cc", "Cf", "Cs", "Co", "Cn") or not _has_glyph(ord(letter), _fonts()):
             if numbered:
-                found.append(f"<U+{ord(letter):04X}>")
+                letters.append(f"<U+{ord(letter):04X}>")
             elif kind != "Cf" and not 0xFE00 <= ord(letter) <= 0xFE0F:  # these have no width
-                found.append(MISSING_GLYPH)
+                letters.append(MISSING_GLYPH)
         else:
-            found.append(letter)
-    return "".join(found)
+            letters.append(letter)
+    return "".join(letters)
 
 
 def _fonts() -> tuple[str, ...]:
-    """The files of the fonts that text is drawn in."""
+    """Return the files of the fonts that text is drawn in."""
     from matplotlib.font_manager import FontProperties, findfont
 
     return tuple(findfont(FontProperties(family=[name])) for name in FontProperties().get_family())
@@ -309,7 +309,7 @@ def _has_glyph(code: int, fonts: tuple[str, ...]) -> bool:
 
 
 def text_width(texts: Sequence[str], size: float = SMALL) -> float:
-    """Inches of the widest of some texts; letters are not equally wide."""
+    """Return the inches of the widest of some texts; letters are not equally wide."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
@@ -320,16 +320,16 @@ def text_width(texts: Sequence[str], size: float = SMALL) -> float:
 
 
 # ---- parameters ----------------------------------------------------------------------------------
-def within(name: str, value: Any, least: int = 1) -> int:
-    """A whole number from `least`, or ParameterError."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
+def check_whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Return a whole number from `least`, or raise ParameterError."""
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < least:
         raise ParameterError(f"{name}={value!r}: give a whole number from {least}")
     return int(value)
 
 
-def yes_or_no(name: str, value: Any) -> bool:
-    """A bool, or ParameterError."""
+def check_bool(name: str, value: Any) -> bool:
+    """Return a bool, or raise ParameterError."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"{name}={value!r}: give True or False")
     return bool(value)

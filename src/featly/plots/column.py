@@ -14,21 +14,21 @@ from featly.plots.canvas import (
     POINTS,
     SMALL,
     Floats,
+    check_bool,
     colour,
     dress,
+    import_matplotlib,
     inches,
     label_rows,
     legend,
     marker,
-    need_matplotlib,
     new_axes,
     note,
-    note_room,
+    note_height,
     print_size,
     shown_names,
     spread,
     text_width,
-    yes_or_no,
 )
 from featly.plots.columns import (
     Column,
@@ -93,75 +93,86 @@ def plot_column(
     >>> ax.get_xlabel()  # doctest: +SKIP
     'crp'
     """
-    need_matplotlib("plot_column")
+    import_matplotlib("plot_column")
     column = open_columns(X, [feature], schema, "plot_column")[0]
     codes, classes = read_classes(y, len(column.values), "plot_column")
-    individuals = yes_or_no("individuals", individuals)
+    individuals = check_bool("individuals", individuals)
     if column.levels is None:
-        return _boxes(column, codes, classes, individuals, ax)
-    return _mosaic(column, codes, classes, individuals, ax)
+        return _draw_boxes(column, codes, classes, individuals, ax)
+    return _draw_mosaic(column, codes, classes, individuals, ax)
 
 
 # ---- numbers -------------------------------------------------------------------------------------
-def _boxes(column: Column, codes: Integers, classes: list[str], individuals: bool, ax: Any) -> Any:
+def _draw_boxes(
+    column: Column, codes: Integers, classes: list[str], individuals: bool, ax: Any
+) -> Any:
     labels = _class_labels(column, codes, classes, individuals)
     groups = [column.values[(codes == k) & column.present] for k in range(len(classes))]
     hidden = [
         k for k, values in enumerate(groups) if not individuals and len(values) < QUARTILE_ROWS
     ]
-    told = _words(individuals, len(hidden), "values", column)
+    note_text = _note_text(individuals, len(hidden), "values", column)
     if individuals and max(map(len, groups)) > MOST_POINTS:
-        told = "; ".join([*filter(None, [told]), f"points: {MOST_POINTS} of a class at most"])
+        note_text = "; ".join(
+            [*filter(None, [note_text]), f"points: {MOST_POINTS} of a class at most"]
+        )
     height = ROW if len(classes) <= TWO_LINES else 0.26
     if ax is None:
         left = text_width(labels, print_size(height / 2 if len(classes) <= TWO_LINES else height))
-        top = note_room(told, WIDTH)
-        tall = max(height * len(classes), 0.5)
-        ax = new_axes(WIDTH, tall, left=left + 0.15, right=0.2, top=top, bottom=0.45)
+        top = note_height(note_text, WIDTH)
+        total_height = max(height * len(classes), 0.5)
+        ax = new_axes(WIDTH, total_height, left=left + 0.15, right=0.2, top=top, bottom=0.45)
     else:
         height = inches(ax)[1] / len(classes)
     for k, values in enumerate(groups):
         if len(values) and k not in hidden:
-            _box(ax, k, values, individuals)
+            _draw_box(ax, k, values, individuals)
     dress(ax, x=shown_names([column.name])[0], grid="x")
     label_rows(ax, labels, height)
     if len(classes) <= TWO_LINES:
         for text in ax.get_yticklabels():
             text.set_fontsize(print_size(height / 2))
     ax.spines["left"].set_visible(False)
-    _value_limits(ax, column, individuals)
-    if told:
-        note(ax, told)
+    _set_value_limits(ax, column, individuals)
+    if note_text:
+        note(ax, note_text)
     return ax
 
 
-def _words(individuals: bool, n_hidden: int, unit: str, column: Column) -> str:
-    told = [] if individuals else ["no single rows: figures rounded, counts to 5"]
+def _note_text(individuals: bool, n_hidden: int, unit: str, column: Column) -> str:
+    parts = [] if individuals else ["no single rows: figures rounded, counts to 5"]
     if n_hidden:
-        many = "1 class" if n_hidden == 1 else f"{n_hidden} classes"
-        told.append(f"left out: {many} with fewer than {QUARTILE_ROWS} {unit}")
+        classes_text = "1 class" if n_hidden == 1 else f"{n_hidden} classes"
+        parts.append(f"left out: {classes_text} with fewer than {QUARTILE_ROWS} {unit}")
     if not column.present.any():
-        told.append("no row has a value")
-    return "; ".join(told)
+        parts.append("no row has a value")
+    return "; ".join(parts)
 
 
 def _class_labels(
     column: Column, codes: Integers, classes: list[str], individuals: bool
 ) -> list[str]:
-    """Class, rows with a value, and how many have none; in a line where classes are many."""
-    found = []
+    """Return class, number of rows and of missing values; on one line for many classes."""
+    labels = []
     for k, name in enumerate(classes):
-        here = codes == k
-        there, gone = int((here & column.present).sum()), int((here & ~column.present).sum())
+        in_class = codes == k
+        n_present, n_missing = (
+            int((in_class & column.present).sum()),
+            int((in_class & ~column.present).sum()),
+        )
         text = f"{name}\n" if len(classes) <= TWO_LINES else f"{name}, "
-        few = not individuals and there < QUARTILE_ROWS
-        text += f"n < {QUARTILE_ROWS}" if few else f"n = {_count(there, individuals)}"
-        found.append(text + (f", {_count(gone, individuals)} missing" if gone else ""))
-    return found
+        is_small = not individuals and n_present < QUARTILE_ROWS
+        text += (
+            f"n < {QUARTILE_ROWS}" if is_small else f"n = {_format_count(n_present, individuals)}"
+        )
+        labels.append(
+            text + (f", {_format_count(n_missing, individuals)} missing" if n_missing else "")
+        )
+    return labels
 
 
-def _count(number: int, individuals: bool) -> str:
-    """A number of rows; where nobody may be told, to the next multiple of 5."""
+def _format_count(number: int, individuals: bool) -> str:
+    """Return a number of rows; to the next multiple of 5 if no individual may be seen."""
     if individuals or not number:
         return f"{number:,}"
     return (
@@ -169,17 +180,19 @@ def _count(number: int, individuals: bool) -> str:
     )
 
 
-def _box(ax: Any, row: int, values: Floats, individuals: bool) -> None:
+def _draw_box(ax: Any, row: int, values: Floats, individuals: bool) -> None:
     tint = colour(row)
     cuts = quantiles(values, [0.05, 0.25, 0.5, 0.75, 0.95], rounded=not individuals)
     low, first, middle, third, high = cuts.tolist()
     half = 0.26
     if individuals:
-        drawn = values
+        drawn_values = values
         if len(values) > MOST_POINTS:  # evenly among the sorted, so that the shape stays
-            drawn = np.sort(values)[np.linspace(0, len(values) - 1, MOST_POINTS).astype(int)]
+            drawn_values = np.sort(values)[np.linspace(0, len(values) - 1, MOST_POINTS).astype(int)]
         look = {"color": tint, "markersize": 2.8, "alpha": 0.55, "zorder": 2}
-        ax.plot(drawn, row + 0.66 * jitter(drawn), marker(row), markeredgewidth=0, **look)
+        ax.plot(
+            drawn_values, row + 0.66 * jitter(drawn_values), marker(row), markeredgewidth=0, **look
+        )
     if len(values) >= (FEWEST_FOR_LINES if individuals else OUTER_ROWS):
         for edge, quartile in ((low, first), (high, third)):
             ax.plot([quartile, edge], [row, row], color=INK, linewidth=0.9, zorder=3)
@@ -193,50 +206,54 @@ def _box(ax: Any, row: int, values: Floats, individuals: bool) -> None:
     ax.plot([middle, middle], [row - half, row + half], **line)
 
 
-def _value_limits(ax: Any, column: Column, individuals: bool) -> None:
-    """The range of what is drawn: extremes are shown where points are, and only there."""
-    seen = [np.nanmin(column.values), np.nanmax(column.values)] if column.present.any() else [0, 1]
+def _set_value_limits(ax: Any, column: Column, individuals: bool) -> None:
+    """Set the range of what is drawn: extremes are shown only where points are."""
+    ends = [np.nanmin(column.values), np.nanmax(column.values)] if column.present.any() else [0, 1]
     if not individuals:
-        drawn = np.concatenate([line.get_xdata() for line in ax.lines]) if ax.lines else seen
-        seen = [np.min(drawn), np.max(drawn)] if ax.lines else [0.0, 1.0]
-    room = 0.04 * (seen[1] - seen[0]) or max(abs(seen[0]) * 0.05, 0.5)
-    ax.set_xlim(seen[0] - room, seen[1] + room)
+        drawn_values = np.concatenate([line.get_xdata() for line in ax.lines]) if ax.lines else ends
+        ends = [np.min(drawn_values), np.max(drawn_values)] if ax.lines else [0.0, 1.0]
+    margin = 0.04 * (ends[1] - ends[0]) or max(abs(ends[0]) * 0.05, 0.5)
+    ax.set_xlim(ends[0] - margin, ends[1] + margin)
 
 
 # ---- levels --------------------------------------------------------------------------------------
-def _mosaic(column: Column, codes: Integers, classes: list[str], individuals: bool, ax: Any) -> Any:
+def _draw_mosaic(
+    column: Column, codes: Integers, classes: list[str], individuals: bool, ax: Any
+) -> Any:
     levels = list(column.levels or [])
     counts = np.zeros((len(classes), len(levels)), np.int64)
-    there = column.present
-    np.add.at(counts, (codes[there], column.values[there].astype(int)), 1)
+    present = column.present
+    np.add.at(counts, (codes[present], column.values[present].astype(int)), 1)
     labels = _class_labels(column, codes, classes, individuals)
-    few = counts.sum(axis=1) < QUARTILE_ROWS
-    hidden = int(few.sum()) if not individuals else 0
-    told = _words(individuals, hidden, "values", column)
+    is_small = counts.sum(axis=1) < QUARTILE_ROWS
+    n_hidden = int(is_small.sum()) if not individuals else 0
+    note_text = _note_text(individuals, n_hidden, "values", column)
     sizes = np.bincount(codes, minlength=len(classes))
-    lows, highs = _rows(
+    lows, highs = _bar_ends(
         sizes if individuals else SMALL_CELL * np.maximum(np.round(sizes / SMALL_CELL), 1)
     )
     total = highs[-1]
     line = (2.7 if len(classes) <= TWO_LINES else 1.4) * SMALL / POINTS
     if ax is None:
-        tall = max(len(classes) * max(line, 0.3), 0.9, 0.165 * len(levels))
+        total_height = max(len(classes) * max(line, 0.3), 0.9, 0.165 * len(levels))
         left, right = text_width(labels) + 0.25, text_width(levels) + 0.5
-        top = note_room(told, WIDTH)
-        ax = new_axes(WIDTH, tall, left=left, right=right, top=top, bottom=0.45)
+        top = note_height(note_text, WIDTH)
+        ax = new_axes(WIDTH, total_height, left=left, right=right, top=top, bottom=0.45)
     tints = _tints(column.kind, len(levels))
     width, height = inches(ax)
     for k in np.flatnonzero(counts.sum(axis=1) > 0).tolist():
-        if not individuals and few[k]:
+        if not individuals and is_small[k]:
             continue
         shares = counts[k] / counts[k].sum()
-        shares = shares if individuals else _rounded(shares)
+        shares = shares if individuals else _round_shares(shares)
         start = 0.0
         for level, share in enumerate(shares.tolist()):
             if share > 0:
-                room = share * width, (highs[k] - lows[k]) / total * height
-                text = _count(int(counts[k, level]), individuals)
-                _cell(ax, (start, share), (lows[k], highs[k]), tints[level], level, text, room)
+                cell_size = share * width, (highs[k] - lows[k]) / total * height
+                text = _format_count(int(counts[k, level]), individuals)
+                _draw_cell(
+                    ax, (start, share), (lows[k], highs[k]), tints[level], level, text, cell_size
+                )
             start += share
     dress(ax, x=f"share of the rows by {shown_names([column.name])[0]}")
     ax.set_xlim(0.0, 1.0)
@@ -244,21 +261,21 @@ def _mosaic(column: Column, codes: Integers, classes: list[str], individuals: bo
     ax.set_ylim(total, 0.0)
     ax.spines["left"].set_visible(False)
     _name_rows(ax, labels, (lows + highs) / 2 / total, total, line / height)
-    _level_legend(ax, levels, tints)
-    if told:
-        note(ax, told)
+    _draw_level_legend(ax, levels, tints)
+    if note_text:
+        note(ax, note_text)
     return ax
 
 
-def _rows(sizes: Any) -> tuple[Floats, Floats]:
-    """Where the bars begin and end: as thick as classes are large, but none too thin to see."""
+def _bar_ends(sizes: Any) -> tuple[Floats, Floats]:
+    """Return the ends of the bars: as thick as classes are large, but never too thin."""
     thick = np.maximum(sizes / sizes.max(), SEEN_ROW)
     ends = np.cumsum(thick + 0.08)
     return ends - thick - 0.08, ends - 0.08
 
 
-def _rounded(shares: Floats) -> Floats:
-    """Shares to 5%, still one in all: what is left over goes where it is missed most."""
+def _round_shares(shares: Floats) -> Floats:
+    """Round shares to 5% so that their sum stays 1."""
     if not shares.any():
         return shares
     grains = np.floor(shares * 20)
@@ -268,7 +285,7 @@ def _rounded(shares: Floats) -> Floats:
 
 
 def _tints(kind: str, count: int) -> list[Any]:
-    """Colours of levels: of an order from light to dark, else those of the palette."""
+    """Return colours of levels: ordered ones from light to dark, else those of the palette."""
     import matplotlib
 
     if kind == "ordinal":
@@ -277,20 +294,22 @@ def _tints(kind: str, count: int) -> list[Any]:
     return [colour(k) for k in range(count)]
 
 
-def _cell(
+def _draw_cell(
     ax: Any, x: tuple[float, float], y: tuple[float, float], tint: Any, level: int, text: str,
-    room: tuple[float, float],
+    size: tuple[float, float],
 ) -> None:  # fmt: skip
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
-    place = (x[0], y[0]), x[1], y[1] - y[0]
-    ax.add_patch(Rectangle(*place, facecolor=tint, edgecolor="white", linewidth=0.8, zorder=2))
+    corner_and_size = (x[0], y[0]), x[1], y[1] - y[0]
+    ax.add_patch(
+        Rectangle(*corner_and_size, facecolor=tint, edgecolor="white", linewidth=0.8, zorder=2)
+    )
     hatch = HATCHES[level % len(HATCHES)]
     if hatch:
         look = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.45), "linewidth": 0.0, "zorder": 3}
-        ax.add_patch(Rectangle(*place, hatch=hatch, **look))
-    if text_width([text]) + 0.06 < room[0] and room[1] > 1.25 * SMALL / POINTS:
+        ax.add_patch(Rectangle(*corner_and_size, hatch=hatch, **look))
+    if text_width([text]) + 0.06 < size[0] and size[1] > 1.25 * SMALL / POINTS:
         red, green, blue = to_rgb(tint)
         light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
         ax.text(
@@ -300,23 +319,23 @@ def _cell(
         )  # fmt: skip
 
 
-def _name_rows(ax: Any, labels: list[str], middles: Floats, total: float, gap: float) -> None:
-    """Classes beside their bars, moved apart where bars are thin."""
+def _name_rows(ax: Any, labels: list[str], middles: Floats, total: float, distance: float) -> None:
+    """Write classes beside their bars, moved apart where bars are thin."""
     ax.set_yticks([])
     width, _ = inches(ax)
-    at = spread(1.0 - middles, gap, 0.0, 1.0)
+    at = spread(1.0 - middles, distance, 0.0, 1.0)
     for label, middle, level in zip(labels, middles, at, strict=True):
-        moved = abs(1.0 - middle - level) > 0.25 * gap
+        is_moved = abs(1.0 - middle - level) > 0.25 * distance
         line = {"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 0}
         ax.annotate(
             label, (0.0, middle * total), (-0.14 / width, level), xycoords="data",
             textcoords="axes fraction", ha="right", va="center", fontsize=SMALL, color=INK,
             parse_math=False, annotation_clip=False, multialignment="right",
-            arrowprops=line | {"relpos": (1, 0.5)} if moved else None,
+            arrowprops=line | {"relpos": (1, 0.5)} if is_moved else None,
         )  # fmt: skip
 
 
-def _level_legend(ax: Any, levels: list[str], tints: list[Any]) -> None:
+def _draw_level_legend(ax: Any, levels: list[str], tints: list[Any]) -> None:
     from matplotlib.patches import Patch
 
     handles = [
@@ -325,5 +344,5 @@ def _level_legend(ax: Any, levels: list[str], tints: list[Any]) -> None:
         for k, (level, tint) in enumerate(zip(levels, tints, strict=True))
     ]  # fmt: skip
     if handles:
-        where = {"loc": "upper left", "bbox_to_anchor": (1.03, 1.0)}
-        legend(ax, handles, **where, handlelength=1.3, handleheight=1.0, labelspacing=0.35)
+        placement = {"loc": "upper left", "bbox_to_anchor": (1.03, 1.0)}
+        legend(ax, handles, **placement, handlelength=1.3, handleheight=1.0, labelspacing=0.35)

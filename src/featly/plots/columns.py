@@ -1,4 +1,4 @@
-"""Single columns of any table, as numbers or as levels, and the classes of its rows."""
+"""Single columns of any table as numbers or levels, and the classes of its rows, for plots."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from featly.plots import table_columns
 from featly.plots.canvas import Floats, shown_names
 from featly.plots.table_columns import open_any, read_column
 from featly.problem.problem import read_target
-from featly.table.schema import Schema, _nearest
+from featly.table.schema import Schema, _nearest_hint
 
 __all__ = ["Column", "jitter", "open_columns", "quantiles", "read_classes"]
 
@@ -39,36 +39,38 @@ class Column:
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
-        """Which rows have a value."""
+        """Mask of the rows that have a value."""
         return ~np.isnan(self.values)
 
 
 def open_columns(X: Any, features: list[Any], schema: Any, function: str) -> list[Column]:
-    """Some columns of a table, by name or position."""
+    """Read some columns of a table, by name or position."""
     table = open_any(X)
     if not table.n_rows:
         raise DataError(f"X has no rows: {function} has nothing to draw")
-    known = Schema.of(schema).resolve(table.names, table.kinds())
-    found = []
+    resolved = Schema.of(schema).resolve(table.names, table.kinds())
+    drawn_columns = []
     for feature in features:
-        j = _find(feature, table.names)
-        found.append(_drawn(read_column(table, known, j, str(known.names[j]))))
-    return found
+        j = _find_column(feature, table.names)
+        drawn_columns.append(
+            _prepare_column(read_column(table, resolved, j, str(resolved.names[j])))
+        )
+    return drawn_columns
 
 
 def read_classes(y: Any, n_rows: int, function: str) -> tuple[Integers, list[str]]:
-    """The class of every row as a position, and the classes as they are drawn."""
+    """Return the class of every row as a position, and the classes as they are drawn."""
     codes, classes = read_target(y, n_rows, function, many_classes=True)
     return codes, shown_names(classes.tolist(), 24)
 
 
 # ---- parts ---------------------------------------------------------------------------------------
-def _find(feature: Any, names: Any) -> int:
+def _find_column(feature: Any, names: Any) -> int:
     if isinstance(feature, str):
-        known = list(names)
-        if feature not in known:
-            raise DataError(f"{feature!r} is not a column{_nearest(feature, known)}")
-        return known.index(feature)
+        known_names = list(names)
+        if feature not in known_names:
+            raise DataError(f"{feature!r} is not a column{_nearest_hint(feature, known_names)}")
+        return known_names.index(feature)
     if isinstance(feature, bool) or not isinstance(feature, int | np.integer):
         raise ParameterError(f"feature {feature!r}: give the name of a column, or its position")
     if not 0 <= feature < len(names):
@@ -76,37 +78,37 @@ def _find(feature: Any, names: Any) -> int:
     return int(feature)
 
 
-def _drawn(column: table_columns.Column) -> Column:
-    """A column with levels that can be drawn: those that occur, the rarest of many as one."""
+def _prepare_column(column: table_columns.Column) -> Column:
+    """Return a column with drawable levels: those that occur, the rarest of many as one."""
     if column.codes is None or column.numbers is not None:
         assert column.numbers is not None
         return Column(column.name, column.kind, column.numbers, None)
     codes, levels, n_merged = table_columns.few_levels(column, ordered=column.kind == "ordinal")
-    shown = shown_names(levels, 24)
+    shown_levels = shown_names(levels, 24)
     if n_merged:
-        shown.append(f"{n_merged} other levels")
+        shown_levels.append(f"{n_merged} other levels")
     values = np.where(codes > 0, codes - 1.0, np.nan)
-    return Column(column.name, column.kind, values, shown)
+    return Column(column.name, column.kind, values, shown_levels)
 
 
 # ---- figures -------------------------------------------------------------------------------------
 def quantiles(values: Floats, shares: list[float], *, rounded: bool) -> Floats:
-    """Quantiles; rounded so coarsely, where asked, that they tell nobody's value.
+    """Return quantiles; rounded, where asked, so coarsely that they tell nobody's value.
 
     The grain is a power of ten, from a fiftieth to a fifth of the distance between the quartiles;
     where these are the same, of that between the 5% and the 95% quantile.
     """
-    found = np.quantile(values, shares)
+    cuts = np.quantile(values, shares)
     outer, low, high, end = np.quantile(values, [0.05, 0.25, 0.75, 0.95])
     width = float(high - low or end - outer)
     if not rounded or width == 0:
-        return found
+        return cuts
     grain = 10.0 ** np.floor(np.log10(width / 5.0))
-    return np.round(found / grain) * grain
+    return np.round(cuts / grain) * grain
 
 
 def jitter(values: Floats, stride: float = 0.6180339887498949) -> Floats:
-    """Offsets from -0.5 to 0.5 for points at these values, the wider the denser they lie.
+    """Return offsets from -0.5 to 0.5 for points at these values, wider where they are dense.
 
     The same values have the same offsets, whatever the order of the rows. Another irrational
     `stride` gives offsets that do not go along with the first.
@@ -119,6 +121,6 @@ def jitter(values: Floats, stride: float = 0.6180339887498949) -> Floats:
         bins = np.minimum(((values[order] - low) / (high - low) * 24).astype(int), 23)
         dense = np.bincount(bins, minlength=24)
         spots = spots * np.sqrt(dense[bins] / dense.max())
-    found = np.empty(len(values))
-    found[order] = spots
-    return found
+    offsets = np.empty(len(values))
+    offsets[order] = spots
+    return offsets

@@ -1,4 +1,4 @@
-"""What a selection costs against how well it does, and which of them no other beats."""
+"""Costs of selections against their quality, and the selections that no other beats."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,15 +15,15 @@ from featly.plots.canvas import (
     Floats,
     colour,
     dress,
+    import_matplotlib,
     inches,
     legend,
     marker,
-    need_matplotlib,
     new_axes,
     shown_names,
     text_width,
 )
-from featly.plots.curves import LABEL_GAP, end_labels
+from featly.plots.curves import LABEL_GAP, draw_end_labels
 from featly.plots.frequencies import column_names
 from featly.study.results import GREATER, Results
 from featly.study.split_values import own_sizes
@@ -84,32 +84,35 @@ def plot_cost_front(
     >>> ax.get_xlabel()  # doctest: +SKIP
     'mean cost of the selected columns'
     """
-    need_matplotlib("plot_cost_front")
+    import_matplotlib("plot_cost_front")
     if not isinstance(results, Results):
         raise ParameterError(
             f"plot_cost_front draws the Results of a study, not a {type(results).__name__}"
         )
     if metric not in GREATER:
         raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(GREATER)}")
-    dataset, learner = results._one("datasets", dataset), results._one("learners", learner)
+    dataset, learner = (
+        results._require_name("datasets", dataset),
+        results._require_name("learners", learner),
+    )
     price = _costs(costs, results, dataset)
     methods, sizes, points = _points(results, price, metric, dataset, learner)
     front = np.flatnonzero(pareto_front(points, [False, GREATER[metric]]))
     front = front[np.argsort(points[front, 0], kind="stable")]
-    known = list(results.about["methods"])
-    shown = dict(zip(known, shown_names(known, 22), strict=True))
-    labelled = _thinned(front)
-    labels = [f"{shown[methods[k]]}, {sizes[k]:,}" for k in labelled]
+    study_methods = list(results.about["methods"])
+    drawn_names = dict(zip(study_methods, shown_names(study_methods, 22), strict=True))
+    labelled = _thin_front(front)
+    labels = [f"{drawn_names[methods[k]]}, {sizes[k]:,}" for k in labelled]
     if ax is None:
-        tall = max(HEIGHT, len(labels) * LABEL_GAP / POINTS)
+        height = max(HEIGHT, len(labels) * LABEL_GAP / POINTS)
         right, top = text_width(labels) + 0.4, 0.2 + 0.14 * np.ceil(len(set(methods)) / ABREAST)
-        ax = new_axes(WIDTH, tall, left=0.6, right=right, top=top, bottom=0.5)
-    _draw(ax, methods, known, points, front)
+        ax = new_axes(WIDTH, height, left=0.6, right=right, top=top, bottom=0.5)
+    _draw_points(ax, methods, study_methods, points, front)
     biased = " (BIASED: columns were selected on all rows)" if results.biased else ""
     dress(ax, x=f"mean cost of the selected columns{biased}", y=metric, grid="y")
-    _limits(ax, points)
-    end_labels(ax, [tuple(points[k]) for k in labelled], labels, [FAINT] * len(labels))
-    _legend(ax, methods, known, shown)
+    _set_limits(ax, points)
+    draw_end_labels(ax, [tuple(points[k]) for k in labelled], labels, [FAINT] * len(labels))
+    _draw_legend(ax, methods, study_methods, drawn_names)
     return ax
 
 
@@ -117,8 +120,8 @@ def plot_cost_front(
 def _costs(costs: Any, results: Results, dataset: str) -> Floats:
     names = column_names(results, dataset)
     if isinstance(costs, Mapping):
-        found = Schema(costs=costs).resolve(names, np.zeros(len(names))).costs
-        return np.zeros(len(names)) if found is None else np.asarray(found, np.float64)
+        resolved = Schema(costs=costs).resolve(names, np.zeros(len(names))).costs
+        return np.zeros(len(names)) if resolved is None else np.asarray(resolved, np.float64)
     try:
         price = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError):
@@ -135,22 +138,33 @@ def _costs(costs: Any, results: Results, dataset: str) -> Floats:
 def _points(
     results: Results, price: Floats, metric: str, dataset: str, learner: str
 ) -> tuple[list[str], list[int], Floats]:
-    """Method, size, and mean cost with the mean of the metric, of all that was evaluated."""
-    own = {m for d, m in own_sizes(results).select("dataset", "method").rows() if d == dataset}
+    """Return method, size, and mean cost with the mean of the metric, of all evaluated."""
+    with_own_size = {
+        m for d, m in own_sizes(results).select("dataset", "method").rows() if d == dataset
+    }
     curves = results.curves(metric)
     methods, sizes, points = [], [], []
-    spent: dict[str, list[Floats]] = {}
+    cumulative_costs: dict[str, list[Floats]] = {}
     for d, method, lrn, size, mean in curves.select(
         "dataset", "method", "learner", "size", "mean"
     ).rows():
         if d != dataset or lrn != learner or mean is None:
             continue
-        if method not in spent:
-            spent[method] = [np.cumsum(price[order]) for order in results.orders(dataset, method)]
-        sums = spent[method]
+        if method not in cumulative_costs:
+            cumulative_costs[method] = [
+                np.cumsum(price[order]) for order in results.orders(dataset, method)
+            ]
+        sums = cumulative_costs[method]
         if sums:
-            last = [len(one) if method in own else min(size, len(one)) for one in sums]
-            cost = float(np.mean([one[k - 1] for one, k in zip(sums, last, strict=True) if k]))
+            last = [
+                len(split_costs) if method in with_own_size else min(size, len(split_costs))
+                for split_costs in sums
+            ]
+            cost = float(
+                np.mean(
+                    [split_costs[k - 1] for split_costs, k in zip(sums, last, strict=True) if k]
+                )
+            )
         else:  # no selection takes all
             cost = float(price.sum())
         methods.append(method)
@@ -162,8 +176,8 @@ def _points(
     return methods, sizes, np.array(points, dtype=np.float64)
 
 
-def _thinned(front: Any) -> list[int]:
-    """As many of the front as have room for a label, its ends among them."""
+def _thin_front(front: Any) -> list[int]:
+    """Return as many points of the front as have room for a label, its ends among them."""
     if len(front) <= MOST_LABELS:
         return front.tolist()
     at = np.linspace(0, len(front) - 1, MOST_LABELS).round().astype(int)
@@ -171,21 +185,23 @@ def _thinned(front: Any) -> list[int]:
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _draw(ax: Any, methods: list[str], known: list[str], points: Floats, front: Any) -> None:
+def _draw_points(
+    ax: Any, methods: list[str], study_methods: list[str], points: Floats, front: Any
+) -> None:
     on = np.zeros(len(points), bool)
     on[front] = True
     for method in dict.fromkeys(methods):
-        here = np.array([name == method for name in methods])
-        place = known.index(method)
-        look = {"color": colour(place), "linestyle": "none", "marker": marker(place)}
-        off = points[here & ~on].T
-        ax.plot(*off, markerfacecolor="none", markersize=4.5, alpha=0.75, zorder=2, **look)
-        ax.plot(*points[here & on].T, markersize=6.0, zorder=4, **look)
+        of_method = np.array([name == method for name in methods])
+        method_index = study_methods.index(method)
+        look = {"color": colour(method_index), "linestyle": "none", "marker": marker(method_index)}
+        others = points[of_method & ~on].T
+        ax.plot(*others, markerfacecolor="none", markersize=4.5, alpha=0.75, zorder=2, **look)
+        ax.plot(*points[of_method & on].T, markersize=6.0, zorder=4, **look)
     steps = points[front]
     ax.step(steps[:, 0], steps[:, 1], where="post", color=INK, linewidth=0.9, zorder=3)
 
 
-def _limits(ax: Any, points: Floats) -> None:
+def _set_limits(ax: Any, points: Floats) -> None:
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     cost, value = points.T
@@ -195,24 +211,26 @@ def _limits(ax: Any, points: Floats) -> None:
         ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
         ax.xaxis.set_minor_formatter(NullFormatter())
     else:
-        room = 0.05 * (cost.max() - cost.min()) or 0.5
-        ax.set_xlim(cost.min() - room, cost.max() + room)
-    room = 0.06 * (value.max() - value.min()) or 0.02
-    ax.set_ylim(value.min() - room, value.max() + room)
+        margin = 0.05 * (cost.max() - cost.min()) or 0.5
+        ax.set_xlim(cost.min() - margin, cost.max() + margin)
+    margin = 0.06 * (value.max() - value.min()) or 0.02
+    ax.set_ylim(value.min() - margin, value.max() + margin)
 
 
-def _legend(ax: Any, methods: list[str], known: list[str], shown: dict[str, str]) -> None:
+def _draw_legend(
+    ax: Any, methods: list[str], study_methods: list[str], drawn_names: dict[str, str]
+) -> None:
     from matplotlib.lines import Line2D
 
     handles = []
     for method in dict.fromkeys(methods):
-        place = known.index(method)
-        look = {"color": colour(place), "marker": marker(place), "linestyle": "none"}
-        handles.append(Line2D([], [], markersize=4.5, label=shown[method], **look))
+        method_index = study_methods.index(method)
+        look = {"color": colour(method_index), "marker": marker(method_index), "linestyle": "none"}
+        handles.append(Line2D([], [], markersize=4.5, label=drawn_names[method], **look))
     above = 1.0 + 0.06 / inches(ax)[1]
-    where = {
+    placement = {
         "loc": "lower left",
         "bbox_to_anchor": (0.0, above),
         "ncols": min(ABREAST, len(handles)),
     }
-    legend(ax, handles, **where, handletextpad=0.1, columnspacing=1.0, labelspacing=0.25)
+    legend(ax, handles, **placement, handletextpad=0.1, columnspacing=1.0, labelspacing=0.25)

@@ -16,8 +16,8 @@ from featly.plots.canvas import (
     LARGEST,
     POINTS,
     SMALL,
+    import_matplotlib,
     inches,
-    need_matplotlib,
     new_axes,
     print_size,
     shown_names,
@@ -58,39 +58,44 @@ def plot_critical_difference(comparison: Comparison | Nemenyi, *, ax: Any = None
     >>> from featly.measures.statistics import nemenyi
     >>> from featly.plots import plot_critical_difference
     >>> error = [[0.1, 0.2, 0.3], [0.2, 0.3, 0.4], [0.1, 0.3, 0.2], [0.1, 0.2, 0.4]] * 3
-    >>> found = nemenyi(error, names=["forest", "tree", "bayes"], greater_is_better=False)
-    >>> ax = plot_critical_difference(found)  # doctest: +SKIP
+    >>> ranks = nemenyi(error, names=["forest", "tree", "bayes"], greater_is_better=False)
+    >>> ax = plot_critical_difference(ranks)  # doctest: +SKIP
     >>> [text.get_text() for text in ax.texts][-1]  # doctest: +SKIP
     'bayes  2.75'
     """
-    need_matplotlib("plot_critical_difference")
-    found = _nemenyi(comparison)
-    names = shown_names(found.names, 26)
-    order = np.argsort(found.mean_ranks, kind="stable").tolist()
+    import_matplotlib("plot_critical_difference")
+    result = _nemenyi(comparison)
+    names = shown_names(result.names, 26)
+    order = np.argsort(result.mean_ranks, kind="stable").tolist()
     n_left = (len(order) + 1) // 2
-    bars = BAR * len(found.groups) + 0.12
+    bars = BAR * len(result.groups) + 0.12
     size = print_size(ROW)
-    beside = text_width([f"{name}  10.00" for name in names], size) + 0.3
-    tall = ABOVE + bars + ROW * n_left + 0.05
+    label_width = text_width([f"{name}  10.00" for name in names], size) + 0.3
+    needed_height = ABOVE + bars + ROW * n_left + 0.05
     if ax is None:
-        ax = new_axes(WIDTH + 2 * beside, tall, left=0.1, right=0.1, top=0.1, bottom=0.1)
+        ax = new_axes(
+            WIDTH + 2 * label_width, needed_height, left=0.1, right=0.1, top=0.1, bottom=0.1
+        )
     wide, high = inches(ax)
-    scale = min(1.0, high / tall, wide / (1.2 * beside + 1.6))
+    scale = min(1.0, high / needed_height, wide / (1.2 * label_width + 1.6))
     ax.set_xlim(0, wide / scale)
     ax.set_ylim(high / scale, 0)
     ax.set_axis_off()
     ax.set_facecolor("none")
-    left, right = beside, wide / scale - beside
+    left, right = label_width, wide / scale - label_width
     if right - left < 0.8:  # names that leave no room for the scale
         left, right = 0.35 * wide / scale, 0.65 * wide / scale
     last = max(2, len(order))
 
-    def place(rank: float) -> float:
+    def position_of(rank: float) -> float:
         return left + (right - left) * (rank - 1) / (last - 1)
 
-    _scale(ax, place, last, found.critical_difference, scale)
-    for k, group in enumerate(found.groups):
-        ends = [place(found.mean_ranks[group[0]]) - 0.04, place(found.mean_ranks[group[-1]]) + 0.04]
+    _draw_scale(ax, position_of, last, result.critical_difference, scale)
+    for k, group in enumerate(result.groups):
+        ends = [
+            position_of(result.mean_ranks[group[0]]) - 0.04,
+            position_of(result.mean_ranks[group[-1]]) + 0.04,
+        ]
         height = ABOVE + 0.1 + BAR * k
         bar = {"color": INK, "linewidth": STRONG * scale, "solid_capstyle": "butt", "zorder": 4}
         ax.plot(ends, [height, height], label=f"group {k}", **bar)
@@ -98,10 +103,10 @@ def plot_critical_difference(comparison: Comparison | Nemenyi, *, ax: Any = None
         on_left = k < n_left
         row = k if on_left else len(order) - 1 - k
         height = ABOVE + bars + ROW * (row + 0.4)
-        rank = found.mean_ranks[method]
+        rank = result.mean_ranks[method]
         end = left - 0.08 if on_left else right + 0.08
         line = {"color": INK, "linewidth": 0.7, "zorder": 2, "solid_joinstyle": "miter"}
-        ax.plot([place(rank), place(rank), end], [ABOVE, height, height], **line)
+        ax.plot([position_of(rank), position_of(rank), end], [ABOVE, height, height], **line)
         text = f"{rank:.2f}  {names[method]}" if not on_left else f"{names[method]}  {rank:.2f}"
         side = {"ha": "right" if on_left else "left", "va": "center", "parse_math": False}
         offset = -0.05 if on_left else 0.05
@@ -110,44 +115,44 @@ def plot_critical_difference(comparison: Comparison | Nemenyi, *, ax: Any = None
 
 
 def _nemenyi(comparison: Any) -> Nemenyi:
-    found = comparison
+    result = comparison
     if isinstance(comparison, Comparison):
-        found = comparison.nemenyi
-        if found is None:
+        result = comparison.nemenyi
+        if result is None:
             raise DataError(
                 "the comparison has fewer than two methods or two blocks, so no mean ranks: "
                 "compare over several datasets or sizes"
             )
-    if not isinstance(found, Nemenyi):
+    if not isinstance(result, Nemenyi):
         raise ParameterError(
             "plot_critical_difference draws a Comparison or Nemenyi, not a "
             f"{type(comparison).__name__}"
         )
-    if len(found.names) > MOST_METHODS:
-        raise ParameterError(f"{len(found.names)} methods: up to {MOST_METHODS} can be drawn")
-    return found
+    if len(result.names) > MOST_METHODS:
+        raise ParameterError(f"{len(result.names)} methods: up to {MOST_METHODS} can be drawn")
+    return result
 
 
-def _scale(ax: Any, place: Any, last: int, difference: float, scale: float) -> None:
-    """The axis of ranks, and above it the ruler of the critical difference."""
+def _draw_scale(ax: Any, position_of: Any, last: int, difference: float, scale: float) -> None:
+    """Draw the axis of ranks, and above it the ruler of the critical difference."""
     thin = {"color": INK, "linewidth": 0.8, "zorder": 3}
     small = {"fontsize": SMALL * scale, "color": INK, "ha": "center"}
-    ax.plot([place(1), place(last)], [ABOVE, ABOVE], **thin)
-    gap = place(2) - place(1)
-    step = max(1, int(np.ceil(1.6 * SMALL / POINTS / gap)))
+    ax.plot([position_of(1), position_of(last)], [ABOVE, ABOVE], **thin)
+    unit = position_of(2) - position_of(1)
+    step = max(1, int(np.ceil(1.6 * SMALL / POINTS / unit)))
     for rank in range(1, last + 1):
-        ax.plot([place(rank)] * 2, [ABOVE - 0.05, ABOVE], **thin)
+        ax.plot([position_of(rank)] * 2, [ABOVE - 0.05, ABOVE], **thin)
         if (rank - 1) % step == 0:
-            ax.text(place(rank), ABOVE - 0.08, f"{rank}", va="bottom", **small)
-    wide = place(1 + difference) - place(1)
-    full = place(last) - place(1)
-    end = place(1) + min(wide, full)
+            ax.text(position_of(rank), ABOVE - 0.08, f"{rank}", va="bottom", **small)
+    wide = position_of(1 + difference) - position_of(1)
+    full = position_of(last) - position_of(1)
+    end = position_of(1) + min(wide, full)
     ruler = {"color": INK, "linewidth": 1.2, "zorder": 3, "label": "ruler"}
-    ax.plot([place(1), end], [0.3, 0.3], **ruler)
-    for x in [place(1)] + ([end] if wide <= full else []):
+    ax.plot([position_of(1), end], [0.3, 0.3], **ruler)
+    for x in [position_of(1)] + ([end] if wide <= full else []):
         ax.plot([x, x], [0.26, 0.34], color=INK, linewidth=1.2)
-    told = f"critical difference {difference:.2f}"
-    told += "" if wide <= full else ", wider than the scale"
+    caption = f"critical difference {difference:.2f}"
+    caption += "" if wide <= full else ", wider than the scale"
     side = small | {"ha": "left", "fontsize": LARGEST * scale}
-    ax.text(place(1), 0.22, told, va="bottom", **side)
-    ax.plot([place(1), place(last)], [ABOVE, ABOVE], color=FAINT, linewidth=0)
+    ax.text(position_of(1), 0.22, caption, va="bottom", **side)
+    ax.plot([position_of(1), position_of(last)], [ABOVE, ABOVE], color=FAINT, linewidth=0)

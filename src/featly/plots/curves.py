@@ -15,12 +15,12 @@ from featly.plots.canvas import (
     SMALL,
     colour,
     dress,
+    import_matplotlib,
     inches,
     marker,
-    need_matplotlib,
     new_axes,
     note,
-    note_room,
+    note_height,
     shown_names,
     spread,
     text_width,
@@ -28,7 +28,7 @@ from featly.plots.canvas import (
 from featly.study.results import GREATER, Results
 from featly.study.split_values import own_sizes
 
-__all__ = ["end_labels", "plot_curves", "whole_number_axis"]
+__all__ = ["draw_end_labels", "plot_curves", "set_whole_number_ticks"]
 
 WIDTH, HEIGHT = 4.6, 3.1
 MOST_METHODS = 20
@@ -95,50 +95,50 @@ def plot_curves(
     >>> ax.get_xlabel()  # doctest: +SKIP
     'columns'
     """
-    need_matplotlib("plot_curves")
+    import_matplotlib("plot_curves")
     if not isinstance(results, Results):
         raise ParameterError(
             f"plot_curves draws the Results of a study, not a {type(results).__name__}"
         )
-    dataset = results._one("datasets", dataset)
-    learner = results._one("learners", learner)
-    names = _checked_methods(results, methods)
+    dataset = results._require_name("datasets", dataset)
+    learner = results._require_name("learners", learner)
+    names = _check_methods(results, methods)
     curves, absent = _curves(results, metric, dataset, learner, names, rule)
-    about = results.about["datasets"][dataset]
-    level = _chance(chance, metric, len(about["classes"]))
-    shown = dict(zip(names, shown_names(names, 22), strict=True))
-    labels = [_label(curve, shown[curve.name], about["columns"]) for curve in curves]
-    told = _words(results, rule, absent)
+    facts = results.about["datasets"][dataset]
+    level = _chance_level(chance, metric, len(facts["classes"]))
+    drawn_names = dict(zip(names, shown_names(names, 22), strict=True))
+    labels = [_label(curve, drawn_names[curve.name], facts["columns"]) for curve in curves]
+    note_text = _note_text(results, rule, absent)
     if ax is None:
         right = text_width(labels) + 0.35
-        tall = max(HEIGHT, len(labels) * LABEL_GAP / POINTS)
-        top = note_room(told, WIDTH)
-        ax = new_axes(WIDTH, tall, left=0.6, right=right, top=top, bottom=0.5)
+        height = max(HEIGHT, len(labels) * LABEL_GAP / POINTS)
+        top = note_height(note_text, WIDTH)
+        ax = new_axes(WIDTH, height, left=0.6, right=right, top=top, bottom=0.5)
     strength = next(alpha for most, alpha in BANDS if len(curves) <= most)
     for curve in curves:
-        _draw(ax, curve, strength)
-    _sizes_axis(ax, curves)
+        _draw_curve(ax, curve, strength)
+    _set_sizes_axis(ax, curves)
     if level is not None:
         ax.axhline(level, color=INK, linewidth=0.8, linestyle=":", zorder=1)
     dress(ax, x="columns", y=TITLES.get(metric, metric), grid="y")
-    _limits(ax, curves, level, metric)
-    ends, tints = [curve.end for curve in curves], [_look(curve) for curve in curves]
+    _set_limits(ax, curves, level, metric)
+    ends, tints = [curve.end for curve in curves], [_curve_colour(curve) for curve in curves]
     if level is not None:
         ends.append((ax.get_xlim()[1], level))
         labels.append("chance")
         tints.append(INK)
-    end_labels(ax, ends, labels, tints)
-    note(ax, told)
+    draw_end_labels(ax, ends, labels, tints)
+    note(ax, note_text)
     return ax
 
 
 @dataclass(frozen=True)
 class _Curve:
-    """One method's line, point or level."""
+    """Line, point or level of one method."""
 
     name: str
     kind: str  # "line", "point" for its own number, "level" for no selection
-    place: int  # among the methods of the study: colour and marker
+    method_index: int  # among the methods of the study: colour and marker
     sizes: Any
     mean: Any
     lower: Any
@@ -151,20 +151,20 @@ class _Curve:
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _checked_methods(results: Results, methods: Any) -> list[str]:
-    known = list(results.about["methods"])
+def _check_methods(results: Results, methods: Any) -> list[str]:
+    study_methods = list(results.about["methods"])
     if isinstance(methods, str):
         methods = [methods]
-    names = known if methods is None else list(dict.fromkeys(methods))
+    names = study_methods if methods is None else list(dict.fromkeys(methods))
     for name in names:
-        if name not in known:
-            raise ParameterError(f"{name!r} is none of the methods: {', '.join(known)}")
+        if name not in study_methods:
+            raise ParameterError(f"{name!r} is none of the methods: {', '.join(study_methods)}")
     if not 0 < len(names) <= MOST_METHODS:
         raise ParameterError(f"{len(names)} methods: give 1 to {MOST_METHODS} in methods=[...]")
     return names
 
 
-def _chance(chance: Any, metric: str, n_classes: int) -> float | None:
+def _chance_level(chance: Any, metric: str, n_classes: int) -> float | None:
     if chance is None:
         return {"bcr": 1.0 / n_classes, "stability": 0.0}.get(metric)
     number = isinstance(chance, int | float | np.number) and not isinstance(chance, bool)
@@ -176,40 +176,46 @@ def _chance(chance: Any, metric: str, n_classes: int) -> float | None:
 def _curves(
     results: Results, metric: str, dataset: str, learner: str, names: list[str], rule: Any
 ) -> tuple[list[_Curve], list[str]]:
-    """Curves of the methods that have one, and the names of those that have none."""
+    """Return curves of the methods that have one, and the names of those that have none."""
     stable = metric == "stability"
     if not stable and metric not in GREATER:
         raise ParameterError(
             f"there is no metric {metric!r}: there are stability, {', '.join(GREATER)}"
         )
-    judged = "bcr" if stable else metric
-    frame = results.curves(judged)
+    curve_metric = "bcr" if stable else metric
+    frame = results.curves(curve_metric)
     value = (
         ["nogueira", "nogueira_lower", "nogueira_upper"] if stable else ["mean", "lower", "upper"]
     )
-    own = {m for d, m in own_sizes(results).select("dataset", "method").rows() if d == dataset}
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    with_own_size = {
+        m for d, m in own_sizes(results).select("dataset", "method").rows() if d == dataset
+    }
+    rows_of: dict[str, list[tuple[Any, ...]]] = {}
     for d, method, lrn, *row in frame.select("dataset", "method", "learner", "size", *value).rows():
         if d == dataset and lrn == learner and row[1] is not None:
-            found.setdefault(method, []).append(tuple(row))
-    known = list(results.about["methods"])
+            rows_of.setdefault(method, []).append(tuple(row))
+    study_methods = list(results.about["methods"])
     curves, absent = [], []
     for name in names:
-        whole = results.about["methods"][name] == "none"
-        if name not in found:
-            if not (whole and stable):  # taking all columns is neither stable nor unstable
+        takes_all = results.about["methods"][name] == "none"
+        if name not in rows_of:
+            if not (takes_all and stable):  # taking all columns is neither stable nor unstable
                 absent.append(name)
             continue
-        sizes, *rows = (np.array(part, dtype=np.float64) for part in zip(*found[name], strict=True))
-        kind = "level" if whole else "point" if name in own else "line"
+        sizes, *rows = (
+            np.array(part, dtype=np.float64) for part in zip(*rows_of[name], strict=True)
+        )
+        kind = "level" if takes_all else "point" if name in with_own_size else "line"
         chosen = None
         if kind == "line" and rule is not None:
-            which = {"dataset": dataset, "method": name, "learner": learner}
-            chosen = results.choose_size(rule, metric=judged, **which)
+            selection = {"dataset": dataset, "method": name, "learner": learner}
+            chosen = results.choose_size(rule, metric=curve_metric, **selection)
             if chosen not in sizes:
-                tried = ", ".join(f"{size:g}" for size in sizes)
-                raise ParameterError(f"size {chosen} of {name!r} was not evaluated: {tried} were")
-        curves.append(_Curve(name, kind, known.index(name), sizes, *rows, chosen))
+                tried_sizes = ", ".join(f"{size:g}" for size in sizes)
+                raise ParameterError(
+                    f"size {chosen} of {name!r} was not evaluated: {tried_sizes} were"
+                )
+        curves.append(_Curve(name, kind, study_methods.index(name), sizes, *rows, chosen))
     if not curves:
         failed = results.failures["failure"].to_list()[:1]
         raise DataError(f"no method has a {metric} to draw{f': {failed[0]}' if failed else ''}")
@@ -224,30 +230,30 @@ def _label(curve: _Curve, name: str, n_columns: int) -> str:
     return name if curve.chosen is None else f"{name} ({curve.chosen:,})"
 
 
-def _words(results: Results, rule: Any, absent: list[str]) -> str:
-    told = (
+def _note_text(results: Results, rule: Any, absent: list[str]) -> str:
+    text = (
         "95% intervals" if rule is None else f"95% intervals; ring and (number): chosen by {rule}"
     )
     if isinstance(rule, int | np.integer):
-        told = "95% intervals; ring: the size that was asked for"
+        text = "95% intervals; ring: the size that was asked for"
     if absent:
-        told += f"\nwithout a result: {', '.join(shown_names(absent, 20)[:4])}"
-        told += f" and {len(absent) - 4} more" if len(absent) > 4 else ""
-    return f"BIASED: columns were selected on all rows\n{told}" if results.biased else told
+        text += f"\nwithout a result: {', '.join(shown_names(absent, 20)[:4])}"
+        text += f" and {len(absent) - 4} more" if len(absent) > 4 else ""
+    return f"BIASED: columns were selected on all rows\n{text}" if results.biased else text
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _look(curve: _Curve) -> str:
-    return INK if curve.kind == "level" else colour(curve.place)
+def _curve_colour(curve: _Curve) -> str:
+    return INK if curve.kind == "level" else colour(curve.method_index)
 
 
-def _draw(ax: Any, curve: _Curve, strength: float) -> None:
-    tint, shape = _look(curve), marker(curve.place)
+def _draw_curve(ax: Any, curve: _Curve, alpha: float) -> None:
+    tint, shape = _curve_colour(curve), marker(curve.method_index)
     lower = np.where(np.isfinite(curve.lower), curve.lower, curve.mean)
     upper = np.where(np.isfinite(curve.upper), curve.upper, curve.mean)
     if curve.kind == "line":
-        ax.fill_between(curve.sizes, lower, upper, color=tint, alpha=strength, linewidth=0)
-        style = LINES[curve.place // 7 % len(LINES)]
+        ax.fill_between(curve.sizes, lower, upper, color=tint, alpha=alpha, linewidth=0)
+        style = LINES[curve.method_index // 7 % len(LINES)]
         look = {"color": tint, "linewidth": 1.3, "linestyle": style, "zorder": 3}
         ax.plot(curve.sizes, curve.mean, marker=shape, markersize=3.6, **look)
         if curve.chosen is not None:
@@ -263,8 +269,8 @@ def _draw(ax: Any, curve: _Curve, strength: float) -> None:
     ax.errorbar(curve.sizes, curve.mean, yerr=bar, marker=shape, markersize=6, **look)
 
 
-def whole_number_axis(axis: Any, low: float, high: float) -> None:
-    """Ticks of a logarithmic axis at 1, 2, 5, 10, ... in plain figures."""
+def set_whole_number_ticks(axis: Any, low: float, high: float) -> None:
+    """Set ticks of a logarithmic axis at 1, 2, 5, 10, ... in plain figures."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     steps = np.outer(10.0 ** np.arange(-1, 9), [1, 2, 5]).ravel()
@@ -276,41 +282,41 @@ def whole_number_axis(axis: Any, low: float, high: float) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _sizes_axis(ax: Any, curves: list[_Curve]) -> None:
+def _set_sizes_axis(ax: Any, curves: list[_Curve]) -> None:
     sizes = np.concatenate([curve.sizes for curve in curves])
     low, high = max(sizes.min(), 0.7) / 1.15, max(sizes.max(), 1.0) * 1.15
     ax.set_xscale("log")
     ax.set_xlim(low, high)
-    whole_number_axis(ax.xaxis, low, high)
+    set_whole_number_ticks(ax.xaxis, low, high)
 
 
-def _limits(ax: Any, curves: list[_Curve], level: float | None, metric: str) -> None:
-    """All means and bands; of a rate, no more than from 0 to 1, of the stability, up to 1."""
+def _set_limits(ax: Any, curves: list[_Curve], level: float | None, metric: str) -> None:
+    """Set limits for all means and bands: rates within 0 to 1, the stability up to 1."""
     ends = np.concatenate([np.r_[c.lower, c.upper] for c in curves])
     means = np.concatenate([c.mean for c in curves])
-    seen = np.r_[means, ends[np.isfinite(ends)], [] if level is None else [level]]
-    low, high = float(seen.min()), float(seen.max())
+    values = np.r_[means, ends[np.isfinite(ends)], [] if level is None else [level]]
+    low, high = float(values.min()), float(values.max())
     if metric in METRICS or metric == "stability":
         high = min(high, max(1.0, means.max()))
     if metric in METRICS:
         low = max(low, min(0.0, means.min()))
-    room = 0.04 * (high - low) or 0.05
-    ax.set_ylim(low - room, high + room)
+    margin = 0.04 * (high - low) or 0.05
+    ax.set_ylim(low - margin, high + margin)
 
 
-def end_labels(
+def draw_end_labels(
     ax: Any, ends: Sequence[tuple[float, float]], labels: Sequence[str], tints: Sequence[str]
 ) -> list[Any]:
-    """Labels to the right of the axes, one a line, joined to the places that they name."""
+    """Write labels to the right of the axes, one a line, joined to the points they name."""
     width, height = inches(ax)
-    places = [ax.transAxes.inverted().transform(ax.transData.transform(end)) for end in ends]
-    at = spread([place[1] for place in places], LABEL_GAP / POINTS / height, 0.0, 1.0)
-    found = []
+    positions = [ax.transAxes.inverted().transform(ax.transData.transform(end)) for end in ends]
+    at = spread([position[1] for position in positions], LABEL_GAP / POINTS / height, 0.0, 1.0)
+    annotations = []
     for end, level, label, tint in zip(ends, at, labels, tints, strict=True):
-        far = places[len(found)][0] < NEAR
-        line = {"arrowstyle": "-", "color": tint, "linewidth": 0.5 if far else 0.8}
-        line |= {"linestyle": (0, (1, 2)) if far else "-", "shrinkA": 0, "shrinkB": 3}
-        found.append(
+        is_far = positions[len(annotations)][0] < NEAR
+        line = {"arrowstyle": "-", "color": tint, "linewidth": 0.5 if is_far else 0.8}
+        line |= {"linestyle": (0, (1, 2)) if is_far else "-", "shrinkA": 0, "shrinkB": 3}
+        annotations.append(
             ax.annotate(
                 label,
                 end,
@@ -325,4 +331,4 @@ def end_labels(
                 parse_math=False,
             )
         )
-    return found
+    return annotations

@@ -1,4 +1,4 @@
-r"""How often a column is chosen when rows change.
+r"""Frequencies with which columns are chosen when rows change.
 
 .. math::
 
@@ -20,19 +20,19 @@ from featly.measures.stability import selection_frequency
 from featly.plots.canvas import (
     INK,
     Floats,
+    check_whole_number,
     colour,
     dress,
+    import_matplotlib,
     inches,
     label_rows,
-    need_matplotlib,
     new_axes,
     note,
-    note_room,
+    note_height,
     print_size,
     row_height,
     shown_names,
     text_width,
-    within,
 )
 from featly.study.results import Results
 from featly.study.split_values import own_sizes
@@ -95,37 +95,42 @@ def plot_frequencies(
     >>> ax.get_xlabel()  # doctest: +SKIP
     'share of 5 splits'
     """
-    need_matplotlib("plot_frequencies")
+    import_matplotlib("plot_frequencies")
     if not isinstance(results, Results):
         raise ParameterError(
             f"plot_frequencies draws the Results of a study, not a {type(results).__name__}"
         )
-    count = within("n_features", n_features)
-    dataset, method = results._one("datasets", dataset), results._one("methods", method)
-    sets, words = _sets(results, size, dataset, method, learner)
+    count = check_whole_number("n_features", n_features)
+    dataset, method = (
+        results._require_name("datasets", dataset),
+        results._require_name("methods", method),
+    )
+    sets, size_text = _sets(results, size, dataset, method, learner)
     total = results.about["datasets"][dataset]["columns"]
     share = selection_frequency(sets, total)
     best = np.argsort(-share, kind="stable")[:count]
     best = best[share[best] > 0]
     names = shown_names([column_names(results, dataset)[f] for f in best.tolist()])
     chance = float(np.mean([len(chosen) for chosen in sets])) / total
-    told = "BIASED: columns were selected on all rows; " if results.biased else ""
-    told += f"{shown_names([method])[0]}: {words}, in at least one split; lines: 95% intervals; "
-    told += f"dotted: chance, {chance:.2g}"
+    note_text = "BIASED: columns were selected on all rows; " if results.biased else ""
+    note_text += (
+        f"{shown_names([method])[0]}: {size_text}, in at least one split; lines: 95% intervals; "
+    )
+    note_text += f"dotted: chance, {chance:.2g}"
     height = row_height(len(names))
     if ax is None:
         left = max(text_width(names, print_size(height)) + 0.12, 0.4)
-        tall = max(len(names) * height, 0.8)
-        top = note_room(told, WIDTH)
-        ax = new_axes(WIDTH, tall, left=left, right=0.2, top=top, bottom=0.45)
+        total_height = max(len(names) * height, 0.8)
+        top = note_height(note_text, WIDTH)
+        ax = new_axes(WIDTH, total_height, left=left, right=0.2, top=top, bottom=0.45)
     else:
         height = inches(ax)[1] / len(names)
-    _draw(ax, share[best], len(sets))
+    _draw_bars(ax, share[best], len(sets))
     ax.axvline(chance, color=INK, linewidth=1.0, linestyle=":", zorder=4)
     dress(ax, x=f"share of {len(sets)} splits", grid="x")
     label_rows(ax, names, height)
     ax.spines["left"].set_visible(False)
-    note(ax, told)
+    note(ax, note_text)
     return ax
 
 
@@ -133,7 +138,7 @@ def plot_frequencies(
 def _sets(
     results: Results, size: int | None, dataset: str, method: str, learner: str | None
 ) -> tuple[list[Any], str]:
-    """The columns chosen in every split, and how many in words."""
+    """Return the columns chosen in every split, and their number in words."""
     if results.about["methods"][method] == "none":
         raise ParameterError(f"method {method!r} selects nothing: it takes all columns every time")
     orders = results.orders(dataset, method)
@@ -146,21 +151,21 @@ def _sets(
     total = results.about["datasets"][dataset]["columns"]
     if size is None:
         size = results.choose_size(dataset=dataset, method=method, learner=learner)
-    elif within("size", size) > total:
+    elif check_whole_number("size", size) > total:
         raise ParameterError(f"size={size}: {dataset!r} has {total} columns")
     return [order[:size] for order in orders], f"the best {size}"
 
 
 def column_names(results: Results, dataset: str) -> list[str]:
-    """What the columns of a dataset are called; numbered where there are too many to keep."""
-    about = results.about["datasets"][dataset]
-    return about.get("names") or [f"x{column}" for column in range(about["columns"])]
+    """Return the names of the columns of a dataset; numbers if it has too many names."""
+    facts = results.about["datasets"][dataset]
+    return facts.get("names") or [f"x{column}" for column in range(facts["columns"])]
 
 
 def wilson_interval(
     share: npt.ArrayLike, n_draws: int, level: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Ends of Wilson's interval of a share of so many draws.
+    """Return the ends of Wilson's interval of a share of so many draws.
 
     Examples
     --------
@@ -177,7 +182,7 @@ def wilson_interval(
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _draw(ax: Any, share: Floats, n_splits: int) -> None:
+def _draw_bars(ax: Any, share: Floats, n_splits: int) -> None:
     rows = np.arange(len(share))
     ax.barh(rows, share, height=BAR, color=colour(5), zorder=2)
     lower, upper = wilson_interval(share, n_splits)

@@ -1,4 +1,4 @@
-"""Which columns several methods have in common: an UpSet diagram.
+"""Columns that several methods have in common, as an UpSet diagram.
 
 Lex, A., Gehlenborg, N., Strobelt, H., Vuillemot, R. and Pfister, H. (2014), UpSet: visualization
 of intersecting sets, *IEEE Transactions on Visualization and Computer Graphics* 20, 1983-1992.
@@ -15,15 +15,15 @@ from featly.plots.canvas import (
     FAINT,
     INK,
     SMALL,
+    check_whole_number,
     colour,
+    import_matplotlib,
     inches,
-    need_matplotlib,
     new_axes,
     note,
     print_size,
     shown_names,
     text_width,
-    within,
 )
 
 __all__ = ["plot_overlap"]
@@ -66,13 +66,13 @@ def plot_overlap(
     >>> [bar.get_height() for bar in ax.child_axes[0].patches]  # doctest: +SKIP
     [1, 1, 1]
     """
-    need_matplotlib("plot_overlap")
-    sets = _sets(selections)
+    import_matplotlib("plot_overlap")
+    sets = _read_sets(selections)
     groups = _groups(sets)
-    shown = groups[: within("n_intersections", n_intersections)]
+    shown_groups = groups[: check_whole_number("n_intersections", n_intersections)]
     names = shown_names(list(sets), 26)
-    words = _words(groups, len(shown))
-    wide = COLUMN * max(len(shown), FEWEST_COLUMNS)
+    note_text = _note_text(groups, len(shown_groups))
+    wide = COLUMN * max(len(shown_groups), FEWEST_COLUMNS)
     tall = ROW * len(sets)
     beside = text_width(names, print_size(ROW)) + 0.15
     if ax is None:
@@ -89,15 +89,15 @@ def plot_overlap(
     above = ax.inset_axes((start / width, low + 0.03, 1.0 - start / width, 0.97 - low))
     dots = ax.inset_axes((start / width, 0.0, 1.0 - start / width, low))
     sizes = ax.inset_axes((0.0, 0.0, sizes_wide / width, low))
-    _draw_groups(above, shown)
-    _draw_dots(dots, shown, names, low * height / len(sets))
+    _draw_groups(above, shown_groups)
+    _draw_dots(dots, shown_groups, names, low * height / len(sets))
     _draw_sizes(sizes, [len(columns) for columns in sets.values()])
-    note(ax, words)
+    note(ax, note_text)
     return ax
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _sets(selections: Any) -> dict[str, set[Any]]:
+def _read_sets(selections: Any) -> dict[str, set[Any]]:
     if not isinstance(selections, Mapping):
         raise ParameterError(
             f"selections is a {type(selections).__name__}: give a mapping of method to columns"
@@ -106,80 +106,97 @@ def _sets(selections: Any) -> dict[str, set[Any]]:
         raise ParameterError(
             f"{len(selections)} selections: give {FEWEST_SETS} to {MOST_SETS} of them"
         )
-    found = {}
+    sets = {}
     for name, columns in selections.items():
         if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
             raise ParameterError(f"selection of {name!r} is {columns!r}: give a list of columns")
         if getattr(columns, "dtype", None) == np.bool_:
             columns = np.flatnonzero(columns)  # a mask, as get_support() returns
-        found[str(name)] = {c.item() if isinstance(c, np.generic) else c for c in columns}
-    if len(found) < len(selections):
+        sets[str(name)] = {c.item() if isinstance(c, np.generic) else c for c in columns}
+    if len(sets) < len(selections):
         raise ParameterError("two selections have the same name: rename one")
-    return found
+    return sets
 
 
 def _groups(sets: Mapping[str, set[Any]]) -> list[tuple[tuple[bool, ...], int]]:
-    """Which sets share a group, and how many columns it has; the largest first."""
-    every = sorted(set().union(*sets.values()), key=str)
-    counts = Counter(tuple(column in one for one in sets.values()) for column in every)
+    """Return the groups as members and number of columns, the largest first."""
+    all_columns = sorted(set().union(*sets.values()), key=str)
+    counts = Counter(
+        tuple(column in columns for columns in sets.values()) for column in all_columns
+    )
     return sorted(counts.items(), key=lambda item: (-item[1], -sum(item[0]), item[0]))
 
 
-def _words(groups: list[Any], n_shown: int) -> str:
+def _note_text(groups: list[Any], n_shown: int) -> str:
     total = sum(count for _, count in groups)
     if not total:
         return "no column was chosen"
-    told = f"{total:,} columns in all" if total > 1 else "1 column in all"
-    rest = groups[n_shown:]
-    if rest:
-        left = sum(count for _, count in rest)
-        told += f"; {len(rest):,} smaller groups, {left:,} columns, are left out"
-    return told
+    text = f"{total:,} columns in all" if total > 1 else "1 column in all"
+    hidden_groups = groups[n_shown:]
+    if hidden_groups:
+        n_hidden = sum(count for _, count in hidden_groups)
+        text += f"; {len(hidden_groups):,} smaller groups, {n_hidden:,} columns, are left out"
+    return text
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _bare(ax: Any) -> None:
+def _strip_axes(ax: Any) -> None:
     ax.set_facecolor("none")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0, labelcolor=INK, color=INK, labelsize=SMALL)
 
 
-def _draw_groups(ax: Any, shown: list[tuple[tuple[bool, ...], int]]) -> None:
-    _bare(ax)
-    counts = [count for _, count in shown]
-    ax.bar(range(len(shown)), counts, width=0.62, color=[_tint(who) for who, _ in shown], zorder=2)
-    ax.set_xlim(-0.6, max(len(shown), FEWEST_COLUMNS) - 0.4)
+def _draw_groups(ax: Any, shown_groups: list[tuple[tuple[bool, ...], int]]) -> None:
+    _strip_axes(ax)
+    counts = [count for _, count in shown_groups]
+    ax.bar(
+        range(len(shown_groups)),
+        counts,
+        width=0.62,
+        color=[_group_colour(members) for members, _ in shown_groups],
+        zorder=2,
+    )
+    ax.set_xlim(-0.6, max(len(shown_groups), FEWEST_COLUMNS) - 0.4)
     ax.set_ylim(0, 1.18 * max([1, *counts]))
     ax.set_xticks([])
     ax.set_yticks([])
-    for place, count in enumerate(counts):
+    for position, count in enumerate(counts):
         ax.annotate(
-            f"{count:,}", (place, count), (0, 2), textcoords="offset points", ha="center",
+            f"{count:,}", (position, count), (0, 2), textcoords="offset points", ha="center",
             va="bottom", fontsize=SMALL, color=INK,
         )  # fmt: skip
     ax.axhline(0, color=INK, linewidth=0.7, zorder=3)
 
 
-def _tint(who: tuple[bool, ...]) -> str:
-    """What all chose stands out."""
-    return colour(1) if all(who) else colour(0)
+def _group_colour(members: tuple[bool, ...]) -> str:
+    """Return the colour of a group; what all methods chose stands out."""
+    return colour(1) if all(members) else colour(0)
 
 
 def _draw_dots(
-    ax: Any, shown: list[tuple[tuple[bool, ...], int]], names: list[str], height: float
+    ax: Any, shown_groups: list[tuple[tuple[bool, ...], int]], names: list[str], height: float
 ) -> None:
-    _bare(ax)
-    n_sets, n_groups = len(names), max(len(shown), FEWEST_COLUMNS)
+    _strip_axes(ax)
+    n_sets, n_groups = len(names), max(len(shown_groups), FEWEST_COLUMNS)
     for row in range(0, n_sets, 2):
         ax.axhspan(row - 0.5, row + 0.5, color=FAINT, alpha=0.22, linewidth=0, zorder=0)
     size = min(6.5, 0.5 * height * 72)
-    for place, (who, _) in enumerate(shown):
-        inside = [row for row, yes in enumerate(who) if yes]
-        outside = [row for row, yes in enumerate(who) if not yes]
-        ax.plot([place] * len(outside), outside, "o", color=FAINT, markersize=size * 0.55, zorder=2)
+    for position, (members, _) in enumerate(shown_groups):
+        inside = [row for row, is_member in enumerate(members) if is_member]
+        outside = [row for row, is_member in enumerate(members) if not is_member]
+        ax.plot(
+            [position] * len(outside), outside, "o", color=FAINT, markersize=size * 0.55, zorder=2
+        )
         ends = [inside[0], inside[-1]]
-        ax.plot([place, place], ends, color=_tint(who), linewidth=1.6, zorder=3)
-        ax.plot([place] * len(inside), inside, "o", color=_tint(who), markersize=size, zorder=4)
+        ax.plot([position, position], ends, color=_group_colour(members), linewidth=1.6, zorder=3)
+        ax.plot(
+            [position] * len(inside),
+            inside,
+            "o",
+            color=_group_colour(members),
+            markersize=size,
+            zorder=4,
+        )
     ax.set_xlim(-0.6, n_groups - 0.4)
     ax.set_ylim(n_sets - 0.5, -0.5)
     ax.set_xticks([])
@@ -189,7 +206,7 @@ def _draw_dots(
 
 
 def _draw_sizes(ax: Any, sizes: list[int]) -> None:
-    _bare(ax)
+    _strip_axes(ax)
     ax.barh(range(len(sizes)), sizes, height=0.6, color=colour(6), zorder=2)
     ax.set_xlim(1.6 * max([1, *sizes]), 0)  # to the left, with room for the numbers
     ax.set_ylim(len(sizes) - 0.5, -0.5)

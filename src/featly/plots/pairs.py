@@ -13,25 +13,25 @@ from featly.plots.canvas import (
     LARGEST,
     ON_DARK,
     ON_LIGHT,
-    need_matplotlib,
+    check_whole_number,
+    import_matplotlib,
+    make_readable,
     print_size,
-    readable,
-    shortened,
+    shorten_names,
     shown_names,
-    within,
 )
 
 __all__ = ["plot_pairs"]
 
 FloatArray = npt.NDArray[np.float64]
 
-BEST_PLACES = 10  # these are written into their cells, where there is room
+BEST_POSITIONS = 10  # these are written into their cells, where there is room
 LONGEST_CLASS = 18
 ROW_HEIGHT = 0.21  # of a new figure; inches, as all lengths here
 COLUMN_WIDTHS = ((15, 0.34), (40, 0.24), (10**9, 0.155))  # up to so many problems
 WIDEST = 40.0  # of all columns together
 LETTER = 0.0085  # the width of one, for each point of its size
-ROOM_FOR_NUMBERS = 0.185  # what "10" needs in small print
+NUMBER_WIDTH = 0.185  # what "10" needs in small print
 
 
 def plot_pairs(
@@ -88,37 +88,41 @@ def plot_pairs(
     >>> [label.get_text() for label in ax.get_xticklabels()]  # doctest: +SKIP
     ['cat vs dog', 'cat vs fox', 'dog vs fox']
     """
-    colors = need_matplotlib("plot_pairs").colors
+    colors = import_matplotlib("plot_pairs").colors
     positions, problems, order = _lists(ranker)
-    order = order[: within("n_features", n_features)]
+    order = order[: check_whole_number("n_features", n_features)]
     features = _names_of(ranker, names, len(positions))
     rows = shown_names([features[f] for f in order.tolist()])
     firsts = _first_classes(ranker, problems)
-    columns = _shortened_problems(problems, firsts)
-    drawn = positions[order]
-    new = ax is None
-    if new:
+    columns = _shorten_problems(problems, firsts)
+    shown_positions = positions[order]
+    is_new = ax is None
+    if is_new:
         ax = _new_axes(rows, columns)
     image = ax.imshow(
-        np.ma.masked_invalid(drawn),
+        np.ma.masked_invalid(shown_positions),
         cmap=cmap,
         norm=colors.LogNorm(vmin=1, vmax=max(2, len(positions))),
         aspect="auto",
         interpolation="nearest",
     )
-    _colour_bar(ax, image, len(positions))
-    height, width = (ROW_HEIGHT, _column_width(len(columns))) if new else _cell(ax, drawn.shape)
+    _draw_colour_bar(ax, image, len(positions))
+    height, width = (
+        (ROW_HEIGHT, _column_width(len(columns)))
+        if is_new
+        else _cell_size(ax, shown_positions.shape)
+    )
     ax.set_facecolor("0.85")  # of cells without a position
-    _label(ax, rows, columns, height, width)
-    _separate(ax, drawn.shape, firsts)
-    if min(width, height) >= ROOM_FOR_NUMBERS:
-        _write_places(ax, image, drawn, height)
+    _label_axes(ax, rows, columns, height, width)
+    _draw_separators(ax, shown_positions.shape, firsts)
+    if min(width, height) >= NUMBER_WIDTH:
+        _write_positions(ax, image, shown_positions, height)
     return ax
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
 def _lists(ranker: Any) -> tuple[FloatArray, list[str], npt.NDArray[np.int64]]:
-    """Positions in every list, the problems in words, and the order of the features."""
+    """Return positions in every list, the problems in words, and the order of the features."""
     if hasattr(ranker, "fit"):
         check_is_fitted(ranker)
     if not all(hasattr(ranker, name) for name in ("positions_", "problems_", "order_")):
@@ -145,7 +149,7 @@ def _names_of(ranker: Any, names: Sequence[str] | None, n_features: int) -> Sequ
 
 
 def _first_classes(ranker: Any, problems: list[str]) -> list[str]:
-    """The class that comes first in every problem."""
+    """Return the class that comes first in every problem."""
     keys = list(getattr(ranker, "rankings_", ()))
     if len(keys) != len(problems):
         return [problem.partition(" vs ")[0] for problem in problems]
@@ -156,18 +160,18 @@ def _first_classes(ranker: Any, problems: list[str]) -> list[str]:
     ]
 
 
-def _shortened_problems(problems: list[str], firsts: list[str]) -> list[str]:
-    """The problems with the middle of long classes left out."""
+def _shorten_problems(problems: list[str], firsts: list[str]) -> list[str]:
+    """Shorten long classes in the problems in the middle."""
     pairs = zip(problems, firsts, strict=True)
     seconds = [problem.removeprefix(first).removeprefix(" vs ") for problem, first in pairs]
-    short = shortened(readable([*firsts, *seconds]), LONGEST_CLASS)
+    short = shorten_names(make_readable([*firsts, *seconds]), LONGEST_CLASS)
     half = len(problems)
     return [f"{a} vs {b}" for a, b in zip(short[:half], short[half:], strict=True)]
 
 
 # ---- drawing -------------------------------------------------------------------------------------
 def _new_axes(rows: list[str], columns: list[str]) -> Any:
-    """Axes of a new figure in which every cell and every name has room."""
+    """Return axes of a new figure in which every cell and every name has room."""
     import matplotlib.pyplot as plt
 
     cell = _column_width(len(columns))
@@ -182,44 +186,44 @@ def _column_width(n_problems: int) -> float:
     return min(width, WIDEST / n_problems)
 
 
-def _cell(ax: Any, shape: tuple[int, ...]) -> tuple[float, float]:
-    """Height and width of a cell, with the layout as it is by now."""
+def _cell_size(ax: Any, shape: tuple[int, ...]) -> tuple[float, float]:
+    """Return height and width of a cell, with the layout as it is by now."""
     box = ax.get_window_extent()
     dpi = ax.figure.get_dpi()
     return box.height / dpi / shape[0], box.width / dpi / shape[1]
 
 
-def _label(ax: Any, rows: list[str], columns: list[str], height: float, width: float) -> None:
+def _label_axes(ax: Any, rows: list[str], columns: list[str], height: float, width: float) -> None:
     ax.set_yticks(range(len(rows)), rows, fontsize=print_size(height))
-    turned = {"rotation": 90, "ha": "center", "va": "top"}
-    ax.set_xticks(range(len(columns)), columns, fontsize=print_size(width), **turned)
+    rotation = {"rotation": 90, "ha": "center", "va": "top"}
+    ax.set_xticks(range(len(columns)), columns, fontsize=print_size(width), **rotation)
     for text in (*ax.get_xticklabels(), *ax.get_yticklabels()):
         text.set(parse_math=False, color=INK)  # a dollar in a name is a dollar
     ax.tick_params(length=0, pad=3)
     ax.spines[:].set_visible(False)
 
 
-def _separate(ax: Any, shape: tuple[int, ...], firsts: list[Any]) -> None:
-    """White lines around cells, grey ones where the problems of another class begin."""
+def _draw_separators(ax: Any, shape: tuple[int, ...], firsts: list[Any]) -> None:
+    """Draw white lines around cells, grey ones where the first class changes."""
     n_rows, n_columns = shape
     thin = {"color": "white", "linewidth": 0.5}
     ax.hlines(np.arange(1, n_rows) - 0.5, -0.5, n_columns - 0.5, **thin)
     ax.vlines(np.arange(1, n_columns) - 0.5, -0.5, n_rows - 0.5, **thin)
-    new = [k for k in range(1, n_columns) if firsts[k] != firsts[k - 1]]
-    if len(new) < n_columns - 1:  # with one problem a class every line would be such
-        ax.vlines(np.array(new) - 0.5, -0.5, n_rows - 0.5, color="0.35", linewidth=0.9)
+    changes = [k for k in range(1, n_columns) if firsts[k] != firsts[k - 1]]
+    if len(changes) < n_columns - 1:  # with one problem a class every line would be such
+        ax.vlines(np.array(changes) - 0.5, -0.5, n_rows - 0.5, color="0.35", linewidth=0.9)
 
 
-def _write_places(ax: Any, image: Any, drawn: FloatArray, height: float) -> None:
-    """The best places as numbers in their cells, light on dark and dark on light."""
+def _write_positions(ax: Any, image: Any, shown_positions: FloatArray, height: float) -> None:
+    """Write the best positions into their cells, light on dark and dark on light."""
     size = min(print_size(height), 6.5)
-    for row, column in np.argwhere(drawn <= BEST_PLACES):
-        red, green, blue, _ = image.cmap(image.norm(drawn[row, column]))
+    for row, column in np.argwhere(shown_positions <= BEST_POSITIONS):
+        red, green, blue, _ = image.cmap(image.norm(shown_positions[row, column]))
         light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
         ax.text(
             column,
             row,
-            f"{drawn[row, column]:g}",
+            f"{shown_positions[row, column]:g}",
             ha="center",
             va="center",
             fontsize=size,
@@ -227,7 +231,7 @@ def _write_places(ax: Any, image: Any, drawn: FloatArray, height: float) -> None
         )
 
 
-def _colour_bar(ax: Any, image: Any, n_features: int) -> None:
+def _draw_colour_bar(ax: Any, image: Any, n_features: int) -> None:
     bar = ax.figure.colorbar(image, ax=ax, aspect=30, pad=0.015, shrink=0.6, anchor=(0, 1))
     ticks = [t for t in 10 ** np.arange(10) if t < 0.7 * n_features] + [max(2, n_features)]
     bar.set_ticks(ticks, labels=[f"{tick:,}" for tick in ticks], fontsize=LARGEST - 1)

@@ -1,4 +1,4 @@
-"""How an elimination went: which columns left when, and how much they weighed then."""
+"""The course of an elimination: when each column left, and how much it weighed then."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from featly.plots.canvas import (
     INK,
     POINTS,
     Floats,
+    check_whole_number,
     colour,
     dress,
-    need_matplotlib,
+    import_matplotlib,
     new_axes,
     note,
     shown_names,
     text_width,
-    within,
 )
-from featly.plots.curves import LABEL_GAP, end_labels, whole_number_axis
-from featly.plots.ranking import checked_names
+from featly.plots.curves import LABEL_GAP, draw_end_labels, set_whole_number_ticks
+from featly.plots.ranking import check_names
 
 __all__ = ["has_path", "plot_path"]
 
@@ -71,35 +71,35 @@ def plot_path(
     >>> ax.get_xlabel()  # doctest: +SKIP
     'columns left'
     """
-    need_matplotlib("plot_path")
-    steps = _steps(ranker)
-    count = min(within("n_features", n_features), len(steps.x))
+    import_matplotlib("plot_path")
+    steps = _read_steps(ranker)
+    count = min(check_whole_number("n_features", n_features), len(steps.x))
     if count > MOST_LABELS:
         raise ParameterError(f"n_features={n_features}: up to {MOST_LABELS} names have room")
     best = steps.order[:count]
-    called = checked_names(ranker, names, len(steps.x))
-    labels = shown_names([called[f] for f in best.tolist()])
+    column_names = check_names(ranker, names, len(steps.x))
+    labels = shown_names([column_names[f] for f in best.tolist()])
     if ax is None:
-        tall = max(HEIGHT, count * LABEL_GAP / POINTS)
+        height = max(HEIGHT, count * LABEL_GAP / POINTS)
         right = text_width(labels) + 0.4
-        ax = new_axes(WIDTH, tall, left=0.7, right=right, top=0.35, bottom=0.65)
+        ax = new_axes(WIDTH, height, left=0.7, right=right, top=0.35, bottom=0.65)
     heights, floor = _heights(ax, steps.y, log=steps.log)
-    rest = steps.order[count:]
-    ax.plot(steps.x[rest], heights[rest], ".", color=FAINT, markersize=3, zorder=2)
+    unnamed = steps.order[count:]
+    ax.plot(steps.x[unnamed], heights[unnamed], ".", color=FAINT, markersize=3, zorder=2)
     look = {"color": colour(0), "linewidth": 0.9, "zorder": 3}
-    ax.plot(*_largest(steps.x, heights, falling=steps.log), **look)
+    ax.plot(*_highest_points(steps.x, heights, descending=steps.log), **look)
     ax.plot(steps.x[best], heights[best], "D", color=colour(1), markersize=4.2, zorder=4)
     dress(ax, x=steps.x_label, y=steps.y_label, grid="y")
-    _steps_axis(ax, steps)
+    _set_steps_axis(ax, steps)
     ends = list(zip(steps.x[best].tolist(), heights[best].tolist(), strict=True))
-    end_labels(ax, ends, labels, [FAINT] * count)
-    note(ax, _words(steps, count, floor))
+    draw_end_labels(ax, ends, labels, [FAINT] * count)
+    note(ax, _note_text(steps, count, floor))
     return ax
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """Where every column stands."""
+    """Coordinates of every column."""
 
     x: Floats
     y: Floats
@@ -112,35 +112,35 @@ class _Steps:
 
 
 def has_path(ranker: Any) -> bool:
-    """Whether a fitted method leaves what :func:`plot_path` draws."""
-    return _eliminates(ranker) or _iterates(ranker)
+    """Return whether a fitted method has what :func:`plot_path` draws."""
+    return _is_elimination(ranker) or _is_iterative(ranker)
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _eliminates(ranker: Any) -> bool:
+def _is_elimination(ranker: Any) -> bool:
     return all(hasattr(ranker, name) for name in ("round_", "criterion_", "order_"))
 
 
-def _iterates(ranker: Any) -> bool:
+def _is_iterative(ranker: Any) -> bool:
     return all(hasattr(ranker, name) for name in ("path_", "log_weight_", "iterations_"))
 
 
-def _steps(ranker: Any) -> _Steps:
+def _read_steps(ranker: Any) -> _Steps:
     if hasattr(ranker, "fit"):
         check_is_fitted(ranker)
     stopped = bool(getattr(ranker, "interrupted_", False))
-    if _eliminates(ranker):
+    if _is_elimination(ranker):
         rounds = np.asarray(ranker.round_)
         sizes = np.bincount(rounds)
-        left = sizes[::-1].cumsum()[::-1].astype(np.float64)
+        n_left = sizes[::-1].cumsum()[::-1].astype(np.float64)
         y = np.asarray(ranker.criterion_, np.float64)
-        words = "columns left", "criterion when dropped"
-        return _Steps(left[rounds], y, ranker.order_, *words, True, None, stopped)
-    if _iterates(ranker):
+        axis_labels = "columns left", "criterion when dropped"
+        return _Steps(n_left[rounds], y, ranker.order_, *axis_labels, True, None, stopped)
+    if _is_iterative(ranker):
         y = np.asarray(ranker.log_weight_, np.float64)
         x = np.asarray(ranker.iterations_, np.float64)
-        words = "iteration, and columns left after it", "ln |weight| in the last iteration"
-        return _Steps(x, y, ranker.order_, *words, False, np.asarray(ranker.path_), stopped)
+        axis_labels = "iteration, and columns left after it", "ln |weight| in the last iteration"
+        return _Steps(x, y, ranker.order_, *axis_labels, False, np.asarray(ranker.path_), stopped)
     kind = type(ranker).__name__
     if hasattr(ranker, "positions_"):
         raise ParameterError(
@@ -152,40 +152,40 @@ def _steps(ranker: Any) -> _Steps:
     )
 
 
-def _words(steps: _Steps, count: int, floor: bool) -> str:
-    told = f"named: the best {count}" if count > 1 else "named: the best"
-    told += "; bottom: a criterion of 0 or less" if floor and steps.log else ""
-    told += "; bottom: a weight of 0" if floor and not steps.log else ""
-    return f"{told}; Ctrl-C ended it early" if steps.interrupted else told
+def _note_text(steps: _Steps, count: int, floor: bool) -> str:
+    text = f"named: the best {count}" if count > 1 else "named: the best"
+    text += "; bottom: a criterion of 0 or less" if floor and steps.log else ""
+    text += "; bottom: a weight of 0" if floor and not steps.log else ""
+    return f"{text}; Ctrl-C ended it early" if steps.interrupted else text
 
 
-def _largest(x: Floats, y: Floats, *, falling: bool) -> tuple[Floats, Floats]:
-    """The highest point of every place, from first to last."""
-    places = np.unique(x)
-    tops = np.array([y[x == place].max() for place in places])
-    return (places[::-1], tops[::-1]) if falling else (places, tops)
+def _highest_points(x: Floats, y: Floats, *, descending: bool) -> tuple[Floats, Floats]:
+    """Return the highest point at every position, from first to last."""
+    positions = np.unique(x)
+    tops = np.array([y[x == position].max() for position in positions])
+    return (positions[::-1], tops[::-1]) if descending else (positions, tops)
 
 
 # ---- drawing -------------------------------------------------------------------------------------
 def _heights(ax: Any, y: Floats, *, log: bool) -> tuple[Floats, bool]:
-    """Where points stand; those that the axis cannot show lie at its bottom."""
-    shown = np.isfinite(y) & ((y > 0) if log else True)
-    if not shown.any():
+    """Return heights of the points; those that the axis cannot show lie at its bottom."""
+    is_shown = np.isfinite(y) & ((y > 0) if log else True)
+    if not is_shown.any():
         ax.set_ylim(0.0, 1.0)
         return np.zeros(len(y)), True
-    low, high = y[shown].min(), y[shown].max()
+    low, high = y[is_shown].min(), y[is_shown].max()
     if log and high > 30 * low:
         ax.set_yscale("log")
-        _plain(ax)
+        _use_plain_ticks(ax)
         low, high = low / 2.5, high * 2.0
     else:
-        room = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
-        low, high = low - room, high + room
+        margin = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
+        low, high = low - margin, high + margin
     ax.set_ylim(low, high)
-    return np.where(shown, y, low), bool((~shown).any())
+    return np.where(is_shown, y, low), bool((~is_shown).any())
 
 
-def _plain(ax: Any) -> None:
+def _use_plain_ticks(ax: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.yaxis.set_major_locator(LogLocator(numticks=8))
@@ -193,16 +193,16 @@ def _plain(ax: Any) -> None:
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _steps_axis(ax: Any, steps: _Steps) -> None:
+def _set_steps_axis(ax: Any, steps: _Steps) -> None:
     if steps.path is None:
         ax.set_xscale("log")
         low, high = steps.x.min() / 1.15, steps.x.max() * 1.15
         ax.set_xlim(high, low)  # from many to few
-        whole_number_axis(ax.xaxis, low, high)
+        set_whole_number_ticks(ax.xaxis, low, high)
         return
     last = int(max(steps.x.max(), len(steps.path)))
     ax.set_xlim(min(steps.x.min(), 1) - 0.4, last + 0.4)
     step = max(1, int(np.ceil(last / 8)))
     ticks = [tick for tick in range(1, last + 1) if (last - tick) % step == 0]
-    left = [f"{t}\n{steps.path[t - 1]:,}" if t <= len(steps.path) else f"{t}" for t in ticks]
-    ax.set_xticks(ticks, left, color=INK)
+    tick_labels = [f"{t}\n{steps.path[t - 1]:,}" if t <= len(steps.path) else f"{t}" for t in ticks]
+    ax.set_xticks(ticks, tick_labels, color=INK)

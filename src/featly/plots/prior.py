@@ -1,4 +1,4 @@
-"""What a prior changed: ranks with it and without, and how well and how stably one selects."""
+"""The effect of a prior: ranks with it and without, and quality and stability of selections."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from featly.plots.canvas import (
     INK,
     LARGEST,
     SMALL,
+    check_whole_number,
     colour,
     dress,
+    import_matplotlib,
     inches,
-    need_matplotlib,
     new_axes,
     print_size,
     row_height,
     shown_names,
     text_width,
-    within,
-    wrapped,
+    wrap_text,
 )
 from featly.study.prior_words import FIGURES, PriorReport
 
@@ -70,10 +70,10 @@ def plot_prior(report: PriorReport, *, n_features: int = 30, ax: Any = None) -> 
     >>> report = prior_report(believing, X, y, size=5, splits=20)  # doctest: +SKIP
     >>> ax = plot_prior(report, n_features=10)  # doctest: +SKIP
     """
-    need_matplotlib("plot_prior")
+    import_matplotlib("plot_prior")
     if not isinstance(report, PriorReport):
         raise ParameterError(f"plot_prior draws a PriorReport, not a {type(report).__name__}")
-    rows = _chosen(report, within("n_features", n_features))
+    rows = _select_rows(report, check_whole_number("n_features", n_features))
     names = dict(zip(rows, shown_names([report.names[j] for j in rows], 24), strict=True))
     height = row_height(len(rows))
     labels = _labels(report, rows, names)
@@ -83,36 +83,36 @@ def plot_prior(report: PriorReport, *, n_features: int = 30, ax: Any = None) -> 
         for side, head in zip(labels, heads, strict=True)
     ]
     figures = text_width(FIGURES) + 0.15
-    gap = 0.3
+    space = 0.3
     if ax is None:
-        wide = sum(widths) + SLOPES + gap + figures + DIFFERENCES
+        needed_width = sum(widths) + SLOPES + space + figures + DIFFERENCES
         tall = max(len(rows) * height, 1.7)
-        ax = new_axes(wide, tall, left=0.1, right=0.2, top=0.55, bottom=0.5)
+        ax = new_axes(needed_width, tall, left=0.1, right=0.2, top=0.55, bottom=0.5)
     width, tall = inches(ax)
-    scale = min(1.0, width / (sum(widths) + SLOPES + gap + figures + DIFFERENCES))
-    widths, figures = [scale * one for one in widths], scale * figures
+    scale = min(1.0, width / (sum(widths) + SLOPES + space + figures + DIFFERENCES))
+    widths, figures = [scale * side_width for side_width in widths], scale * figures
     slopes = scale * SLOPES
     ax.set_axis_off()
     ax.set_facecolor("none")
     left = ax.inset_axes((widths[0] / width, 0.0, slopes / width, 1.0))
-    _slopes(left, report, rows, labels, tall / len(rows))
-    start = sum(widths) + slopes + scale * gap + figures
+    _draw_slopes(left, report, rows, labels, tall / len(rows))
+    start = sum(widths) + slopes + scale * space + figures
     high = min(1.0, 1.5 / tall)
     right = ax.inset_axes((start / width, 1.0 - high, 1.0 - start / width, high))
-    _differences(right, report)
+    _draw_differences(right, report)
     return ax
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _chosen(report: PriorReport, count: int) -> list[int]:
+def _select_rows(report: PriorReport, count: int) -> list[int]:
     best = np.minimum(report.rank_with, report.rank_without)
     order = np.lexsort([report.rank_with, best])
     return [int(j) for j in order[:count]]
 
 
 def _fate(report: PriorReport, j: int) -> str:
-    now, before = report.rank_with[j] <= report.size, report.rank_without[j] <= report.size
-    return "came in" if now and not before else "went out" if before and not now else "stayed"
+    is_in, was_in = report.rank_with[j] <= report.size, report.rank_without[j] <= report.size
+    return "came in" if is_in and not was_in else "went out" if was_in and not is_in else "stayed"
 
 
 def _heads(report: PriorReport) -> tuple[str, str]:
@@ -120,13 +120,13 @@ def _heads(report: PriorReport) -> tuple[str, str]:
 
 
 def _labels(report: PriorReport, rows: list[int], names: dict[int, str]) -> list[list[str]]:
-    """Texts of both sides, each from the best rank on."""
+    """Return the texts of both sides, each from the best rank on."""
     favoured = report.prior > report.prior.min()
-    before = sorted(rows, key=lambda j: report.rank_without[j])
-    now = sorted(rows, key=lambda j: report.rank_with[j])
-    left = [f"{names[j]}  {report.rank_without[j]:,}" for j in before]
+    by_rank_without = sorted(rows, key=lambda j: report.rank_without[j])
+    by_rank_with = sorted(rows, key=lambda j: report.rank_with[j])
+    left = [f"{names[j]}  {report.rank_without[j]:,}" for j in by_rank_without]
     right = []
-    for j in now:
+    for j in by_rank_with:
         sign = LOOKS[_fate(report, j)][2]
         star = " *" if favoured[j] else ""
         right.append(f"{report.rank_with[j]:,}  {names[j]}{star}{' ' if sign else ''}{sign}")
@@ -134,28 +134,28 @@ def _labels(report: PriorReport, rows: list[int], names: dict[int, str]) -> list
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _slopes(
+def _draw_slopes(
     ax: Any, report: PriorReport, rows: list[int], labels: list[list[str]], height: float
 ) -> None:
     sides = [report.rank_without, report.rank_with]
     orders = [sorted(rows, key=lambda j, ranks=ranks: ranks[j]) for ranks in sides]
-    places = [{j: place for place, j in enumerate(order)} for order in orders]
+    positions = [{j: row for row, j in enumerate(order)} for order in orders]
     for j in rows:
         fate = _fate(report, j)
         tint, style, _ = LOOKS[fate]
-        ends = [places[0][j], places[1][j]]
-        strong = 1.0 if fate == "stayed" else 1.6
-        ax.plot([0, 1], ends, color=tint, linestyle=style, linewidth=strong, label=fate,
+        ends = [positions[0][j], positions[1][j]]
+        line_width = 1.0 if fate == "stayed" else 1.6
+        ax.plot([0, 1], ends, color=tint, linestyle=style, linewidth=line_width, label=fate,
                 zorder=2 if fate == "stayed" else 3)  # fmt: skip
         ax.plot([0, 1], ends, "o", color=INK if fate == "stayed" else tint, markersize=2.6,
                 clip_on=False, zorder=4)  # fmt: skip
     size = print_size(height)
     step = max(1, int(np.ceil(1.15 * size / 72.0 / height)))
     for side, (x, texts) in enumerate(zip((0.0, 1.0), labels, strict=True)):
-        for place in range(0, len(texts), step):
+        for row in range(0, len(texts), step):
             offset, ha = ((-5, 0), "right") if side == 0 else ((5, 0), "left")
             ax.annotate(
-                texts[place], (x, place), offset, textcoords="offset points", ha=ha, va="center",
+                texts[row], (x, row), offset, textcoords="offset points", ha=ha, va="center",
                 fontsize=size, color=INK, parse_math=False, annotation_clip=False,
             )  # fmt: skip
         inside = sum(1 for j in rows if sides[side][j] <= report.size)
@@ -174,18 +174,18 @@ def _slopes(
     ax.annotate(right, (1.0, 1.0), (5, 5), ha="left", **head)
 
 
-def _differences(ax: Any, report: PriorReport) -> None:
-    found = report.figures[report.size]
+def _draw_differences(ax: Any, report: PriorReport) -> None:
+    figures = report.figures[report.size]
     for row, name in enumerate(FIGURES):
-        value, lower, upper = found[name].difference
+        value, lower, upper = figures[name].difference
         if np.isnan([value, lower, upper]).any():
-            words = {"fontsize": SMALL, "color": INK, "va": "center", "ha": "center"}
-            ax.text(0.0, row, "cannot be told", **words)
+            style = {"fontsize": SMALL, "color": INK, "va": "center", "ha": "center"}
+            ax.text(0.0, row, "cannot be told", **style)
             continue
-        sure = lower > 0 or upper < 0
-        tint = colour(1 if value > 0 else 0) if sure else INK
+        is_sure = lower > 0 or upper < 0
+        tint = colour(1 if value > 0 else 0) if is_sure else INK
         ax.plot([lower, upper], [row, row], color=tint, linewidth=1.5, zorder=3)
-        face = tint if sure else "none"
+        face = tint if is_sure else "none"
         ax.plot([value], [row], "o", color=tint, markerfacecolor=face, markersize=6, zorder=4)
     ax.axvline(0, color=INK, linewidth=0.8, zorder=2)
     dress(ax, x=f"difference with {report.level:.0%} interval", grid="x")
@@ -196,8 +196,8 @@ def _differences(ax: Any, report: PriorReport) -> None:
     edge = max(np.abs(ax.get_xlim()).max(), 0.01)
     ax.set_xlim(-edge, edge)
     ax.locator_params(axis="x", nbins=5)
-    words = f"{report.size} columns, {report.n_splits} splits; filled: the interval leaves out 0"
+    style = f"{report.size} columns, {report.n_splits} splits; filled: the interval leaves out 0"
     ax.annotate(
-        wrapped(words, inches(ax)[0]), (0.0, 1.0), (0, 5), xycoords="axes fraction",
+        wrap_text(style, inches(ax)[0]), (0.0, 1.0), (0, 5), xycoords="axes fraction",
         textcoords="offset points", va="bottom", fontsize=SMALL, color=INK, annotation_clip=False,
     )  # fmt: skip

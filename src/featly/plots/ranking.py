@@ -14,21 +14,21 @@ from featly.plots.canvas import (
     INK,
     SMALL,
     Floats,
+    check_whole_number,
     colour,
     dress,
+    import_matplotlib,
     inches,
     label_rows,
     legend,
-    need_matplotlib,
     new_axes,
     print_size,
     row_height,
     shown_names,
     text_width,
-    within,
 )
 
-__all__ = ["checked_names", "plot_ranking"]
+__all__ = ["check_names", "plot_ranking"]
 
 WIDTH = 3.6
 BAR = 0.68  # of the height of a row
@@ -80,26 +80,26 @@ def plot_ranking(
     >>> ax.get_yticklabels()[0].get_text()  # doctest: +SKIP
     'x4'
     """
-    need_matplotlib("plot_ranking")
-    rows = _rows(ranker, within("n_features", n_features), names)
+    import_matplotlib("plot_ranking")
+    rows = _read_rows(ranker, check_whole_number("n_features", n_features), names)
     height = row_height(len(rows.names))
     if ax is None:
         left = text_width(rows.names, print_size(height)) + 0.12
-        tall = max(len(rows.names) * height, 0.8)
-        ax = new_axes(WIDTH, tall, left=max(left, 0.4), right=0.3, top=0.42, bottom=0.45)
+        total_height = max(len(rows.names) * height, 0.8)
+        ax = new_axes(WIDTH, total_height, left=max(left, 0.4), right=0.3, top=0.42, bottom=0.45)
     else:
         height = inches(ax)[1] / len(rows.names)
-    _draw(ax, rows)
+    _draw_scores(ax, rows)
     dress(ax, x=rows.measure, grid="x")
     label_rows(ax, rows.names, height)
     ax.spines["left"].set_visible(False)
-    _legend(ax, rows)
+    _draw_legend(ax, rows)
     return ax
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """What is drawn, best first."""
+    """Rows of the picture, best first."""
 
     names: list[str]
     scores: Floats
@@ -109,7 +109,7 @@ class _Rows:
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _rows(ranker: Any, count: int, names: Sequence[str] | None) -> _Rows:
+def _read_rows(ranker: Any, count: int, names: Sequence[str] | None) -> _Rows:
     if hasattr(ranker, "fit"):
         check_is_fitted(ranker)
     if not all(hasattr(ranker, part) for part in ("order_", "support_", "kinds_")):
@@ -123,11 +123,11 @@ def _rows(ranker: Any, count: int, names: Sequence[str] | None) -> _Rows:
         scores, measure = np.asarray(ranker.scores_, np.float64), f"score of {kind}"
     else:
         order = np.r_[order, np.flatnonzero(~support)]
-        scores, measure = _of_subset(ranker, kind)
+        scores, measure = _subset_scores(ranker, kind)
     order = order[:count]
-    called = checked_names(ranker, names, len(support))
+    column_names = check_names(ranker, names, len(support))
     return _Rows(
-        shown_names([called[f] for f in order.tolist()]),
+        shown_names([column_names[f] for f in order.tolist()]),
         scores[order],
         [ranker.kinds_[f] for f in order.tolist()],
         support[order],
@@ -135,8 +135,8 @@ def _rows(ranker: Any, count: int, names: Sequence[str] | None) -> _Rows:
     )
 
 
-def _of_subset(ranker: Any, kind: str) -> tuple[Floats, str]:
-    """What a selector tells of every column, else how early each was chosen."""
+def _subset_scores(ranker: Any, kind: str) -> tuple[Floats, str]:
+    """Return a selector's statistic of every column, else how early each was chosen."""
     for name in getattr(ranker, "_extra", ()):
         values = np.asarray(getattr(ranker, f"{name}_"))
         if values.dtype.kind in "fiu" and name != "p_value":
@@ -146,8 +146,8 @@ def _of_subset(ranker: Any, kind: str) -> tuple[Floats, str]:
     return scores, f"order of choice, first = {len(ranker.order_)} ({kind})"
 
 
-def checked_names(ranker: Any, names: Sequence[str] | None, n_features: int) -> Sequence[str]:
-    """Names of all columns, as given or as fitted."""
+def check_names(ranker: Any, names: Sequence[str] | None, n_features: int) -> Sequence[str]:
+    """Return the names of all columns, as given or as fitted."""
     if names is None:
         return list(ranker._names())
     if isinstance(names, str) or len(names) != n_features:
@@ -156,20 +156,20 @@ def checked_names(ranker: Any, names: Sequence[str] | None, n_features: int) -> 
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _draw(ax: Any, rows: _Rows) -> None:
+def _draw_scores(ax: Any, rows: _Rows) -> None:
     finite = rows.scores[np.isfinite(rows.scores)]
     positive = finite[finite > 0]
     log = len(finite) > 1 and len(positive) == len(finite)
     log = log and bool(finite.max() > MANY_TIMES * finite.min())
     low = min(finite.min(initial=0.0), 0.0)
     high = max(finite.max(initial=0.0), 0.0)
-    room = 0.08 * (high - low) or 1.0
+    margin = 0.08 * (high - low) or 1.0
     if log:
         low, high = float(finite.min()) / 3.0, float(finite.max()) * 3.0
         ax.set_xscale("log")
-        _plain_powers(ax)
+        _use_plain_powers(ax)
     else:
-        low, high = low - room * bool(low < 0), high + room * bool(high > 0)
+        low, high = low - margin * bool(low < 0), high + margin * bool(high > 0)
     if low == high:
         high = low + 1.0
     ends = np.clip(np.nan_to_num(rows.scores, nan=0.0, posinf=np.inf, neginf=-np.inf), low, high)
@@ -181,19 +181,19 @@ def _draw(ax: Any, rows: _Rows) -> None:
             shape = "osD"[KINDS.index(kind)]
             ax.plot([end], [row], shape, color=tint, markerfacecolor=face, markersize=4, zorder=3)
         else:
-            _bar(ax, row, end, kind, bool(selected))
+            _draw_bar(ax, row, end, kind, bool(selected))
         score = rows.scores[row]
         if not np.isfinite(score):
             text = "no score" if np.isnan(score) else "∞" if score > 0 else "−∞"
-            words = {"fontsize": SMALL, "color": INK, "va": "center", "clip_on": False}
+            style = {"fontsize": SMALL, "color": INK, "va": "center", "clip_on": False}
             beside = (max(end, low if log else 0.0), row)  # right of it: names are on the left
-            ax.annotate(text, beside, (3, 0), textcoords="offset points", ha="left", **words)
+            ax.annotate(text, beside, (3, 0), textcoords="offset points", ha="left", **style)
     ax.set_xlim(low, high)
     if not log and low < 0:
         ax.axvline(0, color=INK, linewidth=0.7, zorder=3)
 
 
-def _bar(ax: Any, row: int, end: float, kind: str, selected: bool) -> None:
+def _draw_bar(ax: Any, row: int, end: float, kind: str, selected: bool) -> None:
     tint, hatch = colour(KINDS.index(kind)), HATCHES[KINDS.index(kind)]
     look = {"edgecolor": tint, "linewidth": 0.8, "zorder": 2, "height": BAR}
     ax.barh(row, end, facecolor=tint if selected else "none", **look)
@@ -204,21 +204,21 @@ def _bar(ax: Any, row: int, end: float, kind: str, selected: bool) -> None:
         ax.barh(row, end, facecolor="none", hatch=hatch, **look | {"linewidth": 0.0})
 
 
-def _plain_powers(ax: Any) -> None:
-    """Powers of ten without formulas, which a name could be taken for."""
+def _use_plain_powers(ax: Any) -> None:
+    """Write powers of ten without formulas, which a name could be taken for."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _legend(ax: Any, rows: _Rows) -> None:
+def _draw_legend(ax: Any, rows: _Rows) -> None:
     from matplotlib.patches import Patch
 
-    shown = [kind for kind in KINDS if kind in rows.kinds]
+    shown_kinds = [kind for kind in KINDS if kind in rows.kinds]
     handles = []
-    if len(shown) > 1:
-        for kind in shown:
+    if len(shown_kinds) > 1:
+        for kind in shown_kinds:
             at = KINDS.index(kind)
             look = {"facecolor": colour(at), "hatch": 2 * HATCHES[at], "edgecolor": "white"}
             handles.append(Patch(label=kind, linewidth=0, **look))
@@ -228,5 +228,5 @@ def _legend(ax: Any, rows: _Rows) -> None:
     if handles:
         spaces = {"handlelength": 1.2, "handleheight": 0.8, "columnspacing": 1.1}
         above = 1.0 + 0.07 / inches(ax)[1]
-        where = {"loc": "lower left", "bbox_to_anchor": (0.0, above), "ncols": len(handles)}
-        legend(ax, handles, **where, **spaces, handletextpad=0.4)
+        placement = {"loc": "lower left", "bbox_to_anchor": (0.0, above), "ncols": len(handles)}
+        legend(ax, handles, **placement, **spaces, handletextpad=0.4)

@@ -1,4 +1,4 @@
-"""How much columns say the same: a heat map in the order of a clustering."""
+"""Redundancy of columns: a heat map in the order of a clustering."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +14,8 @@ from featly.plots.canvas import (
     POINTS,
     SMALL,
     Floats,
+    import_matplotlib,
     inches,
-    need_matplotlib,
     new_axes,
     note,
     print_size,
@@ -70,22 +70,22 @@ def plot_redundancy(
     >>> from featly.plots import plot_redundancy
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
     >>> X[:, 3] = X[:, 0] + 0.1 * X[:, 1]
-    >>> both = np.abs(np.corrcoef(X.T))
-    >>> ax = plot_redundancy(both, ["a", "b", "c", "d"], threshold=0.8)  # doctest: +SKIP
+    >>> associations = np.abs(np.corrcoef(X.T))
+    >>> ax = plot_redundancy(associations, ["a", "b", "c", "d"], threshold=0.8)  # doctest: +SKIP
     >>> sorted(label.get_text() for label in ax.get_yticklabels()[:2])  # doctest: +SKIP
     ['a', 'd']
     """
-    need_matplotlib("plot_redundancy")
-    matrix = _checked(associations)
-    called = _checked_names(names, len(matrix))
+    import_matplotlib("plot_redundancy")
+    matrix = _check_associations(associations)
+    column_names = _check_names(names, len(matrix))
     _check_threshold(threshold)
-    tree, order = _clustered(matrix)
+    tree, order = _cluster(matrix)
     groups = [] if threshold is None else _groups(tree, order, threshold)
-    shown = shown_names(called)
-    rows = [shown[j] for j in order]
-    named = len(rows) <= ALL_NAMED
+    drawn_names = shown_names(column_names)
+    rows = [drawn_names[j] for j in order]
+    all_named = len(rows) <= ALL_NAMED
     if ax is None:
-        ax = _new(rows, groups, named)
+        ax = _make_axes(rows, groups, all_named)
     image = ax.imshow(
         matrix[np.ix_(order, order)], cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto",
         interpolation="nearest" if len(rows) <= 200 else "antialiased",
@@ -93,7 +93,7 @@ def plot_redundancy(
     ax.set_facecolor("none")
     ax.spines[:].set_visible(False)
     ax.set_xticks([])
-    if named:
+    if all_named:
         _name_all(ax, rows)
     else:
         _name_groups(ax, rows, groups)
@@ -103,13 +103,13 @@ def plot_redundancy(
         ax.plot(box, [low - 0.5, low - 0.5, high + 0.5, high + 0.5, low - 0.5], **line)
     ax.set_xlim(-0.5, len(rows) - 0.5)
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    _beside(ax, image, tree, threshold)
-    note(ax, _words(len(rows), groups, threshold))
+    _draw_tree_and_scale(ax, image, tree, threshold)
+    note(ax, _note_text(len(rows), groups, threshold))
     return ax
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _checked(associations: npt.ArrayLike) -> Floats:
+def _check_associations(associations: npt.ArrayLike) -> Floats:
     try:
         matrix = np.array(associations, dtype=np.float64)
     except (TypeError, ValueError):
@@ -118,21 +118,21 @@ def _checked(associations: npt.ArrayLike) -> Floats:
         raise DataError(f"associations have shape {matrix.shape}: give a square matrix")
     matrix = np.nan_to_num(matrix, nan=0.0, posinf=np.inf, neginf=-np.inf)
     if matrix.min() < -TOLERANCE or matrix.max() > 1 + TOLERANCE:
-        where = np.argwhere((matrix < -TOLERANCE) | (matrix > 1 + TOLERANCE))[0]
+        cell = np.argwhere((matrix < -TOLERANCE) | (matrix > 1 + TOLERANCE))[0]
         raise DataError(
-            f"association {matrix[tuple(where)]:g} of columns {where[0]} and {where[1]} is outside "
+            f"association {matrix[tuple(cell)]:g} of columns {cell[0]} and {cell[1]} is outside "
             "0 to 1: give absolute values"
         )
     if np.abs(matrix - matrix.T).max() > TOLERANCE:
-        where = np.unravel_index(np.abs(matrix - matrix.T).argmax(), matrix.shape)
+        cell = np.unravel_index(np.abs(matrix - matrix.T).argmax(), matrix.shape)
         raise DataError(
-            f"associations are not symmetric: columns {where[0]} and {where[1]} have "
-            f"{matrix[where]:g} and {matrix.T[where]:g}"
+            f"associations are not symmetric: columns {cell[0]} and {cell[1]} have "
+            f"{matrix[cell]:g} and {matrix.T[cell]:g}"
         )
     return np.clip((matrix + matrix.T) / 2, 0.0, 1.0)
 
 
-def _checked_names(names: Any, count: int) -> list[str]:
+def _check_names(names: Any, count: int) -> list[str]:
     if isinstance(names, str) or len(names) != count:
         raise ParameterError(f"names: give {count} of them, one for each column of associations")
     return [str(name) for name in names]
@@ -146,8 +146,8 @@ def _check_threshold(threshold: Any) -> None:
         raise ParameterError(f"threshold={threshold!r}: give a number above 0, up to 1, or None")
 
 
-def _clustered(matrix: Floats) -> tuple[Any, list[int]]:
-    """The tree of average linkage, and its leaves from left to right."""
+def _cluster(matrix: Floats) -> tuple[Any, list[int]]:
+    """Return the tree of average linkage, and its leaves from left to right."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
@@ -161,7 +161,7 @@ def _clustered(matrix: Floats) -> tuple[Any, list[int]]:
 
 
 def _groups(tree: Any, order: list[int], threshold: float) -> list[tuple[int, int]]:
-    """First and last row of every group of two or more."""
+    """Return first and last row of every group of two or more."""
     from scipy.cluster.hierarchy import fcluster
 
     if tree is None:
@@ -172,21 +172,21 @@ def _groups(tree: Any, order: list[int], threshold: float) -> list[tuple[int, in
     return [(a, b) for a, b in zip(starts.tolist(), ends.tolist(), strict=True) if b > a]
 
 
-def _words(count: int, groups: list[tuple[int, int]], threshold: float | None) -> str:
-    told = f"{count:,} columns"
+def _note_text(count: int, groups: list[tuple[int, int]], threshold: float | None) -> str:
+    text = f"{count:,} columns"
     if threshold is None:
-        return told
-    many = "group" if len(groups) == 1 else "groups"
+        return text
+    noun = "group" if len(groups) == 1 else "groups"
     inside = sum(high - low + 1 for low, high in groups)
-    return f"{told}; {len(groups):,} {many} at {threshold:g} or more, {inside:,} columns in them"
+    return f"{text}; {len(groups):,} {noun} at {threshold:g} or more, {inside:,} columns in them"
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _new(rows: list[str], groups: list[tuple[int, int]], named: bool) -> Any:
-    side = max(len(rows) * row_height(len(rows)), 1.6) if named else SIDE
-    texts = rows if named else [_group_name(rows, group) for group in groups] or rows
-    size = print_size(side / len(rows)) if named else SMALL
-    left = text_width(texts, size) + (0.12 if named else 0.4)
+def _make_axes(rows: list[str], groups: list[tuple[int, int]], all_named: bool) -> Any:
+    side = max(len(rows) * row_height(len(rows)), 1.6) if all_named else SIDE
+    texts = rows if all_named else [_group_name(rows, group) for group in groups] or rows
+    size = print_size(side / len(rows)) if all_named else SMALL
+    left = text_width(texts, size) + (0.12 if all_named else 0.4)
     return new_axes(side, side, left=max(left, 0.2), right=STRIP + 0.75, top=0.35, bottom=0.15)
 
 
@@ -206,21 +206,21 @@ def _group_name(rows: list[str], group: tuple[int, int]) -> str:
 
 
 def _name_groups(ax: Any, rows: list[str], groups: list[tuple[int, int]]) -> None:
-    """The largest groups, as many as have room; without groups, some of the columns."""
+    """Name the largest groups, as many as have room; without groups, some columns."""
     ax.set_yticks([])
     width, height = inches(ax)
-    gap = 1.3 * SMALL / POINTS / height
-    most = max(1, int(1.0 / gap))
+    line_height = 1.3 * SMALL / POINTS / height
+    most = max(1, int(1.0 / line_height))
     if groups:
-        kept = sorted(sorted(groups, key=lambda g: g[0] - g[1])[:most])
-        labels = [_group_name(rows, group) for group in kept]
-        middles = [(low + high) / 2 for low, high in kept]
+        largest = sorted(sorted(groups, key=lambda g: g[0] - g[1])[:most])
+        labels = [_group_name(rows, group) for group in largest]
+        middles = [(low + high) / 2 for low, high in largest]
     else:
         step = int(np.ceil(len(rows) / most))
         middles = [float(row) for row in range(0, len(rows), step)]
         labels = [rows[int(row)] for row in middles]
-    wanted = [1.0 - (middle + 0.5) / len(rows) for middle in middles]
-    at = spread(wanted, gap, 0.0, 1.0)
+    desired = [1.0 - (middle + 0.5) / len(rows) for middle in middles]
+    at = spread(desired, line_height, 0.0, 1.0)
     for middle, level, label in zip(middles, at, labels, strict=True):
         ax.annotate(
             label, (-0.5, middle), (-0.22 / width, level), xycoords="data",
@@ -231,22 +231,22 @@ def _name_groups(ax: Any, rows: list[str], groups: list[tuple[int, int]]) -> Non
         )  # fmt: skip
 
 
-def _beside(ax: Any, image: Any, tree: Any, threshold: float | None) -> None:
-    """The tree, and the scale of the colours."""
+def _draw_tree_and_scale(ax: Any, image: Any, tree: Any, threshold: float | None) -> None:
+    """Draw the tree, and the scale of the colours."""
     width, height = inches(ax)
     strip = ax.inset_axes((1.0 + 0.05 / width, 0.0, STRIP / width, 1.0))
     strip.set_axis_off()
     strip.set_facecolor("none")
     if tree is not None:
-        for heights, places in _branches(tree):
-            strip.plot(heights, places, color=INK, linewidth=0.6 if len(tree) < 150 else 0.3)
+        for heights, positions in _branches(tree):
+            strip.plot(heights, positions, color=INK, linewidth=0.6 if len(tree) < 150 else 0.3)
         strip.set_xlim(0.0, max(1.0, float(tree[:, 2].max())) * 1.02)
         if threshold is not None:
             strip.axvline(1.0 - threshold, color="#d55e00", linewidth=0.9, linestyle=":")
     strip.set_ylim(ax.get_ylim())
-    tall = min(1.0, 1.6 / height)
-    where = (1.0 + (STRIP + 0.15) / width, 1.0 - tall, 0.1 / width, tall)
-    bar = ax.figure.colorbar(image, cax=ax.inset_axes(where))
+    bar_height = min(1.0, 1.6 / height)
+    bounds = (1.0 + (STRIP + 0.15) / width, 1.0 - bar_height, 0.1 / width, bar_height)
+    bar = ax.figure.colorbar(image, cax=ax.inset_axes(bounds))
     bar.set_ticks([0.0, 0.5, 1.0], labels=["0", "0.5", "1"], fontsize=SMALL)
     bar.set_label("association", fontsize=LARGEST, color=INK)
     bar.ax.tick_params(color=INK, labelcolor=INK, length=2, width=0.6)
@@ -255,16 +255,16 @@ def _beside(ax: Any, image: Any, tree: Any, threshold: float | None) -> None:
 
 
 def _branches(tree: Any) -> list[tuple[list[float], list[float]]]:
-    """The lines of the tree: heights, and places along the rows."""
+    """Return the lines of the tree: heights, and positions along the rows."""
     from scipy.cluster.hierarchy import leaves_list
 
     count = len(tree) + 1
-    place, height = np.zeros(2 * count - 1), np.zeros(2 * count - 1)
-    place[leaves_list(tree)] = np.arange(count)
+    position, height = np.zeros(2 * count - 1), np.zeros(2 * count - 1)
+    position[leaves_list(tree)] = np.arange(count)
     lines = []
-    for node, (one, other, distance, _) in enumerate(tree, count):
-        a, b = int(one), int(other)
-        place[node], height[node] = (place[a] + place[b]) / 2, distance
+    for node, (first, second, distance, _) in enumerate(tree, count):
+        a, b = int(first), int(second)
+        position[node], height[node] = (position[a] + position[b]) / 2, distance
         lines.append(([height[a], distance, distance, height[b]],
-                      [place[a], place[a], place[b], place[b]]))  # fmt: skip
+                      [position[a], position[a], position[b], position[b]]))  # fmt: skip
     return lines

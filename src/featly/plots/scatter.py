@@ -12,18 +12,18 @@ from featly.plots.canvas import (
     INK,
     SMALL,
     Floats,
+    check_bool,
     colour,
     dress,
+    import_matplotlib,
     inches,
     legend,
     marker,
-    need_matplotlib,
     new_axes,
     note,
-    note_room,
+    note_height,
     shown_names,
     text_width,
-    yes_or_no,
 )
 from featly.plots.columns import (
     Column,
@@ -90,57 +90,59 @@ def plot_scatter(
     >>> ax.get_xlabel(), ax.get_ylabel()  # doctest: +SKIP
     ('age', 'crp')
     """
-    need_matplotlib("plot_scatter")
-    individuals = yes_or_no("individuals", individuals)
+    import_matplotlib("plot_scatter")
+    individuals = check_bool("individuals", individuals)
     if isinstance(features, str) or not hasattr(features, "__len__") or len(features) != 2:
         raise ParameterError(f"features={features!r}: give two columns, such as ['age', 'crp']")
     pair = open_columns(X, list(features), schema, "plot_scatter")
     codes, classes = read_classes(y, len(pair[0].values), "plot_scatter")
     names = shown_names([column.name for column in pair])
-    counted = not individuals and all(column.levels is not None for column in pair)
-    groups = [] if individuals or counted else _groups(pair, codes, len(classes))
-    told = _words(pair, codes, individuals, groups)
+    as_counts = not individuals and all(column.levels is not None for column in pair)
+    groups = [] if individuals or as_counts else _groups(pair, codes, len(classes))
+    note_text = _note_text(pair, codes, individuals, groups)
     labels = [_class_label(name, int((codes == k).sum()), individuals)
               for k, name in enumerate(classes)]  # fmt: skip
     if ax is None:
-        ax = _new(pair, labels, told)
+        ax = _make_axes(pair, labels, note_text)
     if individuals:
-        _points(ax, pair, codes, len(classes))
-    elif counted:
-        _counts(ax, pair, codes, len(classes))
+        _draw_points(ax, pair, codes, len(classes))
+    elif as_counts:
+        _draw_counts(ax, pair, codes, len(classes))
     else:
-        _crosses(ax, pair, groups, len(classes))
+        _draw_crosses(ax, pair, groups, len(classes))
     dress(ax, x=names[0], y=names[1])
     for axis, column in zip("xy", pair, strict=True):
-        _axis(ax, axis, column, individuals)
+        _set_axis(ax, axis, column, individuals)
     if individuals:
-        _margins(ax, pair)
-    _legend(ax, labels)
-    if told:
-        note(ax, told)
+        _draw_margins(ax, pair)
+    _draw_legend(ax, labels)
+    if note_text:
+        note(ax, note_text)
     return ax
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _words(pair: list[Column], codes: Integers, individuals: bool, groups: list[Any]) -> str:
-    told = [] if individuals else ["no single rows: figures rounded, counts to 5"]
-    both = int((~pair[0].present & ~pair[1].present).sum())
-    either = int((~pair[0].present | ~pair[1].present).sum())
-    if individuals and both:
-        rows = "row has" if both == 1 else "rows have"
-        told.append(f"{both:,} {rows} neither value: bottom left")
+def _note_text(pair: list[Column], codes: Integers, individuals: bool, groups: list[Any]) -> str:
+    parts = [] if individuals else ["no single rows: figures rounded, counts to 5"]
+    n_neither = int((~pair[0].present & ~pair[1].present).sum())
+    n_incomplete = int((~pair[0].present | ~pair[1].present).sum())
+    if individuals and n_neither:
+        rows = "row has" if n_neither == 1 else "rows have"
+        parts.append(f"{n_neither:,} {rows} neither value: bottom left")
     if individuals and len(codes) > MOST_POINTS:
-        drawn = sum(map(len, _drawn_rows(codes, int(codes.max()) + 1)))
-        told.append(f"{drawn:,} of {len(codes):,} rows are drawn")
-    if not individuals and either:
-        told.append(f"{_rounded(either)} rows lack a value")
-    few = sum(1 for *_, rows in groups if 0 < len(rows) < QUARTILE_ROWS)
-    if few:
-        told.append(f"left out: {few} group{'s' * (few > 1)} of fewer than {QUARTILE_ROWS} rows")
-    return "; ".join(told)
+        n_drawn = sum(map(len, _rows_to_draw(codes, int(codes.max()) + 1)))
+        parts.append(f"{n_drawn:,} of {len(codes):,} rows are drawn")
+    if not individuals and n_incomplete:
+        parts.append(f"{_round_count(n_incomplete)} rows lack a value")
+    n_small = sum(1 for *_, rows in groups if 0 < len(rows) < QUARTILE_ROWS)
+    if n_small:
+        parts.append(
+            f"left out: {n_small} group{'s' * (n_small > 1)} of fewer than {QUARTILE_ROWS} rows"
+        )
+    return "; ".join(parts)
 
 
-def _rounded(number: int) -> str:
+def _round_count(number: int) -> str:
     return (
         f"<{SMALL_CELL}"
         if 0 < number < SMALL_CELL
@@ -149,102 +151,102 @@ def _rounded(number: int) -> str:
 
 
 def _class_label(name: str, number: int, individuals: bool) -> str:
-    return f"{name} ({number:,})" if individuals else f"{name} ({_rounded(number)})"
+    return f"{name} ({number:,})" if individuals else f"{name} ({_round_count(number)})"
 
 
 def _groups(pair: list[Column], codes: Integers, n_classes: int) -> list[Any]:
-    """Class, level of each column of levels (or None), and the rows."""
-    whole = pair[0].present & pair[1].present
+    """Return class, level of each column of levels (or None), and rows of every group."""
+    complete = pair[0].present & pair[1].present
     levels = [range(len(column.levels)) if column.levels is not None else [None] for column in pair]
-    found = []
+    groups = []
     for k in range(n_classes):
         for a in levels[0]:
             for b in levels[1]:
-                rows = whole & (codes == k)
+                rows = complete & (codes == k)
                 rows &= True if a is None else pair[0].values == a
                 rows &= True if b is None else pair[1].values == b
-                found.append((k, a, b, np.flatnonzero(rows)))
-    return found
+                groups.append((k, a, b, np.flatnonzero(rows)))
+    return groups
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _new(pair: list[Column], labels: list[str], told: str) -> Any:
+def _make_axes(pair: list[Column], labels: list[str], note_text: str) -> Any:
     level = LEVEL if any(column.levels is None for column in pair) else CELL
     sides = [
         SIDE if column.levels is None else max(level * len(column.levels), 1.4) for column in pair
     ]
     ticks = pair[1].levels
     left = 0.65 if ticks is None else text_width(ticks) + 0.4
-    turned = _turned(pair[0], sides[0])
-    bottom = 0.5 if not turned else text_width(pair[0].levels or []) + 0.4
-    tall = max(sides[1], 0.165 * len(labels))
+    is_turned = _needs_turning(pair[0], sides[0])
+    bottom = 0.5 if not is_turned else text_width(pair[0].levels or []) + 0.4
+    height = max(sides[1], 0.165 * len(labels))
     right = text_width(labels) + 0.4
-    top = note_room(told, sides[0])
-    return new_axes(sides[0], tall, left=left + 0.1, right=right, top=top, bottom=bottom)
+    top = note_height(note_text, sides[0])
+    return new_axes(sides[0], height, left=left + 0.1, right=right, top=top, bottom=bottom)
 
 
-def _turned(column: Column, width: float) -> bool:
-    """Whether names of levels need more room than there is beside each other."""
+def _needs_turning(column: Column, width: float) -> bool:
+    """Return whether names of levels need more room than there is beside each other."""
     levels = column.levels
     return levels is not None and text_width(levels) > 0.9 * width / max(len(levels), 1)
 
 
-def _places(column: Column, rows: Any) -> Floats:
-    """Where rows stand along one axis; gaps in the margin below all values."""
+def _positions(column: Column, rows: Any) -> Floats:
+    """Return positions of rows along one axis; missing values lie in the margin below."""
     values = column.values[rows].copy()
-    gaps = np.isnan(values)
+    is_missing = np.isnan(values)
     if column.levels is None:
         low, high = _range(column)
-        values[gaps] = low - (high - low) * MARGIN
+        values[is_missing] = low - (high - low) * MARGIN
     else:
-        values[gaps] = -1.0
+        values[is_missing] = -1.0
     return values
 
 
 def _range(column: Column) -> tuple[float, float]:
-    there = column.values[column.present]
-    low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 1.0)
+    present = column.values[column.present]
+    low, high = (float(present.min()), float(present.max())) if len(present) else (0.0, 1.0)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _points(ax: Any, pair: list[Column], codes: Integers, n_classes: int) -> None:
+def _draw_points(ax: Any, pair: list[Column], codes: Integers, n_classes: int) -> None:
     size = float(np.clip(90.0 / np.sqrt(len(codes)), 2.5, 5.0))
-    for k, rows in enumerate(_drawn_rows(codes, n_classes)):
-        x, y = _places(pair[0], rows), _places(pair[1], rows)
+    for k, rows in enumerate(_rows_to_draw(codes, n_classes)):
+        x, y = _positions(pair[0], rows), _positions(pair[1], rows)
         lane = k, n_classes
         across = (0, 1) if pair[0].levels is not None else lane  # one of two axes has lanes
-        x, y = x + _apart(pair[0], x, y, GOLDEN, lane), y + _apart(pair[1], y, x, OTHER, across)
+        x, y = x + _offsets(pair[0], x, y, GOLDEN, lane), y + _offsets(pair[1], y, x, OTHER, across)
         look = {"color": colour(k), "markersize": size, "alpha": 0.65, "markeredgewidth": 0.0}
         ax.plot(x, y, marker(k), zorder=3, clip_on=False, **look)
 
 
-def _drawn_rows(codes: Integers, n_classes: int) -> list[Integers]:
-    """The rows of every class or, of very many, some of each in its share."""
-    found = [np.flatnonzero(codes == k) for k in range(n_classes)]
+def _rows_to_draw(codes: Integers, n_classes: int) -> list[Integers]:
+    """Return the rows of every class, or a share of each if there are very many."""
+    rows_of_class = [np.flatnonzero(codes == k) for k in range(n_classes)]
     if len(codes) <= MOST_POINTS:
-        return found
-    counts = [max(1, len(rows) * MOST_POINTS // len(codes)) for rows in found]
+        return rows_of_class
+    counts = [max(1, len(rows) * MOST_POINTS // len(codes)) for rows in rows_of_class]
     return [
         rows[np.linspace(0, len(rows) - 1, count).astype(int)]
-        for rows, count in zip(found, counts, strict=True)
+        for rows, count in zip(rows_of_class, counts, strict=True)
     ]
 
 
-def _apart(
-    column: Column, own: Floats, other: Floats, stride: float, lane: tuple[int, int]
+def _offsets(
+    column: Column, positions: Floats, other_positions: Floats, stride: float, lane: tuple[int, int]
 ) -> Floats:
-    """How far rows of a level are moved: by rank in the other column, few classes in lanes."""
-    moved = np.zeros(len(own))
+    """Return offsets of rows of a level: by rank in the other column, in lanes of classes."""
+    moved = np.zeros(len(positions))
     if column.levels is None:
         return moved
     k, n_lanes = lane if lane[1] <= LANES else (0, 1)
-    for level in np.unique(own):
-        here = own == level
-        moved[here] = 0.64 / n_lanes * jitter(other[here], stride)
+    for level in np.unique(positions):
+        at_level = positions == level
+        moved[at_level] = 0.64 / n_lanes * jitter(other_positions[at_level], stride)
     return moved + 0.7 * ((k + 0.5) / n_lanes - 0.5)
 
 
-def _crosses(ax: Any, pair: list[Column], groups: list[Any], n_classes: int) -> None:
+def _draw_crosses(ax: Any, pair: list[Column], groups: list[Any], n_classes: int) -> None:
     from scipy.stats import rankdata
 
     for k, a, b, rows in groups:
@@ -274,79 +276,81 @@ def _crosses(ax: Any, pair: list[Column], groups: list[Any], n_classes: int) -> 
 
 
 def _ellipse(spread: Floats, rho: float) -> Floats:
-    """The unit ellipse of a Gaussian cloud with these deviations and this correlation."""
+    """Return the unit ellipse of a Gaussian cloud with these deviations and correlation."""
     turn = np.linspace(0.0, 2.0 * np.pi, 73)
     circle = np.column_stack([np.cos(turn), np.sin(turn)])
     tilt = np.array([[1.0, 0.0], [rho, np.sqrt(1.0 - rho**2)]])
     return np.asarray(circle @ tilt.T * spread)
 
 
-def _counts(ax: Any, pair: list[Column], codes: Integers, n_classes: int) -> None:
-    """Numbers of rows, a line a class within every cell."""
+def _draw_counts(ax: Any, pair: list[Column], codes: Integers, n_classes: int) -> None:
+    """Draw numbers of rows, a line a class within every cell."""
     share = 0.4 if n_classes < 4 else 0.66  # of a cell that its classes take
     shape = len(pair[0].levels or []), len(pair[1].levels or [])
     table = np.zeros((n_classes, *shape), np.int64)
-    whole = pair[0].present & pair[1].present
-    places = [column.values[whole].astype(int) for column in pair]
-    np.add.at(table, (codes[whole], *places), 1)
+    complete = pair[0].present & pair[1].present
+    cells = [column.values[complete].astype(int) for column in pair]
+    np.add.at(table, (codes[complete], *cells), 1)
     largest = SMALL_CELL * max(round(int(table.max()) / SMALL_CELL), 1)
     for k, a, b in np.argwhere(table > 0).tolist():
         shift = 0.0 if n_classes == 1 else share * (k / (n_classes - 1) - 0.5)
         number = int(table[k, a, b])
-        told = _rounded(number)
+        text = _round_count(number)
         size = 9.0 * np.sqrt(
             (2.5 if number < SMALL_CELL else SMALL_CELL * round(number / SMALL_CELL)) / largest
         )
-        where = a - 0.22, b - shift
-        ax.plot(*where, marker(k), color=colour(k), markersize=max(size, 2.0))
+        position = a - 0.22, b - shift
+        ax.plot(*position, marker(k), color=colour(k), markersize=max(size, 2.0))
         if n_classes <= 4:
-            ax.text(a - 0.02, b - shift, told, fontsize=SMALL, color=INK, va="center", ha="left")
+            ax.text(a - 0.02, b - shift, text, fontsize=SMALL, color=INK, va="center", ha="left")
 
 
-def _axis(ax: Any, which: str, column: Column, individuals: bool) -> None:
-    """Limits and ticks; levels have their names."""
-    set_limits = ax.set_xlim if which == "x" else ax.set_ylim
-    gaps = individuals and bool((~column.present).any())
+def _set_axis(ax: Any, axis_name: str, column: Column, individuals: bool) -> None:
+    """Set limits and ticks of an axis; levels have their names."""
+    set_limits = ax.set_xlim if axis_name == "x" else ax.set_ylim
+    has_missing = individuals and bool((~column.present).any())
     if column.levels is None:
         low, high = _range(column)
         if not individuals:  # the range of what is drawn, which tells no extreme
-            lines = [line.get_xdata() if which == "x" else line.get_ydata() for line in ax.lines]
-            drawn = np.concatenate(lines).astype(float) if lines else np.array([0.0, 1.0])
-            low, high = float(drawn.min()), float(drawn.max())
-        room = 0.05 * (high - low) or 0.5
-        below = (high - low) * (MARGIN + 0.04) if gaps else room
-        set_limits(low - below, high + room)
-        if gaps:
-            _tick_of_gaps(ax, which, low, high)
+            lines = [
+                line.get_xdata() if axis_name == "x" else line.get_ydata() for line in ax.lines
+            ]
+            drawn_values = np.concatenate(lines).astype(float) if lines else np.array([0.0, 1.0])
+            low, high = float(drawn_values.min()), float(drawn_values.max())
+        margin = 0.05 * (high - low) or 0.5
+        below = (high - low) * (MARGIN + 0.04) if has_missing else margin
+        set_limits(low - below, high + margin)
+        if has_missing:
+            _set_ticks_with_missing(ax, axis_name, low, high)
         return
-    names = ["missing", *column.levels] if gaps else column.levels
-    ticks = list(range(-int(gaps), len(column.levels)))
-    if which == "x":
-        turned = {"rotation": 90, "va": "top"} if _turned(column, inches(ax)[0]) else {}
-        ax.set_xticks(ticks, names, fontsize=SMALL, **turned)
+    names = ["missing", *column.levels] if has_missing else column.levels
+    ticks = list(range(-int(has_missing), len(column.levels)))
+    if axis_name == "x":
+        rotation = {"rotation": 90, "va": "top"} if _needs_turning(column, inches(ax)[0]) else {}
+        ax.set_xticks(ticks, names, fontsize=SMALL, **rotation)
     else:
         ax.set_yticks(ticks, names, fontsize=SMALL)
-    for text in ax.get_xticklabels() if which == "x" else ax.get_yticklabels():
+    for text in ax.get_xticklabels() if axis_name == "x" else ax.get_yticklabels():
         text.set(parse_math=False, color=INK)
-    set_limits(-1.5 if gaps else -0.5, len(column.levels) - 0.5)
+    set_limits(-1.5 if has_missing else -0.5, len(column.levels) - 0.5)
 
 
-def _tick_of_gaps(ax: Any, which: str, low: float, high: float) -> None:
-    """Ticks of the values, and one in the margin for rows without any."""
+def _set_ticks_with_missing(ax: Any, axis_name: str, low: float, high: float) -> None:
+    """Set ticks of the values, and one in the margin for missing values."""
     from matplotlib.ticker import MaxNLocator
 
     at = low - (high - low) * MARGIN
-    length = inches(ax)[0 if which == "x" else 1]
-    room = 0.4 if which == "x" else 0.14  # inches that the word needs
+    length = inches(ax)[0 if axis_name == "x" else 1]
+    word_length = 0.4 if axis_name == "x" else 0.14  # inches that the word needs
     ticks = MaxNLocator(6).tick_values(low, high)
-    near = (ticks - at) / (high - low) * length < room
-    ticks = ticks[~near & (ticks <= high + 0.05 * (high - low))]
-    set_ticks = ax.set_xticks if which == "x" else ax.set_yticks
+    is_near = (ticks - at) / (high - low) * length < word_length
+    ticks = ticks[~is_near & (ticks <= high + 0.05 * (high - low))]
+    set_ticks = ax.set_xticks if axis_name == "x" else ax.set_yticks
     set_ticks([at, *ticks], ["missing", *(f"{tick:g}" for tick in ticks)])
 
 
-def _margins(ax: Any, pair: list[Column]) -> None:
-    """Lines that part rows without a value from the rest."""
+def _draw_margins(ax: Any, pair: list[Column]) -> None:
+    """Draw lines between rows without a value and the others."""
     line = {"color": FAINT, "linewidth": 0.8, "linestyle": (0, (3, 2)), "zorder": 1}
     for draw, column in zip((ax.axvline, ax.axhline), pair, strict=True):
         if not column.present.all():
@@ -354,7 +358,7 @@ def _margins(ax: Any, pair: list[Column]) -> None:
             draw(-0.5 if column.levels is not None else low - (high - low) * MARGIN / 2, **line)
 
 
-def _legend(ax: Any, labels: list[str]) -> None:
+def _draw_legend(ax: Any, labels: list[str]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
@@ -363,5 +367,5 @@ def _legend(ax: Any, labels: list[str]) -> None:
         for k, label in enumerate(labels)
     ]  # fmt: skip
     width = inches(ax)[0]
-    where = {"loc": "upper left", "bbox_to_anchor": (1.0 + 0.12 / width, 1.0)}
-    legend(ax, handles, **where, handletextpad=0.2, labelspacing=0.35)
+    placement = {"loc": "upper left", "bbox_to_anchor": (1.0 + 0.12 / width, 1.0)}
+    legend(ax, handles, **placement, handletextpad=0.2, labelspacing=0.35)

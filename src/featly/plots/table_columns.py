@@ -45,7 +45,7 @@ class Column:
 
 
 def open_any(X: Any) -> Table:
-    """Read access to a frame, an array or a sparse matrix."""
+    """Open a frame, an array or a sparse matrix for reading."""
     refuse_shapes(X)
     if is_frame(X):
         return open_table(X)
@@ -60,20 +60,20 @@ def open_any(X: Any) -> Table:
 def read_columns(
     X: Any, positions: Sequence[int], schema: Schema, names: Sequence[str]
 ) -> list[Column]:
-    """Some columns of a table, under the given names."""
+    """Read some columns of a table, under the given names."""
     table = open_any(X)
     columns = schema.resolve(table.names, table.kinds())
     return [read_column(table, columns, j, str(names[j])) for j in positions]
 
 
 def read_column(table: Table, columns: Columns, j: int, name: str) -> Column:
-    """One column; DataError where a number is infinite."""
+    """Read one column; raise DataError if a number is infinite."""
     kind = columns.kinds[j]
     if kind == CATEGORICAL:
         codes, levels = _levels(table, columns, j)
         return Column(j, name, KINDS[kind], None, np.asarray(codes, np.int64), levels)
-    plain = columns.inferred[j] == CONTINUOUS and j not in columns.levels
-    values = table.numbers([j])[:, 0] if plain else _ranks(table, j, columns)
+    is_number = columns.inferred[j] == CONTINUOUS and j not in columns.levels
+    values = table.numbers([j])[:, 0] if is_number else _ranks(table, j, columns)
     values = np.asarray(values, np.float64)
     if np.isinf(values).any():
         row = int(np.flatnonzero(np.isinf(values))[0])
@@ -84,12 +84,12 @@ def read_column(table: Table, columns: Columns, j: int, name: str) -> Column:
     present = ~np.isnan(values)
     if kind == ORDINAL:
         steps = np.unique(values[present])
-        if not plain:
+        if not is_number:
             levels = [str(level) for level in columns.levels.get(j) or table.texts(j)[1]]
             steps = np.arange(len(levels), dtype=np.float64)
         else:
             levels = [f"{step:g}" for step in steps]
-        if not plain or len(steps) <= NUMBERED_LEVELS:
+        if not is_number or len(steps) <= NUMBERED_LEVELS:
             codes = np.zeros(len(values), np.int64)
             codes[present] = np.searchsorted(steps, values[present]) + 1
             return Column(j, name, KINDS[kind], None, codes, levels)
@@ -99,18 +99,18 @@ def read_column(table: Table, columns: Columns, j: int, name: str) -> Column:
 def few_levels(
     column: Column, *, ordered: bool = False
 ) -> tuple[npt.NDArray[np.int64], list[str], int]:
-    """Codes, names of the levels that occur, and how many rare ones became the last of these.
+    """Return codes, names of the levels, and how many rare levels became the last of them.
 
     Those of an ordered column are all kept.
     """
     assert column.codes is not None
     counts = np.bincount(column.codes, minlength=len(column.levels) + 1)[1:]
-    kept = np.flatnonzero(counts)
-    merged = kept[:0]
-    if len(kept) > MOST_LEVELS and not ordered:
-        by_count = kept[np.argsort(-counts[kept], kind="stable")]
-        kept, merged = np.sort(by_count[: MOST_LEVELS - 1]), by_count[MOST_LEVELS - 1 :]
-    place = np.zeros(len(column.levels) + 1, np.int64)
-    place[kept + 1] = np.arange(1, len(kept) + 1)
-    place[merged + 1] = len(kept) + 1
-    return place[column.codes], [column.levels[k] for k in kept.tolist()], len(merged)
+    retained = np.flatnonzero(counts)
+    merged = retained[:0]
+    if len(retained) > MOST_LEVELS and not ordered:
+        by_count = retained[np.argsort(-counts[retained], kind="stable")]
+        retained, merged = np.sort(by_count[: MOST_LEVELS - 1]), by_count[MOST_LEVELS - 1 :]
+    new_codes = np.zeros(len(column.levels) + 1, np.int64)
+    new_codes[retained + 1] = np.arange(1, len(retained) + 1)
+    new_codes[merged + 1] = len(retained) + 1
+    return new_codes[column.codes], [column.levels[k] for k in retained.tolist()], len(merged)

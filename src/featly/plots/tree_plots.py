@@ -74,9 +74,9 @@ def plot_tree(tree: C45, ax: Any = None, max_depth: int | None = None) -> Any:
         raise ParameterError(f"plot_tree draws a C45, not a {type(tree).__name__}")
     check_is_fitted(tree)
     picture = _picture(tree._tree, tree._words(), max_depth)
-    colours = _matplotlib()
+    colours = _leaf_colours()
     _measure(picture)
-    lefts, width = _columns(picture)
+    lefts, width = _text_columns(picture)
     height = (max(item.row for item in picture) + 1) * ROW
     if ax is None:
         import matplotlib.pyplot as plt
@@ -85,17 +85,17 @@ def plot_tree(tree: C45, ax: Any = None, max_depth: int | None = None) -> Any:
         ax = plt.figure(figsize=size).add_axes((0, 0, 1, 1))
     box = ax.get_window_extent()
     dpi = ax.figure.get_dpi()
-    room = min(box.width / dpi / (width + 2 * MARGIN), box.height / dpi / (height + 2 * MARGIN))
+    scale = min(box.width / dpi / (width + 2 * MARGIN), box.height / dpi / (height + 2 * MARGIN))
     ax.set_xlim(-MARGIN, width + MARGIN)
     ax.set_ylim(height + MARGIN, -MARGIN)
     ax.set_axis_off()
-    _draw(ax, picture, lefts, max(SMALLEST, PRINT * min(1.0, room)), colours)
+    _draw(ax, picture, lefts, max(SMALLEST, PRINT * min(1.0, scale)), colours)
     return ax
 
 
 @dataclass
 class _Item:
-    """A node, or what stands for several, in the picture."""
+    """A node in the picture, or an item that stands for several."""
 
     depth: int
     test: str  # on the line that leads to it
@@ -111,10 +111,10 @@ class _Item:
 
 # ---- what is drawn -------------------------------------------------------------------------------
 def _picture(tree: Tree, words: TreeWords, max_depth: int | None) -> list[_Item]:
-    """The items, parents before children, with a row for each leaf."""
+    """Return the items, parents before children, with a row for each leaf."""
     if max_depth is not None:
-        whole = isinstance(max_depth, int | np.integer) and not isinstance(max_depth, bool)
-        if not whole or max_depth < 1:
+        is_whole = isinstance(max_depth, int | np.integer) and not isinstance(max_depth, bool)
+        if not is_whole or max_depth < 1:
             raise ParameterError(f"max_depth={max_depth!r}: give a whole number from 1, or None")
     deepest = int(tree.depth[-1])
     rows = _rows_by_depth(tree)
@@ -131,20 +131,20 @@ def _picture(tree: Tree, words: TreeWords, max_depth: int | None) -> list[_Item]
             f"max_depth={max_depth} makes {rows[min(max_depth, deepest)]} rows, too many for a "
             f"picture: max_depth={max(fitting)} is the most, export_text() writes all of it"
         )
-    return _placed(_items(tree, words, max_depth))
+    return _place_items(_items(tree, words, max_depth))
 
 
 def _rows_by_depth(tree: Tree) -> list[int]:
-    """How many rows a picture has that stops at a depth."""
+    """Return the number of rows of a picture that stops at each depth."""
     total = tree.classes.sum(axis=1)
     empty = (tree.feature < 0) & (total < NOBODY)
     # a node stands for its row until it is opened; then its children do, the empty ones as one
-    opened = np.zeros(len(total))
+    extra_rows = np.zeros(len(total))
     inner = tree.feature >= 0
     n_empty = np.bincount(tree.parent[1:][empty[1:]], minlength=len(total))
-    opened[inner] = tree.n_children[inner] - np.maximum(n_empty[inner] - 1, 0) - 1
-    more = np.bincount(tree.depth, opened)
-    return [1, *(1 + np.cumsum(more)[:-1]).astype(int).tolist()]
+    extra_rows[inner] = tree.n_children[inner] - np.maximum(n_empty[inner] - 1, 0) - 1
+    extra_by_depth = np.bincount(tree.depth, extra_rows)
+    return [1, *(1 + np.cumsum(extra_by_depth)[:-1]).astype(int).tolist()]
 
 
 def _items(tree: Tree, words: TreeWords, max_depth: int) -> list[_Item]:
@@ -159,13 +159,13 @@ def _items(tree: Tree, words: TreeWords, max_depth: int) -> list[_Item]:
         depth = int(tree.depth[node])
         if tree.feature[node] < 0:
             label, rows, errors, purity = words.leaf(tree, node)
-            text = f"{_short(str(words.classes[label]))}  {_weights(rows, errors)}"
+            text = f"{_shorten(str(words.classes[label]))}  {_format_weights(rows, errors)}"
             item = _Item(depth, test, text, label, purity, above)
         elif depth >= max_depth:
             item = _Item(depth, test, f"… {sizes[node]:,} nodes", -1, 0.0, above)
         else:
             column = int(tree.feature[node])
-            item = _Item(depth, test, _short(words.names[column]), -1, 0.0, above)
+            item = _Item(depth, test, _shorten(words.names[column]), -1, 0.0, above)
             waiting += _branches(tree, words, node, total, item)[::-1]
         items.append(item)
         if above is not None:
@@ -176,7 +176,7 @@ def _items(tree: Tree, words: TreeWords, max_depth: int) -> list[_Item]:
 def _branches(
     tree: Tree, words: TreeWords, node: int, total: Any, item: _Item
 ) -> list[tuple[int, str, _Item | None]]:
-    """Children with their tests; levels without a row are one."""
+    """Return children with their tests; levels without a row are one."""
     children = range(int(tree.child[node]), int(tree.child[node] + tree.n_children[node]))
     name = words.names[int(tree.feature[node])]
     empty = [child for child in children if total[child] < NOBODY]
@@ -184,14 +184,14 @@ def _branches(
     for branch, child in enumerate(children):
         test = words.branch(tree, node, branch, digits=6).removeprefix(f"{name} ")
         if len(empty) < 2 or child not in empty:
-            result.append((child, _short(test), item))
+            result.append((child, _shorten(test), item))
     if len(empty) > 1:
         result.append((empty[0], f"{len(empty)} other levels", item))
     return result
 
 
-def _placed(items: list[_Item]) -> list[_Item]:
-    """Leaves get rows from the top, a node the middle of its children."""
+def _place_items(items: list[_Item]) -> list[_Item]:
+    """Give leaves rows from the top, and every node the middle of its children."""
     row = 0
     for item in items:
         if not item.below:
@@ -203,8 +203,8 @@ def _placed(items: list[_Item]) -> list[_Item]:
     return items
 
 
-def _columns(items: list[_Item]) -> tuple[list[float], float]:
-    """Where the texts of each depth begin, and the width of all."""
+def _text_columns(items: list[_Item]) -> tuple[list[float], float]:
+    """Return the left ends of the texts of each depth, and the width of all."""
     depths = 1 + max(item.depth for item in items)
     test, text = [0.0] * depths, [0.0] * depths
     for item in items:
@@ -218,19 +218,19 @@ def _columns(items: list[_Item]) -> tuple[list[float], float]:
     return lefts, left
 
 
-def _weights(rows: float, errors: float) -> str:
+def _format_weights(rows: float, errors: float) -> str:
     return f"{rows:,.1f}/{errors:,.1f}" if errors > NOBODY else f"{rows:,.1f}"
 
 
-def _short(text: str) -> str:
-    """A text with the middle left out where it is long."""
+def _shorten(text: str) -> str:
+    """Shorten a long text in the middle."""
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST - 12]}…{text[-11:]}"
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _matplotlib() -> Any:
+def _leaf_colours() -> Any:
     try:
         import matplotlib
     except ImportError:
@@ -239,7 +239,7 @@ def _matplotlib() -> Any:
 
 
 def _measure(items: list[_Item]) -> None:
-    """Widths of the texts: letters are not equally wide."""
+    """Measure widths of the texts: letters are not equally wide."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
@@ -256,7 +256,7 @@ def _measure(items: list[_Item]) -> None:
 
 def _draw(ax: Any, items: list[_Item], lefts: list[float], size: float, colours: Any) -> None:
     line = {"color": "0.6", "linewidth": 0.7 * size / PRINT, "zorder": 1}
-    words = {"va": "center", "fontsize": size, "zorder": 3, "parse_math": False}
+    text_style = {"va": "center", "fontsize": size, "zorder": 3, "parse_math": False}
     bends = list(lefts)  # lines of one depth bend where its longest name ends
     for item in items:
         if item.below:
@@ -271,7 +271,7 @@ def _draw(ax: Any, items: list[_Item], lefts: list[float], size: float, colours:
             ax.plot([end, bend, bend, left - 0.03], [above, above, height, height], **line)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
             middle = (bend + left) / 2.0
-            ax.text(middle, height, item.test, ha="center", color="0.35", bbox=box, **words)
+            ax.text(middle, height, item.test, ha="center", color="0.35", bbox=box, **text_style)
         if item.label >= 0:
             colour = np.array(colours(item.label % 10)[:3])
             strength = PALEST + (0.6 - PALEST) * item.purity**2
@@ -280,4 +280,6 @@ def _draw(ax: Any, items: list[_Item], lefts: list[float], size: float, colours:
             left_out = item.text.startswith("…")
             box = {"facecolor": "0.93" if left_out else "white", "edgecolor": "none"}
         weight = "bold" if item.below else "normal"
-        ax.text(left, height, item.text, ha="left", weight=weight, bbox=box | {"pad": 1.6}, **words)
+        ax.text(
+            left, height, item.text, ha="left", weight=weight, bbox=box | {"pad": 1.6}, **text_style
+        )

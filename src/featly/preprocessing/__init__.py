@@ -1,4 +1,4 @@
-"""What is done to a table before a method sees it."""
+"""Discretisers, encoders and filling of missing values, for tables before a method."""
 
 from featly.preprocessing.equal_bins import EqualFrequency, EqualWidth
 from featly.preprocessing.filling import Filler, fill_missing

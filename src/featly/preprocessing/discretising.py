@@ -1,4 +1,4 @@
-r"""What the discretisers have in common: reading, checking and output.
+r"""Base class of the discretisers: reading, checking and output.
 
 Interval j of a column with cut points :math:`t_1 < t_2 < \dots` is :math:`(t_{j-1}, t_j]`; where
 the cut points are put is told by the subclasses. The loops are in
@@ -23,7 +23,7 @@ from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import CSCSource, DenseSource, Source
 from featly.preprocessing.levels import MISSING, in_library, interval_names, write_levels
 from featly.problem.ingest import read
-from featly.problem.ingest_rows import Mixed, MixedColumns, MixedReader
+from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
 from featly.problem.problem import read_target
 from featly.table.frames import (
     ArrayTable,
@@ -41,7 +41,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 COLUMN_BLOCK = 256
-CHECKED = 1 << 18  # values that are looked at together
+CHECK_VALUES = 1 << 18  # values that are looked at together
 
 
 class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -62,7 +62,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
 
     @abstractmethod
     def cut_rule(self) -> CutRule:
-        """How numbers are cut; the counting filters ask for it."""
+        """Return the rule of the cuts; the counting filters use it."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -95,23 +95,23 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         if not isinstance(self.ordered, bool | np.bool_):
             raise ParameterError(f"ordered={self.ordered!r}: give True or False")
         self._library = library_of(X)
-        plain = self._plain(X)
+        plain = self._numeric_array(X)
         source: Source
         if plain is None:
             source = self._fit_mixed(X)
         else:
-            source = self._source(self._checked(plain, reset=True))
+            source = self._source(self._validate_table(plain, reset=True))
             self._reader = MixedReader(None)  # for frames with the same columns, later
             self._reader.fit(np.zeros((1, self.n_features_in_)), self)
             self._kinds = np.full(self.n_features_in_, CONTINUOUS)
             self._numeric = np.arange(self.n_features_in_)
         labels, n_classes = None, 0
-        if rule.supervised:
+        if rule.is_supervised:
             name = type(self).__name__
             labels, classes = read_target(y, source.n_rows, name, many_classes=True)
             n_classes = len(classes)
         cuts = learn_cuts(source, labels, n_classes, rule, self.n_jobs)
-        self._store(cuts)
+        self._set_cuts(cuts)
         return self
 
     def _fit_mixed(self, X: Any) -> DenseSource:
@@ -123,7 +123,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         self._numeric = np.flatnonzero(self._kinds != CATEGORICAL)
         return self._numbers(rows)
 
-    def _store(self, cuts: Cuts) -> None:
+    def _set_cuts(self, cuts: Cuts) -> None:
         counts = np.zeros(self.n_features_in_, np.int64)
         counts[self._numeric] = cuts.counts
         self._cuts = Cuts(cuts.values, np.concatenate([[0], np.cumsum(counts)]))
@@ -133,8 +133,8 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
                 self.n_levels_[column] = len(levels)
 
     # ---- reading ----------------------------------------------------------------------------
-    def _plain(self, X: Any) -> Any:
-        """An array or sparse matrix of nothing but numbers, or None for anything else."""
+    def _numeric_array(self, X: Any) -> Any:
+        """Return an array or sparse matrix of numbers only as it is, None for anything else."""
         refuse_shapes(X)
         if self.schema is not None or is_frame(X):
             return None
@@ -149,7 +149,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         X = X if hasattr(X, "dtype") else np.array(X, dtype=object)
         return ArrayTable(X) if X.dtype.kind in "biuf" else open_table(X)
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
+    def _validate_table(self, X: Any, *, reset: bool) -> Any:
         X = check_array(
             X,
             accept_sparse="csc",
@@ -164,20 +164,20 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
     def _source(self, X: Any) -> CSCSource | DenseSource:
         source = read(X, Schema(), self.n_jobs, integers=True).source
         if isinstance(source, CSCSource):
-            place = _first_infinite(source.matrix.data[:, None], self.n_jobs)
+            place = _find_infinite(source.matrix.data[:, None], self.n_jobs)
             if place is not None:
                 column = np.searchsorted(source.matrix.indptr, place[0], side="right") - 1
                 _refuse_infinite(source.matrix.indices[place[0]], column)
             return source
         assert isinstance(source, DenseSource)
         if source.values.dtype.kind == "f":
-            place = _first_infinite(source.values, self.n_jobs)
+            place = _find_infinite(source.values, self.n_jobs)
             if place is not None:
                 _refuse_infinite(*place)
         return source
 
-    def _numbers(self, rows: Mixed) -> DenseSource:
-        """The columns that are cut.
+    def _numbers(self, rows: MixedRows) -> DenseSource:
+        """Return the columns that are cut.
 
         One without any value in the training rows is among them: the reader has it as codes, for
         it could meet text.
@@ -190,7 +190,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
 
     # ---- output -----------------------------------------------------------------------------
     def transform(self, X: Any) -> Any:
-        """The table with intervals instead of numbers.
+        """Return the table with intervals instead of numbers.
 
         Parameters
         ----------
@@ -211,18 +211,18 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
                 "has no kinds: pass a frame, or leave it out and declare the columns categorical "
                 "in the schema of what comes after"
             )
-        plain = self._plain(X) if (self._kinds == CONTINUOUS).all() else None
+        plain = self._numeric_array(X) if (self._kinds == CONTINUOUS).all() else None
         if plain is not None:
-            source = self._source(self._checked(plain, reset=False))
+            source = self._source(self._validate_table(plain, reset=False))
             dtype = np.float32 if plain.dtype == np.float32 else np.float64
             if isinstance(source, CSCSource):
                 return self._from_sparse(source, dtype)
             return self._as_numbers(cut_codes(source, self._numeric_cuts(), self.n_jobs)[0], dtype)
         rows = self._reader.read(X, self)
         codes, _ = cut_codes(self._numbers(rows), self._numeric_cuts(), self.n_jobs)
-        for column, found in zip(self._reader.categorical, rows.codes, strict=True):
+        for column, column_codes in zip(self._reader.categorical, rows.codes, strict=True):
             if self._kinds[column] != CATEGORICAL:  # empty in fit: one level for whatever comes
-                codes[np.searchsorted(self._numeric, column)] = found > 0
+                codes[np.searchsorted(self._numeric, column)] = column_codes > 0
         if is_frame(X):
             return self._as_frame(X, codes)
         return self._as_array(X, codes)
@@ -234,42 +234,42 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
     def _as_frame(self, X: Any, codes: npt.NDArray[Any]) -> Any:
         wanted = _get_output_config("transform", self)["dense"]
         frame = in_library(X, None if wanted == "default" else wanted)
-        names = [interval_names(self._cuts.of(f)) for f in self._numeric.tolist()]
+        names = [interval_names(self._cuts.points(f)) for f in self._numeric.tolist()]
         if self.missing == "level":
-            gaps = np.array([len(levels) + 1 for levels in names], codes.dtype)[:, None]
-            codes = np.where(codes == 0, gaps, codes)
+            missing_codes = np.array([len(levels) + 1 for levels in names], codes.dtype)[:, None]
+            codes = np.where(codes == 0, missing_codes, codes)
             names = [[*levels, MISSING] for levels in names]
         return write_levels(frame, self._numeric.tolist(), codes, names, ordered=bool(self.ordered))
 
     def _as_array(self, X: Any, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Numbers of the intervals beside what is categorical."""
-        found = self._as_numbers(codes, np.float64)
+        """Return numbers of the intervals beside the columns that are categorical."""
+        numbers = self._as_numbers(codes, np.float64)
         if len(self._numeric) == self.n_features_in_:
-            return found
+            return numbers
         if scipy.sparse.issparse(X):
             X = X.toarray()
         X = X if hasattr(X, "dtype") else np.array(X, dtype=object)
         out = np.array(X, dtype=np.float64 if X.dtype.kind in "biuf" else object)
-        out[:, self._numeric] = found
+        out[:, self._numeric] = numbers
         return out
 
     def _as_numbers(self, codes: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
-        """Codes from 0, rows by columns; a gap is the number after the last interval, or NaN."""
+        """Return codes from 0, rows x columns; missing ones are after the last, or NaN."""
         out: npt.NDArray[Any] = np.empty(codes.shape[::-1], dtype)
 
-        def one(block: tuple[int, int]) -> None:
+        def write_block(block: tuple[int, int]) -> None:
             low, high = block
             tile: npt.NDArray[Any] = codes[low:high].astype(dtype)
             tile -= 1
             rows, columns = np.nonzero(codes[low:high] == 0)
-            tile[rows, columns] = self._gap_numbers(dtype)[low:high][rows]
+            tile[rows, columns] = self._missing_numbers(dtype)[low:high][rows]
             out[:, low:high] = tile.T
 
-        run_blocks(one, split(len(codes), COLUMN_BLOCK), self.n_jobs)
+        run_blocks(write_block, split(len(codes), COLUMN_BLOCK), self.n_jobs)
         return out
 
-    def _gap_numbers(self, dtype: type) -> npt.NDArray[Any]:
-        """What stands for a gap in each column of numbers."""
+    def _missing_numbers(self, dtype: type) -> npt.NDArray[Any]:
+        """Return the number that stands for a missing value, for each column of numbers."""
         levels: npt.NDArray[Any] = self.n_levels_[self._numeric].astype(dtype)
         return levels if self.missing == "level" else np.full_like(levels, np.nan)
 
@@ -278,7 +278,9 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         out: npt.NDArray[Any] = np.empty((source.n_rows, source.n_features), dtype)
         out[:] = zero.astype(dtype) - 1
         columns = np.repeat(np.arange(source.n_features), np.diff(source.matrix.indptr))
-        numbers = np.where(codes == 0, self._gap_numbers(dtype)[columns], codes.astype(dtype) - 1)
+        numbers = np.where(
+            codes == 0, self._missing_numbers(dtype)[columns], codes.astype(dtype) - 1
+        )
         out[source.matrix.indices, columns] = numbers
         return out
 
@@ -286,10 +288,10 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
     def cuts_(self) -> list[FloatArray]:
         """The cut points of every column."""
         check_is_fitted(self)
-        return [self._cuts.of(f) for f in range(self.n_features_in_)]
+        return [self._cuts.points(f) for f in range(self.n_features_in_)]
 
     def table(self) -> Any:
-        """What was learnt as a frame, one row a column.
+        """Return kinds, cut points and levels as a frame, one row a column.
 
         Returns
         -------
@@ -309,17 +311,17 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         )
 
 
-def _first_infinite(values: npt.NDArray[Any], n_jobs: int | None) -> tuple[int, int] | None:
-    """Row and column of an infinite value, if there is one."""
+def _find_infinite(values: npt.NDArray[Any], n_jobs: int | None) -> tuple[int, int] | None:
+    """Return row and column of an infinite value, if there is one."""
     turned = not values.flags.c_contiguous
     lines = values.T if turned else values
-    blocks = split(len(lines), max(1, CHECKED // max(1, lines.shape[1])))
-    found = run_blocks(lambda block: np.isinf(lines[slice(*block)]).any(), blocks, n_jobs)
-    if not any(found):
+    blocks = split(len(lines), max(1, CHECK_VALUES // max(1, lines.shape[1])))
+    has_infinite = run_blocks(lambda block: np.isinf(lines[slice(*block)]).any(), blocks, n_jobs)
+    if not any(has_infinite):
         return None
-    begin, end = blocks[int(np.argmax(found))]
-    line, place = np.argwhere(np.isinf(lines[begin:end]))[0] + (begin, 0)
-    return (place, line) if turned else (line, place)
+    begin, end = blocks[int(np.argmax(has_infinite))]
+    line, position = np.argwhere(np.isinf(lines[begin:end]))[0] + (begin, 0)
+    return (position, line) if turned else (line, position)
 
 
 def _refuse_infinite(row: Any, column: Any) -> None:

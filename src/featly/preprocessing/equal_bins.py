@@ -78,7 +78,7 @@ class EqualWidth(_EqualBins):
     """
 
     def cut_rule(self) -> CutRule:
-        """How numbers are cut; the counting filters ask for it.
+        """Return the rule of the cuts; the counting filters use it.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class EqualFrequency(_EqualBins):
     """
 
     def cut_rule(self) -> CutRule:
-        """How numbers are cut; the counting filters ask for it.
+        """Return the rule of the cuts; the counting filters use it.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Gaps filled plainly, for methods that need complete columns."""
+"""Missing values filled plainly, for methods that need complete columns."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,7 +16,7 @@ LEVEL = "missing"
 
 
 class Filler(TransformerMixin, BaseEstimator):
-    """Fill gaps: a column of numbers with its median, one of text with the level ``"missing"``.
+    """Fill missing values: numbers with their median, text with the level ``"missing"``.
 
     Medians are those of the rows that ``fit`` has seen, so that inside an evaluation the test rows
     are filled with what the training rows say. A column of numbers without any value becomes 0.
@@ -55,7 +55,7 @@ class Filler(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        _check(X)
+        _check_library(X)
         self.n_features_in_ = X.shape[1]
         self.medians_ = {}
         for position in self._positions():
@@ -65,7 +65,7 @@ class Filler(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The table without gaps; complete columns are shared with X, not copied.
+        """Return the table without missing values; complete columns are not copied.
 
         Parameters
         ----------
@@ -76,26 +76,26 @@ class Filler(TransformerMixin, BaseEstimator):
         X_filled
         """
         check_is_fitted(self)
-        _check(X)
-        return self._filled(X)[0]
+        _check_library(X)
+        return self._fill(X)[0]
 
     def _positions(self) -> Sequence[int]:
         return range(self.n_features_in_) if self.columns is None else self.columns
 
-    def _filled(self, X: Any) -> tuple[Any, list[int]]:
+    def _fill(self, X: Any) -> tuple[Any, list[int]]:
         if is_frame(X):
-            return self._filled_frame(X)
+            return self._fill_frame(X)
         wanted = np.array(self._positions(), np.int64)
-        gaps = wanted[np.isnan(X[:, wanted]).any(axis=0)]
-        if not len(gaps):
+        incomplete = wanted[np.isnan(X[:, wanted]).any(axis=0)]
+        if not len(incomplete):
             return X, []
         filled = X.copy()
-        for column in gaps.tolist():
+        for column in incomplete.tolist():
             values = filled[:, column]
             values[np.isnan(values)] = self.medians_[column]
-        return filled, gaps.tolist()
+        return filled, incomplete.tolist()
 
-    def _filled_frame(self, frame: Any) -> tuple[Any, list[int]]:
+    def _fill_frame(self, frame: Any) -> tuple[Any, list[int]]:
         import polars as pl
 
         series = frame.get_columns()
@@ -118,7 +118,7 @@ class Filler(TransformerMixin, BaseEstimator):
 
 
 def fill_missing(X: Any) -> tuple[Any, list[int]]:
-    """Fill gaps: a column of numbers with its median, one of text with the level ``"missing"``.
+    """Fill missing values: numbers with their median, text with the level ``"missing"``.
 
     It uses all rows that it is given. Inside an evaluation, fit a :class:`Filler` to the training
     rows instead.
@@ -145,21 +145,21 @@ def fill_missing(X: Any) -> tuple[Any, list[int]]:
     """
     if not is_frame(X):
         X = np.asarray(X)
-    return Filler(columns=_gappy(X)).fit(X)._filled(X)
+    return Filler(columns=_columns_with_missing(X)).fit(X)._fill(X)
 
 
-def _check(X: Any) -> None:
+def _check_library(X: Any) -> None:
     library = library_of(X)
     if library not in (None, "polars"):
         raise DataError(f"gaps are filled in arrays and polars frames, this is one of {library}")
 
 
-def _gappy(X: Any) -> list[int]:
-    """Columns with gaps: a median of the others would be for nothing."""
+def _columns_with_missing(X: Any) -> list[int]:
+    """Return the columns with missing values: medians of the others are not needed."""
     if not is_frame(X):
-        found: list[int] = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
-        return found
-    _check(X)
+        incomplete: list[int] = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
+        return incomplete
+    _check_library(X)
     return [
         position
         for position, column in enumerate(X.get_columns())
@@ -169,7 +169,7 @@ def _gappy(X: Any) -> list[int]:
 
 
 def _median(X: Any, position: int) -> float | None:
-    """The median of a column of numbers, 0 where it has none; None for text."""
+    """Return the median of a column of numbers, 0 where it has none; None for text."""
     if not is_frame(X):
         values = X[:, position]
         values = values[~np.isnan(values)]

@@ -15,7 +15,7 @@ DIGITS = 10  # of a cut point in a name, unless two would look the same
 
 
 def interval_names(cuts: npt.NDArray[np.float64]) -> list[str]:
-    """What the intervals between cut points are called.
+    """Return the names of the intervals between cut points.
 
     Examples
     --------
@@ -33,19 +33,19 @@ def interval_names(cuts: npt.NDArray[np.float64]) -> list[str]:
 
 
 def in_library(frame: Any, wanted: str | None) -> Any:
-    """A frame of another library: "pandas", "polars", or None for the one that it has."""
-    have = library_of(frame)
-    if wanted is None or wanted == have:
+    """Convert a frame to another library: "pandas", "polars", or None for its own."""
+    current = library_of(frame)
+    if wanted is None or wanted == current:
         return frame
-    if have not in ("pandas", "polars", "pyarrow"):
+    if current not in ("pandas", "polars", "pyarrow"):
         import narwhals as nw
 
-        frame, have = nw.from_native(frame, eager_only=True).to_arrow(), "pyarrow"
+        frame, current = nw.from_native(frame, eager_only=True).to_arrow(), "pyarrow"
     if wanted == "pandas":
         return frame.to_pandas()
     import polars as pl
 
-    return pl.from_pandas(frame) if have == "pandas" else pl.from_arrow(frame)
+    return pl.from_pandas(frame) if current == "pandas" else pl.from_arrow(frame)
 
 
 def write_levels(
@@ -56,7 +56,7 @@ def write_levels(
     *,
     ordered: bool = True,
 ) -> Any:
-    """The frame with some columns replaced by categories.
+    """Return the frame with some columns replaced by categories.
 
     Parameters
     ----------
@@ -81,44 +81,46 @@ def write_levels(
     """
     library = library_of(frame)
     if library == "pandas":
-        return _pandas(frame, positions, codes, names, ordered)
+        return _write_pandas(frame, positions, codes, names, ordered)
     if library == "polars":
-        return _polars(frame, positions, codes, names)
+        return _write_polars(frame, positions, codes, names)
     if library == "pyarrow":
-        return _arrow(frame, positions, codes, names, ordered)
+        return _write_arrow(frame, positions, codes, names, ordered)
     import narwhals as nw
 
     other = nw.from_native(frame, eager_only=True)
-    written = _arrow(other.to_arrow(), positions, codes, names, ordered)
+    written = _write_arrow(other.to_arrow(), positions, codes, names, ordered)
     return nw.from_arrow(written, backend=other.implementation).to_native()
 
 
-def _pandas(frame: Any, positions: Sequence[int], codes: Any, names: Any, ordered: bool) -> Any:
+def _write_pandas(
+    frame: Any, positions: Sequence[int], codes: Any, names: Any, ordered: bool
+) -> Any:
     import pandas as pd
 
-    known: dict[tuple[str, ...], Any] = {}
+    dtypes: dict[tuple[str, ...], Any] = {}
     written = {}
     for row, position in enumerate(positions):
         key = tuple(names[row])
-        if key not in known:
-            known[key] = pd.CategoricalDtype(list(key), ordered=ordered)
+        if key not in dtypes:
+            dtypes[key] = pd.CategoricalDtype(list(key), ordered=ordered)
         physical = codes[row].astype(np.int32) - 1
-        written[position] = pd.Categorical.from_codes(physical, dtype=known[key])
+        written[position] = pd.Categorical.from_codes(physical, dtype=dtypes[key])
     columns = {k: written[k] if k in written else frame.iloc[:, k] for k in range(frame.shape[1])}
     out = pd.DataFrame(columns, index=frame.index)
     out.columns = frame.columns
     return out
 
 
-def _polars(frame: Any, positions: Sequence[int], codes: Any, names: Any) -> Any:
+def _write_polars(frame: Any, positions: Sequence[int], codes: Any, names: Any) -> Any:
     import polars as pl
 
     series = frame.get_columns()
-    alike: dict[tuple[str, ...], list[int]] = {}
+    rows_by_names: dict[tuple[str, ...], list[int]] = {}
     for row in range(len(positions)):
-        alike.setdefault(tuple(names[row]), []).append(row)
+        rows_by_names.setdefault(tuple(names[row]), []).append(row)
     n = frame.height
-    for key, rows in alike.items():
+    for key, rows in rows_by_names.items():
         levels = pl.Series([None, *key], dtype=pl.Enum(list(key)))
         # one call for all columns with these levels: a call a column takes far longer
         flat = levels.gather(codes[rows].ravel().astype(np.uint32))
@@ -128,14 +130,18 @@ def _polars(frame: Any, positions: Sequence[int], codes: Any, names: Any) -> Any
     return pl.DataFrame(series)
 
 
-def _arrow(frame: Any, positions: Sequence[int], codes: Any, names: Any, ordered: bool) -> Any:
+def _write_arrow(
+    frame: Any, positions: Sequence[int], codes: Any, names: Any, ordered: bool
+) -> Any:
     import pyarrow as pa
 
     columns = list(frame.columns)
     for row, position in enumerate(positions):
-        gaps = codes[row] == 0
-        physical = np.where(gaps, 0, codes[row].astype(np.int32) - 1).astype(np.int32)
+        is_missing = codes[row] == 0
+        physical = np.where(is_missing, 0, codes[row].astype(np.int32) - 1).astype(np.int32)
         columns[position] = pa.DictionaryArray.from_arrays(
-            pa.array(physical, mask=gaps), pa.array(list(names[row]), pa.string()), ordered=ordered
+            pa.array(physical, mask=is_missing),
+            pa.array(list(names[row]), pa.string()),
+            ordered=ordered,
         )
     return pa.table(columns, names=frame.column_names)

@@ -112,7 +112,7 @@ class MDLP(Discretiser):
         self.encoding = encoding
 
     def cut_rule(self) -> CutRule:
-        """How numbers are cut; the counting filters ask for it.
+        """Return the rule of the cuts; the counting filters use it.
 
         Returns
         -------

@@ -58,7 +58,7 @@ class PKID(Discretiser):
     """
 
     def cut_rule(self) -> CutRule:
-        """How numbers are cut; the counting filters ask for it.
+        """Return the rule of the cuts; the counting filters use it.
 
         Returns
         -------

@@ -130,16 +130,18 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
         rows = self._reader.fit(X, self)
         labels, classes = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
         # a gap is code 0, which is a level only where it occurs
-        gaps = (rows.codes == 0).any(axis=1)
-        codes = rows.codes - ~gaps[:, None]
-        found = order_levels(codes, labels, len(classes), rows.n_levels + gaps, depth, self.n_jobs)
-        self._store(codes, gaps, *found)
+        has_missing = (rows.codes == 0).any(axis=1)
+        codes = rows.codes - ~has_missing[:, None]
+        ordering = order_levels(
+            codes, labels, len(classes), rows.n_levels + has_missing, depth, self.n_jobs
+        )
+        self._set_numbers(codes, has_missing, *ordering)
         return self
 
-    def _store(
+    def _set_numbers(
         self,
         codes: IntArray,
-        gaps: npt.NDArray[np.bool_],
+        has_missing: npt.NDArray[np.bool_],
         numbers: IntArray,
         start: IntArray,
         separability: IntArray,
@@ -148,17 +150,17 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
         self._lookup = []
         for k, column in enumerate(self._reader.categorical.tolist()):
             own = numbers[start[k] : start[k + 1]]
-            names: list[str | None] = [None] * bool(gaps[k]) + [*self._reader.levels[k]]
+            names: list[str | None] = [None] * bool(has_missing[k]) + [*self._reader.levels[k]]
             self.numbers_[column] = dict(zip(names, own.tolist(), strict=True))
             mean = float(own[codes[k]].mean())
             # by code: a gap, the levels of the training rows, any other level
-            first = own[:1] if gaps[k] else [mean]
-            self._lookup.append(np.array([*first, *own[int(gaps[k]) :], mean], np.float64))
+            first = own[:1] if has_missing[k] else [mean]
+            self._lookup.append(np.array([*first, *own[int(has_missing[k]) :], mean], np.float64))
         self.separability_ = np.full(self.n_features_in_, np.nan)
         self.separability_[self._reader.categorical] = separability
 
     def transform(self, X: Any) -> FloatArray:
-        """The table as numbers.
+        """Return the table as numbers.
 
         Parameters
         ----------

@@ -21,11 +21,18 @@ if TYPE_CHECKING:
 LEAST_SHARE = 4  # of the memory that blocks get, whatever a table holds itself
 COLUMN_BYTES = 96  # that a method keeps of every column, a dozen numbers
 
-__all__ = ["Reading", "columns_from", "read", "read_numbers", "read_stored", "stored_of"]
+__all__ = [
+    "IngestedTable",
+    "as_stored_table",
+    "ingest_stored",
+    "load_columns",
+    "read",
+    "read_numbers",
+]
 
 
 @dataclass(frozen=True)
-class Reading:
+class IngestedTable:
     """A table as a source, with what the schema says about its columns.
 
     `stored` is the table on disk that was read, if it was one, in memory or not.
@@ -36,7 +43,9 @@ class Reading:
     stored: "StoredTable | None" = None
 
 
-def read(X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False) -> Reading:
+def read(
+    X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False
+) -> IngestedTable:
     """Read an opened table, a numeric array or a SciPy sparse matrix.
 
     Float32 and float64 arrays are not copied; with `integers`, neither are whole numbers, which
@@ -53,52 +62,52 @@ def read(X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = 
             values = X.view(np.uint8) if X.dtype.kind == "b" else X
         else:
             values = as_floats(X)
-        return Reading(DenseSource(values, n_jobs=n_jobs), columns)
+        return IngestedTable(DenseSource(values, n_jobs=n_jobs), columns)
     return _read_table(ArrayTable(X), schema, n_jobs)
 
 
-def stored_of(X: Any, *, mapped: bool) -> "StoredTable | None":
-    """X as a table on disk, if it is one; with `mapped`, so is an array that maps a file."""
+def as_stored_table(X: Any, *, mapped: bool) -> "StoredTable | None":
+    """Return X as a table on disk, or None; with `mapped`, an array that maps a file is one."""
     stores = sys.modules.get("featly.io.stores")  # which made X, if it is such a table
     if stores is not None and isinstance(X, stores.StoredTable):
         return X  # type: ignore[no-any-return]
     if mapped and isinstance(X, np.memmap):
-        from featly.io.stores import store_of
+        from featly.io.stores import table_behind_map
 
-        return store_of(X)
+        return table_behind_map(X)
     return None
 
 
-def read_stored(
+def ingest_stored(
     table: "StoredTable",
     schema: Schema,
     memory: int,
     n_jobs: int | None = None,
     *,
     integers: bool = False,
-) -> Reading:
+) -> IngestedTable:
     """Read a table on disk: into memory where half of `memory` holds it, else by blocks.
 
     What the table holds itself, such as the footer of a parquet file, is taken off the memory, and
     so is what a method keeps of every column, such as its score, rank and place.
     """
-    taken = table.held_bytes + COLUMN_BYTES * table.n_features
-    memory = max(memory - taken, memory // LEAST_SHARE)
+    reserved = table.held_bytes + COLUMN_BYTES * table.n_features
+    memory = max(memory - reserved, memory // LEAST_SHARE)
     if table.dtype is None:
-        like = open_table(table.schema_frame())
-        columns = schema.resolve(like.names, like.kinds())
+        empty_table = open_table(table.schema_frame())
+        columns = schema.resolve(empty_table.names, empty_table.kinds())
     else:
         columns = schema.resolve(table.names, np.full(table.n_features, CONTINUOUS))
     source = StreamedSource(_Store(table, columns, integers=integers), memory, n_jobs)
-    return Reading(source.held(), columns, table)
+    return IngestedTable(source.in_memory(), columns, table)
 
 
-def columns_from(table: "StoredTable", features: np.ndarray) -> Any:
-    """Some columns of a table on disk: an array, or a polars frame where kinds differ."""
+def load_columns(table: "StoredTable", features: np.ndarray) -> Any:
+    """Load some columns of a table on disk: an array, or a polars frame where kinds differ."""
     if table.dtype is None:
         return table.take_frame(features)
     values = table.take(features)
-    return values if table.missing is None else _with_gaps(values, table.missing)
+    return values if table.missing is None else _mark_missing(values, table.missing)
 
 
 class _Store:
@@ -112,24 +121,30 @@ class _Store:
         self.dtype = np.dtype(self._dtype(integers))
 
     def _dtype(self, integers: bool) -> Any:
-        """Of the numbers: what a reading of the whole table in memory would give."""
-        own = self.table.dtype
+        """Return the dtype that the numbers have when the whole table is read into memory."""
+        table_dtype = self.table.dtype
         if self.plain:
             if self.table.missing is not None:
                 return np.float32
-            if integers and own.kind in "biu":
-                return np.uint8 if own.kind == "b" else own
-            return as_floats(np.empty(0, own)).dtype
-        like = ArrayTable(np.empty((0, len(self.kinds)), np.float32 if own is None else own))
-        empty = open_table(self.table.schema_frame()) if own is None else like
-        found = read_numbers(empty, self.columns)
-        return np.float64 if found is None else found.dtype
+            if integers and table_dtype.kind in "biu":
+                return np.uint8 if table_dtype.kind == "b" else table_dtype
+            return as_floats(np.empty(0, table_dtype)).dtype
+        empty_array_table = ArrayTable(
+            np.empty((0, len(self.kinds)), np.float32 if table_dtype is None else table_dtype)
+        )
+        empty_table = (
+            open_table(self.table.schema_frame()) if table_dtype is None else empty_array_table
+        )
+        numbers = read_numbers(empty_table, self.columns)
+        return np.float64 if numbers is None else numbers.dtype
 
     def read(self, low: int, high: int) -> DenseSource:
         """Columns ``low:high``."""
         if self.table.dtype is None:
-            return self._mixed(open_table(self.table.frame(low, high)), np.arange(low, high))
-        return self._numbers(self.table.read(low, high), np.arange(low, high))
+            return self._source_from_table(
+                open_table(self.table.frame(low, high)), np.arange(low, high)
+            )
+        return self._source_from_numbers(self.table.read(low, high), np.arange(low, high))
 
     def take(self, features: np.ndarray) -> DenseSource:
         """Some columns."""
@@ -137,10 +152,10 @@ class _Store:
             order = np.sort(features)
             low, high = int(order[0]), int(order[-1]) + 1
             return self.read(low, high).view(features - low)
-        return self._numbers(self.table.take(features), features)
+        return self._source_from_numbers(self.table.take(features), features)
 
     def check(self) -> None:
-        """DataError where the file is not what it was."""
+        """Raise DataError where the file is not what it was."""
         self.table.check()
 
     def levels(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -153,19 +168,19 @@ class _Store:
         codes = np.where(raw == missing, 0, raw + np.uint8(1)).astype(np.uint8, copy=False)
         return np.ascontiguousarray(codes), np.full(high - low, missing, np.int64)
 
-    def _numbers(self, values: np.ndarray, features: np.ndarray) -> DenseSource:
+    def _source_from_numbers(self, values: np.ndarray, features: np.ndarray) -> DenseSource:
         if not self.plain:
             if self.table.missing is not None:
-                values = _with_gaps(values, self.table.missing)
-            return self._mixed(ArrayTable(values), features)
+                values = _mark_missing(values, self.table.missing)
+            return self._source_from_table(ArrayTable(values), features)
         if self.table.missing is not None:
-            return DenseSource(_with_gaps(values, self.table.missing))
+            return DenseSource(_mark_missing(values, self.table.missing))
         if values.dtype == bool:
             values = values.view(np.uint8)
         return DenseSource(values.astype(self.dtype, copy=False))
 
-    def _mixed(self, table: Table, features: np.ndarray) -> DenseSource:
-        columns = _some(self.columns, features)
+    def _source_from_table(self, table: Table, features: np.ndarray) -> DenseSource:
+        columns = _restrict_columns(self.columns, features)
         nominal = np.flatnonzero(columns.kinds == CATEGORICAL).tolist()
         codes, n_levels = table.codes(nominal) if nominal else (None, None)
         values = read_numbers(table, columns)
@@ -174,21 +189,21 @@ class _Store:
         return DenseSource(values, codes, columns.kinds, n_levels)
 
 
-def _with_gaps(values: np.ndarray, missing: int) -> np.ndarray:
-    found = values.astype(np.float32)
-    found[values == missing] = np.nan
-    return found
+def _mark_missing(values: np.ndarray, missing: int) -> np.ndarray:
+    floats = values.astype(np.float32)
+    floats[values == missing] = np.nan
+    return floats
 
 
-def _some(columns: Columns, features: np.ndarray) -> Columns:
-    """What is known about some of the columns, numbered anew; only what reading needs."""
-    place = {int(f): k for k, f in enumerate(features)}
+def _restrict_columns(columns: Columns, features: np.ndarray) -> Columns:
+    """Return the facts about some of the columns that reading needs, numbered anew."""
+    new_position = {int(f): k for k, f in enumerate(features)}
     return dataclasses.replace(
         columns,
         names=_SomeNames(columns.names, features),
         kinds=columns.kinds[features],
         inferred=columns.inferred[features],
-        levels={place[f]: order for f, order in columns.levels.items() if f in place},
+        levels={new_position[f]: order for f, order in columns.levels.items() if f in new_position},
     )
 
 
@@ -205,18 +220,18 @@ class _SomeNames(Sequence[str]):
         return self.names[int(self.features[position])]
 
 
-def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> Reading:
+def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> IngestedTable:
     columns = schema.resolve(table.names, table.kinds())
     categorical = np.flatnonzero(columns.kinds == CATEGORICAL).tolist()
     codes, n_levels = table.codes(categorical) if categorical else (None, None)
     source = DenseSource(
         read_numbers(table, columns), codes, columns.kinds, n_levels, n_jobs=n_jobs
     )
-    return Reading(source, columns)
+    return IngestedTable(source, columns)
 
 
 def read_numbers(table: Table, columns: Columns) -> np.ndarray | None:
-    """The continuous and ordinal columns of a table, rows x columns; None if there are none."""
+    """Return the continuous and ordinal columns of a table, rows x columns, or None."""
     numeric = np.flatnonzero(columns.kinds != CATEGORICAL).tolist()
     plain = [j for j in numeric if columns.inferred[j] == CONTINUOUS and j not in columns.levels]
     values = None
@@ -226,42 +241,42 @@ def read_numbers(table: Table, columns: Columns) -> np.ndarray | None:
         ranks = all(columns.kinds[j] == ORDINAL for j in set(numeric) - set(plain))
         small = values is not None and values.dtype == np.float32 and ranks
         merged = np.empty((len(numeric), table.n_rows), np.float32 if small else np.float64)
-        place = {column: k for k, column in enumerate(numeric)}
+        position = {column: k for k, column in enumerate(numeric)}
         if values is not None:
-            merged[[place[j] for j in plain]] = values.T
+            merged[[position[j] for j in plain]] = values.T
         for j in sorted(set(numeric) - set(plain)):
-            merged[place[j]] = _ranks(table, j, columns)
+            merged[position[j]] = _ranks(table, j, columns)
         values = merged.T
     return values
 
 
 def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
-    """A column of levels as numbers: ranks of ordinal ones, text read as numbers."""
+    """Return a column of levels as numbers: ranks of ordinal ones, text read as numbers."""
     name = columns.names[column]
     if columns.inferred[column] == CONTINUOUS:
         return _ranks_of_numbers(table, column, columns)
-    codes, found = table.texts(column)
+    codes, levels = table.texts(column)
     if column in columns.levels:
         order = columns.levels[column]
-        place = {level: float(k) for k, level in enumerate(order)}
-        place.update({str(level): float(k) for k, level in enumerate(order)})
-        unknown = [level for level in found if level not in place and str(level) not in place]
+        rank_of = {level: float(k) for k, level in enumerate(order)}
+        rank_of.update({str(level): float(k) for k, level in enumerate(order)})
+        unknown = [level for level in levels if level not in rank_of and str(level) not in rank_of]
         if unknown:
             raise SchemaError(
                 f"column {name!r} holds {unknown[0]!r}, which is not among its ordinal levels "
                 f"{order!r}"
             )
-        numbers = [place[level] if level in place else place[str(level)] for level in found]
+        numbers = [rank_of[level] if level in rank_of else rank_of[str(level)] for level in levels]
     elif columns.kinds[column] == ORDINAL:
-        if not table.ordered(column):
+        if not table.is_ordered(column):
             raise SchemaError(
                 f"column {name!r} is text without an order: give its levels, lowest first, as "
                 f"ordinal={{{name!r}: [...]}}"
             )
-        numbers = [float(k) for k in range(len(found))]
+        numbers = [float(k) for k in range(len(levels))]
     else:
         numbers = []
-        for code, level in enumerate(found, 1):
+        for code, level in enumerate(levels, 1):
             try:
                 numbers.append(float(level))
             except ValueError:
@@ -274,7 +289,7 @@ def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
 
 
 def _ranks_of_numbers(table: Table, column: int, columns: Columns) -> np.ndarray:
-    """Numbers whose order the schema gives: the position of each in that order."""
+    """Return the position of each number in the order that the schema gives."""
     values = table.numbers([column])[:, 0].astype(np.float64)
     order = columns.levels[column]
     ranks = np.full(len(values), np.nan)
@@ -292,7 +307,7 @@ def _ranks_of_numbers(table: Table, column: int, columns: Columns) -> np.ndarray
     return ranks
 
 
-def _read_sparse(X: Any, schema: Schema, n_jobs: int | None) -> Reading:
+def _read_sparse(X: Any, schema: Schema, n_jobs: int | None) -> IngestedTable:
     names = DefaultNames(X.shape[1])
     columns = schema.resolve(names, np.full(len(names), CONTINUOUS))
     categorical = np.flatnonzero(columns.kinds == CATEGORICAL)
@@ -307,4 +322,4 @@ def _read_sparse(X: Any, schema: Schema, n_jobs: int | None) -> Reading:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    return Reading(CSCSource(matrix, n_jobs=n_jobs), columns)
+    return IngestedTable(CSCSource(matrix, n_jobs=n_jobs), columns)

@@ -1,4 +1,4 @@
-"""Rows read twice the same way: what the training rows taught decides how others are read.
+"""Later rows read as the training rows were read.
 
 A learner and a kernel see a table in ``fit`` and others later. Kinds of columns and levels of
 categories are those of the first; a column of whole numbers that is real in another table, a
@@ -23,7 +23,7 @@ from featly.problem.ingest import read_numbers
 from featly.table.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
 from featly.table.schema import Columns, Schema
 
-__all__ = ["Mixed", "MixedColumns", "MixedReader"]
+__all__ = ["MixedColumns", "MixedReader", "MixedRows"]
 
 FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ HASHED_BITS = 48  # twice such a code is still exact as a float
 
 
 class MixedColumns:
-    """What scikit-learn should know of an estimator that reads mixed columns with gaps."""
+    """scikit-learn tags of estimators that read mixed columns with missing values."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -45,7 +45,7 @@ class MixedColumns:
 
 
 @dataclass(frozen=True)
-class Mixed:
+class MixedRows:
     """Rows of a table as numbers and codes.
 
     Attributes
@@ -100,19 +100,19 @@ class MixedReader:
 
     def __init__(self, schema: Schema | dict[str, Any] | None) -> None:
         self.schema = schema
-        self._as_read: Schema | None = None
+        self._training_schema: Schema | None = None
         self._names: Any = None
 
-    def fit(self, X: Any, owner: BaseEstimator) -> Mixed:
+    def fit(self, X: Any, owner: BaseEstimator) -> MixedRows:
         """Read the training rows and learn kinds and levels.
 
         Names and number of columns are noted on `owner`, whose ``fit`` this is; errors speak of
         it.
         """
-        table, X = self._checked(X, owner, reset=True)
+        table, X = self._check_table(X, owner, reset=True)
         self.n_features = int(owner.n_features_in_)
         self._names = getattr(owner, "feature_names_in_", None)
-        self._as_read = None
+        self._training_schema = None
         self.levels: list[dict[str, int]] = []
         self.categorical = np.empty(0, np.int64)
         if table is None:
@@ -129,31 +129,31 @@ class MixedReader:
             codes = np.zeros((len(self.categorical), table.n_rows), np.int64)
             for k, column in enumerate(self.categorical.tolist()):
                 codes[k] = self._learn_levels(*_levels(table, columns, column))
-            self._as_read = _as_read(table, columns, self.categorical)
-        return Mixed(self._finite(numbers), codes, self._n_levels())
+            self._training_schema = _training_schema(table, columns, self.categorical)
+        return MixedRows(self._require_finite(numbers), codes, self._n_levels())
 
-    def read(self, X: Any, owner: BaseEstimator) -> Mixed:
-        """Read other rows; what is wrong with them is a matter of `owner`."""
-        table, X = self._checked(X, owner, reset=False)
+    def read(self, X: Any, owner: BaseEstimator) -> MixedRows:
+        """Read other rows; errors speak of `owner`."""
+        table, X = self._check_table(X, owner, reset=False)
         if table is None and len(self.categorical):
             table = ArrayTable(X)
         if table is None:
-            numbers = self._finite(X.astype(np.float64, copy=False))
-            return Mixed(numbers, np.empty((0, len(numbers)), np.int64), self._n_levels())
+            numbers = self._require_finite(X.astype(np.float64, copy=False))
+            return MixedRows(numbers, np.empty((0, len(numbers)), np.int64), self._n_levels())
         # their own dtypes have no say
-        schema = self._as_read or Schema(continuous=self.numeric.tolist())
+        schema = self._training_schema or Schema(continuous=self.numeric.tolist())
         columns = schema.resolve(table.names, table.kinds())
-        numbers = self._finite(_numbers(table, columns))
+        numbers = self._require_finite(_numbers(table, columns))
         codes = np.zeros((len(self.categorical), table.n_rows), np.int64)
         for k, column in enumerate(self.categorical.tolist()):
-            found, levels = _levels(table, columns, column)
+            column_codes, levels = _levels(table, columns, column)
             known = self.levels[k]
-            places = [known.get(level) or _hashed(level, len(known)) for level in levels]
-            codes[k] = np.array([0, *places], np.int64)[found]
-        return Mixed(numbers, codes, self._n_levels())
+            new_codes = [known.get(level) or _hash_level(level, len(known)) for level in levels]
+            codes[k] = np.array([0, *new_codes], np.int64)[column_codes]
+        return MixedRows(numbers, codes, self._n_levels())
 
     def name(self, column: int) -> str:
-        """What a column is called."""
+        """Return the name of a column."""
         return f"x{column}" if self._names is None else str(self._names[column])
 
     # ---- parts ------------------------------------------------------------------------------
@@ -161,21 +161,23 @@ class MixedReader:
         return np.array([len(known) for known in self.levels], np.int64)
 
     def _learn_levels(self, codes: Codes, levels: list[str]) -> Codes:
-        """Codes without the levels that no row has; their names are noted."""
+        """Return codes without the levels that no row has, and note the names of the others."""
         counts = np.bincount(codes, minlength=len(levels) + 1)[1:]
         known = dict(zip(levels, range(1, len(levels) + 1), strict=True))
         if len(known) == len(levels) and counts.all():
             self.levels.append(known)
             return codes
         known = {}
-        places = [0]
+        new_codes = [0]
         for level, count in zip(levels, counts, strict=True):
-            places.append(known.setdefault(level, len(known) + 1) if count else 0)
+            new_codes.append(known.setdefault(level, len(known) + 1) if count else 0)
         self.levels.append(known)
-        return np.array(places, np.int64)[codes]
+        return np.array(new_codes, np.int64)[codes]
 
-    def _checked(self, X: Any, owner: BaseEstimator, *, reset: bool) -> tuple[Table | None, Any]:
-        """A frame or an array of texts as a table, or an array of numbers."""
+    def _check_table(
+        self, X: Any, owner: BaseEstimator, *, reset: bool
+    ) -> tuple[Table | None, Any]:
+        """Return a frame or an array of texts as a table, or an array of numbers."""
         refuse_shapes(X)
         if is_frame(X):
             table = open_table(X)
@@ -198,8 +200,8 @@ class MixedReader:
             return open_table(X), X
         return (None if self.schema is None else ArrayTable(X)), X
 
-    def _finite(self, numbers: FloatArray) -> FloatArray:
-        """The same numbers, or DataError for one that is too large."""
+    def _require_finite(self, numbers: FloatArray) -> FloatArray:
+        """Return the same numbers, or raise DataError for one that is too large."""
         with np.errstate(invalid="ignore"):
             huge = np.abs(numbers) > LARGEST
         if huge.any():
@@ -227,21 +229,21 @@ def _numbers(table: Table, columns: Columns) -> FloatArray:
     return values.astype(np.float64, copy=False)
 
 
-def _as_read(table: Table, columns: Columns, codes: Codes) -> Schema:
-    """The kinds that a table was read with, levels of ordinal columns spelt out, by position."""
-    given = columns.levels
+def _training_schema(table: Table, columns: Columns, codes: Codes) -> Schema:
+    """Return the kinds that a table was read with, by position, ordinal levels spelt out."""
+    levels = columns.levels
     coded = set(codes.tolist())
     ordinal: dict[str | int, Sequence[Any]] = {
-        column: given[column] if column in given else table.texts(column)[1]
+        column: levels[column] if column in levels else table.texts(column)[1]
         for column in np.flatnonzero(columns.kinds == ORDINAL).tolist()
-        if column not in coded and (column in given or columns.inferred[column] != CONTINUOUS)
+        if column not in coded and (column in levels or columns.inferred[column] != CONTINUOUS)
     }
-    rest = np.setdiff1d(np.arange(len(columns.kinds)), [*codes, *ordinal])
-    return Schema(categorical=codes.tolist(), ordinal=ordinal, continuous=rest.tolist())
+    continuous = np.setdiff1d(np.arange(len(columns.kinds)), [*codes, *ordinal])
+    return Schema(categorical=codes.tolist(), ordinal=ordinal, continuous=continuous.tolist())
 
 
 def _levels(table: Table, columns: Columns, column: int) -> tuple[Codes, list[str]]:
-    """A column as codes from 1, 0 where missing, and the levels as text.
+    """Return a column as codes from 1, 0 where missing, and its levels as text.
 
     The number 1 is the level "1" in whole and in real numbers: a gap turns one into the other.
     """
@@ -252,7 +254,7 @@ def _levels(table: Table, columns: Columns, column: int) -> tuple[Codes, list[st
     return codes, [str(int(level) if level.is_integer() else level) for level in levels]
 
 
-def _hashed(level: str, n_levels: int) -> int:
-    """A code above those of the training rows, the same for the same level in every reading."""
+def _hash_level(level: str, n_levels: int) -> int:
+    """Return a code above those of the training rows, the same for a level in every reading."""
     digest = hashlib.blake2b(level.encode(), digest_size=HASHED_BITS // 8).digest()
     return n_levels + 1 + int.from_bytes(digest, "little")

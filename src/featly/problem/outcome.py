@@ -1,36 +1,36 @@
-"""What a method's computation returns, and how it stops early with something to show."""
+"""Results of a method's computation, and stopping early with something to show."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Ranking", "Selection", "StoppedError", "interrupted"]
+__all__ = ["Ranking", "Selection", "StoppedError", "stop_with"]
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """What a ranker's computation returns.
+    """Result of a ranker's computation.
 
     `extra` becomes columns of ``table()`` (one entry a feature) and fitted attributes; `attributes`
-    fitted attributes only. Names without the trailing underscore. `caution` is what the user must
+    fitted attributes only. Names without the trailing underscore. `warning` is what the user must
     know about how far the computation came; it is given as a ConvergenceWarning. Columns are tied
-    where all of `keys` are equal, which are the scores unless they say less than the order.
-    `places` is the rank of every column, from 1, where that is known.
+    where all of `tie_keys` are equal, which are the scores unless they say less than the order.
+    `ranks` is the rank of every column, from 1, where that is known.
     """
 
     order: np.ndarray
     scores: np.ndarray
     extra: dict[str, np.ndarray] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
-    caution: str | None = None
-    keys: tuple[np.ndarray, ...] = ()
-    places: np.ndarray | None = None
+    warning: str | None = None
+    tie_keys: tuple[np.ndarray, ...] = ()
+    ranks: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What a subset selector's computation returns.
+    """Result of a subset selector's computation.
 
     `order` are the chosen columns, in the order of their choice; `extra` and `attributes` as in
     :class:`Ranking`.
@@ -42,13 +42,13 @@ class Selection:
 
 
 class StoppedError(Exception):
-    """Ctrl-C reached a method that has something to show for its work."""
+    """Ctrl-C, with the outcome of the work that was done until then."""
 
     def __init__(self, outcome: Any) -> None:
         super().__init__()
         self.outcome = outcome
 
 
-def interrupted(outcome: Ranking | Selection) -> Exception:
-    """What a method raises on Ctrl-C: ``fit`` keeps the outcome and passes Ctrl-C on."""
+def stop_with(outcome: Ranking | Selection) -> Exception:
+    """Return the error to raise on Ctrl-C: ``fit`` keeps the outcome and passes Ctrl-C on."""
     return StoppedError(outcome)

@@ -1,4 +1,4 @@
-"""Where a method computes: on a GPU, if that is asked for or worth it, else on the CPU.
+"""Choice of the GPU or the CPU: the GPU if it is asked for or worth it.
 
 A method says by ``_device_form()`` what it wants of a table there: "numbers", a source on the
 device that answers as any other does, or "own", the problem as it is, which it moves itself. It
@@ -17,22 +17,22 @@ from featly.basics.kinds import CONTINUOUS
 from featly.core.counts.codes import Codes
 from featly.core.counts.discretise import CutRule
 from featly.core.pairs.devices import WORTH_A_DEVICE
-from featly.core.runtime.device_cuda import NotOnDevice, as_device, available, to_host, xp
+from featly.core.runtime.device_cuda import NotOnDevice, as_device, is_available, to_host, xp
 from featly.core.sources import DenseSource
-from featly.problem.ingest import Reading, read
+from featly.problem.ingest import IngestedTable, read
 from featly.problem.problem import Problem
 from featly.table.frames import DefaultNames
 from featly.table.schema import Schema
 
-__all__ = ["computed", "device_codes", "read_device"]
+__all__ = ["device_codes", "read_device", "run_where_best"]
 
 Outcome = TypeVar("Outcome")
 
 
-def computed(
+def run_where_best(
     method: Any, problem: Problem, compute: Callable[[Problem], Outcome], *, integers: bool
 ) -> Outcome:
-    """What a method makes of a problem, wherever that is done; it is the same.
+    """Run a method's computation on the GPU or on the CPU; the outcome is the same.
 
     Parameters
     ----------
@@ -42,47 +42,47 @@ def computed(
     integers : bool
         Whether the method reads whole numbers as they are, on the CPU.
     """
-    asked, lies_there = problem.resources.device, problem.lies_on_device
-    if not method._streams and not lies_there:
+    wanted_device, is_on_device = problem.resources.device, problem.lies_on_device
+    if not method._streams and not is_on_device:
         problem = problem.in_memory(type(method).__name__)
     n, p = problem.source.n_rows, problem.source.n_features
-    wanted = method._on_device and asked != "cpu"
-    if wanted and (asked == "cuda" or lies_there or _worth(method, n, p)):
+    try_device = method._on_device and wanted_device != "cpu"
+    if try_device and (wanted_device == "cuda" or is_on_device or _is_worth_device(method, n, p)):
         try:
             xp()  # says what is missing
-            return compute(_sent(problem, method._device_form()))
+            return compute(to_device(problem, method._device_form()))
         except NotOnDevice as reason:
-            if asked == "cuda":
+            if wanted_device == "cuda":
                 raise DeviceError(f"{reason}: give device='auto' or device='cpu'") from None
         except DeviceError as reason:
-            if asked == "cuda":
+            if wanted_device == "cuda":
                 raise
-            told = f"{reason}. It is done on the CPU instead"
-            warnings.warn(told, SlowWarning, stacklevel=5)  # the caller of fit
-    if lies_there:
+            message = f"{reason}. It is done on the CPU instead"
+            warnings.warn(message, SlowWarning, stacklevel=5)  # the caller of fit
+    if is_on_device:
         problem = problem.on_host(integers=integers)
         problem = problem if method._streams else problem.in_memory(type(method).__name__)
     return compute(problem)
 
 
-def _worth(method: Any, n_rows: int, n_features: int) -> bool:
-    """Whether a table on the host is worth a device. CuPy is looked for only if it is."""
-    return method._operations(n_rows, n_features) >= WORTH_A_DEVICE and available()
+def _is_worth_device(method: Any, n_rows: int, n_features: int) -> bool:
+    """Return whether a table on the host is worth a device; only then is CuPy looked for."""
+    return method._operations(n_rows, n_features) >= WORTH_A_DEVICE and is_available()
 
 
-def _sent(problem: Problem, form: str) -> Problem:
-    """The problem for the device."""
+def to_device(problem: Problem, form: str) -> Problem:
+    """Return the problem in the form that the method needs on the device."""
     if form == "own":
         return replace(problem, on_device=True)
     from featly.core.sources.source_cuda import cuda_source
 
-    room, n_jobs = problem.resources.memory, problem.source.n_jobs
-    return replace(problem, source=cuda_source(problem.source, room, n_jobs), on_device=True)
+    capacity, n_jobs = problem.resources.memory, problem.source.n_jobs
+    return replace(problem, source=cuda_source(problem.source, capacity, n_jobs), on_device=True)
 
 
 def read_device(
     X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False
-) -> Reading:
+) -> IngestedTable:
     """Read an array of CuPy, or a tensor of torch on a GPU: it stays there, and is not copied.
 
     A schema that declares categories or orders brings it to the host, where these are coded.
@@ -95,11 +95,11 @@ def read_device(
         return read(to_host(array), schema, n_jobs, integers=integers)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    return Reading(CudaSource(array, columns.kinds, n_jobs), columns)
+    return IngestedTable(CudaSource(array, columns.kinds, n_jobs), columns)
 
 
 def device_codes(problem: Problem, rule: CutRule | None, n_jobs: int | None = None) -> Any:
-    """The columns as codes on the device: :class:`featly.core.counts.codes_cuda.CudaCodes`.
+    """Return the columns as :class:`featly.core.counts.codes_cuda.CudaCodes` on the device.
 
     Whole numbers are coded there. Others are cut on the CPU, and the codes are sent over.
     """
@@ -107,10 +107,10 @@ def device_codes(problem: Problem, rule: CutRule | None, n_jobs: int | None = No
 
     source = problem.source
     if rule is None and problem.lies_on_device:
-        return CudaCodes.of(source.values)  # type: ignore[attr-defined]
+        return CudaCodes.from_array(source.values)  # type: ignore[attr-defined]
     if rule is None and isinstance(source, DenseSource) and not len(source.categorical):
-        whole = np.arange(source.values.shape[1])
-        if np.array_equal(source.place, whole):
-            return CudaCodes.of(source.values)
+        sort_by_plan = np.arange(source.values.shape[1])
+        if np.array_equal(source.place, sort_by_plan):
+            return CudaCodes.from_array(source.values)
     codes: Codes = problem.coded(rule, n_jobs)
-    return CudaCodes.of_codes(codes)
+    return CudaCodes.from_codes(codes)

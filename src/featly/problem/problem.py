@@ -1,4 +1,4 @@
-"""A table and a target, read and checked: where every method's computation starts."""
+"""A table and a target, read and checked: the input of every method's computation."""
 
 import sys
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from sklearn.utils.validation import column_or_1d
 
 from featly.basics.errors import DataError, ParameterError, SchemaError
 from featly.basics.kinds import CATEGORICAL, KINDS
-from featly.basics.resources import Resources, in_words
+from featly.basics.resources import Resources, format_bytes
 from featly.core.counts.codes import Codes, DenseCodes, SparseCodes
 from featly.core.counts.discretise import CutRule, cut_codes, cut_sparse, learn_cuts
 from featly.core.counts.streamed_codes import InfiniteError, StreamedCodes
 from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
-from featly.core.greedy.cache import key_of
+from featly.core.greedy.cache import cache_key
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import CSCSource, DenseSource, Moments, Source, StreamedSource
 from featly.registry import methods_that, suggested
-from featly.table.frames import absent, values_of
+from featly.table.frames import is_missing, values_of
 from featly.table.schema import Columns
 
 __all__ = ["Problem", "read_target", "row_prices"]
@@ -30,7 +30,7 @@ __all__ = ["Problem", "read_target", "row_prices"]
 
 @dataclass(frozen=True)
 class Problem:
-    """A table and a target, read and checked: what a method's computation starts from.
+    """A table and a target, read and checked: the input of a method's computation.
 
     Attributes
     ----------
@@ -61,126 +61,138 @@ class Problem:
     stored: Any = None
 
     def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
-        """The rows of two classes, positions in `classes`, copied, and nothing else."""
+        """Return the problem of two classes, positions in `classes`; their rows are copied."""
         rows = np.flatnonzero((self.y == first) | (self.y == second))
         y = (self.y[rows] == second).astype(np.int64)
-        source, classes = self.source.of_rows(rows, n_jobs), self.classes[[first, second]]
-        return replace(self, source=source, y=y, classes=classes, rows=self._places(rows))
+        source, classes = self.source.take_rows(rows, n_jobs), self.classes[[first, second]]
+        return replace(self, source=source, y=y, classes=classes, rows=self._original_rows(rows))
 
     def against_rest(self, one: int, n_jobs: int | None = None) -> "Problem":
-        """One class (True) against all others (False); the table is shared."""
+        """Return the problem of one class (True) against others (False); the table is shared."""
         y, source = (self.y == one).astype(np.int64), self.source.with_jobs(n_jobs)
         return replace(self, source=source, y=y, classes=np.array([False, True]))
 
-    def _places(self, rows: np.ndarray) -> np.ndarray:
+    def _original_rows(self, rows: np.ndarray) -> np.ndarray:
         return rows if self.rows is None else self.rows[rows]
 
     def row(self, position: int) -> int:
-        """Where a row stands in the table that was given."""
+        """Return the position of a row in the table that was given."""
         return int(position if self.rows is None else self.rows[position])
 
     @cached_property
     def fingerprint(self) -> str:
-        """Identifies the table and how it was read."""
-        source, read = self.source, (self.columns.kinds, self.columns.levels)
+        """Key of the table and of how it was read."""
+        source, kinds_and_levels = self.source, (self.columns.kinds, self.columns.levels)
         if self.stored is not None:  # the same in memory and not
-            return key_of(self.stored.fingerprint(), self.rows, self._dtype.str, *read)
+            return cache_key(
+                self.stored.fingerprint(), self.rows, self._dtype.str, *kinds_and_levels
+            )
         if isinstance(source, StreamedSource):
-            return key_of(source.each(lambda part, places: key_of(part.values, part.codes)), *read)
+            return cache_key(
+                source.each(lambda part, places: cache_key(part.values, part.codes)),
+                *kinds_and_levels,
+            )
         if isinstance(source, CSCSource):
             matrix = source.matrix
-            return key_of(matrix.shape, matrix.data, matrix.indices, matrix.indptr, *read)
+            return cache_key(
+                matrix.shape, matrix.data, matrix.indices, matrix.indptr, *kinds_and_levels
+            )
         assert isinstance(source, DenseSource)
         rows = source.values.T if source.feature_major else source.values
-        found = run_blocks(
-            lambda block: key_of(rows[slice(*block)]), split(len(rows), -(-len(rows) // 64)), None
+        row_keys = run_blocks(
+            lambda block: cache_key(rows[slice(*block)]),
+            split(len(rows), -(-len(rows) // 64)),
+            None,
         )
-        return key_of(source.values.shape, source.feature_major, found, source.codes, *read)
+        return cache_key(
+            source.values.shape, source.feature_major, row_keys, source.codes, *kinds_and_levels
+        )
 
     @property
     def _dtype(self) -> np.dtype[Any]:
-        """Of the numbers."""
+        """Dtype of the numbers."""
         source: Any = self.source
-        found = source.store.dtype if isinstance(source, StreamedSource) else source.values.dtype
-        return np.dtype(found)
+        dtype = source.store.dtype if isinstance(source, StreamedSource) else source.values.dtype
+        return np.dtype(dtype)
 
     @property
     def lies_on_device(self) -> bool:
-        """Whether the table is an array on a GPU."""
-        twin = sys.modules.get(
+        """Return whether the table is an array on a GPU."""
+        cuda = sys.modules.get(
             "featly.core.sources.source_cuda"
         )  # which made the source, if it is such
-        return twin is not None and isinstance(self.source, twin.CudaSource)
+        return cuda is not None and isinstance(self.source, cuda.CudaSource)
 
     def on_host(self, *, integers: bool) -> "Problem":
-        """The same for the CPU: a table on a GPU is copied, or comes a block at a time."""
+        """Return the same problem for the CPU: a table on a GPU is copied, or comes by blocks."""
         if not self.lies_on_device:
             return self
-        from featly.core.sources.fetch_cuda import fetched
+        from featly.core.sources.fetch_cuda import fetch_to_host
 
         source: Any = self.source
-        found = fetched(source, self.resources.room, integers=integers)
-        return replace(self, source=found, on_device=False)
+        host_source = fetch_to_host(source, self.resources.memory_budget, integers=integers)
+        return replace(self, source=host_source, on_device=False)
 
     def in_memory(self, who: str) -> "Problem":
-        """The same with its table in memory, or DataError where there is no room for it."""
-        held = self.source.held()
-        if isinstance(held, StreamedSource):
+        """Return the same problem in memory, or raise DataError where there is no room for it."""
+        source = self.source.in_memory()
+        if isinstance(source, StreamedSource):
             limited = self.resources.memory is not None
             remedy = "Give a larger memory_limit, or" if limited else "Take"
             raise DataError(
-                f"X takes {in_words(held.nbytes)} in memory, and may take half of "
-                f"{in_words(self.resources.room)}: {who} needs it whole. {remedy} a method that "
+                f"X takes {format_bytes(source.nbytes)} in memory, and may take half of "
+                f"{format_bytes(self.resources.memory_budget)}: {who} needs it whole. {remedy} a "
+                "method that "
                 f"reads columns by blocks: {suggested(methods_that(streams=True))}"
             )
-        return replace(self, source=held)
+        return replace(self, source=source)
 
     def moments(
         self, *, by_class: bool = False, complete_for: str | None = None, instead: str = ""
     ) -> Moments:
-        """Moments of the columns; infinite values are an error that names them.
+        """Return moments of the columns; infinite values are an error that names them.
 
         With `complete_for`, the name of a method that needs complete columns, so are missing ones;
         `instead` is a variant of it that does not.
         """
-        found = (
+        moments = (
             self.source.moments(self.y, len(self.classes)) if by_class else self.source.moments()
         )
-        odd = ~np.isfinite(found.m2).all(axis=0)
+        odd = ~np.isfinite(moments.m2).all(axis=0)
         if odd.any():
             self._blame_infinite(int(np.flatnonzero(odd)[0]))
         if complete_for is not None:
-            self._require_complete(found, complete_for, instead)
-        return found
+            self._require_complete(moments, complete_for, instead)
+        return moments
 
     def prior(self, method: str, most: float = np.inf) -> np.ndarray | None:
-        """How much more than the least favoured column each is believed to matter.
+        """Return the prior of every column, divided by the smallest one.
 
         None where the schema favours no column over another, so that such a prior changes no bit.
         A prior above `most` is an error: `method` cannot tell columns apart beside it.
         """
-        given = self.columns.prior
-        if given is None or given.max() == given.min():
+        prior = self.columns.prior
+        if prior is None or prior.max() == prior.min():
             return None
-        relative = given / given.min()
+        relative = prior / prior.min()
         if relative.max() > most:
             j = int(relative.argmax())
             raise SchemaError(
-                f"prior of {self.columns.names[j]!r} is {given[j]:g}, {relative[j]:g} times that "
+                f"prior of {self.columns.names[j]!r} is {prior[j]:g}, {relative[j]:g} times that "
                 f"of other columns: {method} takes up to {most:g}, beyond which all others are "
                 "lost in rounding. Give less, or `keep` the column to have it for certain"
             )
         return relative
 
     def coded(self, rule: CutRule | None, n_jobs: int | None = None) -> Codes:
-        """The columns as codes: numbers cut by a rule, or, without one, levels as they stand."""
+        """Return the columns as codes: numbers cut by a rule, or levels as they stand."""
         if self.lies_on_device:
             return self.on_host(integers=True).coded(rule, n_jobs)
         if isinstance(self.source, StreamedSource):
             classes = (self.y, len(self.classes))
-            return StreamedCodes(self.source, rule, *classes, self._blamed, n_jobs)
+            return StreamedCodes(self.source, rule, *classes, self.column_error, n_jobs)
         if rule is None:
-            with self.blaming():
+            with self.naming_columns():
                 return whole_codes(self.source, n_jobs)
         self._refuse_infinite(n_jobs)
         cuts = learn_cuts(self.source, self.y, len(self.classes), rule, n_jobs)
@@ -191,25 +203,25 @@ class Problem:
         return DenseCodes(*cut_codes(self.source, cuts, n_jobs), n_jobs)
 
     @contextmanager
-    def blaming(self) -> Iterator[None]:
-        """Turn what is wrong with a column that cannot be coded into the user's words."""
+    def naming_columns(self) -> Iterator[None]:
+        """Turn errors of columns that cannot be coded into errors in the user's words."""
         try:
             yield
-        except (NotWholeError, TooManyLevelsError) as found:
-            raise self._blamed(found) from None
+        except (NotWholeError, TooManyLevelsError) as error:
+            raise self.column_error(error) from None
 
-    def _blamed(self, found: Any) -> Exception:
-        """What is wrong with a column that cannot be coded, in the user's words."""
-        name = self.columns.names[found.feature]
-        if isinstance(found, TooManyLevelsError):
+    def column_error(self, error: Any) -> Exception:
+        """Return the error of a column that cannot be coded, in the user's words."""
+        name = self.columns.names[error.feature]
+        if isinstance(error, TooManyLevelsError):
             return DataError(
-                f"column {name!r} has {found.count} different values, more than the 65534 levels "
+                f"column {name!r} has {error.count} different values, more than the 65534 levels "
                 "that can be counted: is it an identifier? Leave it out, or give a discretizer"
             )
-        if isinstance(found, InfiniteError) or np.isinf(found.value):
-            self._blame_infinite(found.feature)
+        if isinstance(error, InfiniteError) or np.isinf(error.value):
+            self._blame_infinite(error.feature)
         return DataError(
-            f"column {name!r} is continuous (row {self.row(found.row)}: {found.value:g}): with "
+            f"column {name!r} is continuous (row {self.row(error.row)}: {error.value:g}): with "
             "discretizer=None numbers are levels as they stand, and must be whole. Give "
             "discretizer='mdlp', 'pkid', 'equal-frequency' or 'equal-width', or declare the "
             "column categorical"
@@ -246,26 +258,28 @@ class Problem:
             "squares overflow: divide the column by a large number"
         )
 
-    def _require_complete(self, found: Moments, method: str, instead: str) -> None:
-        short = found.count.sum(axis=0) < self.source.n_rows
+    def _require_complete(self, moments: Moments, method: str, instead: str) -> None:
+        incomplete = moments.count.sum(axis=0) < self.source.n_rows
         categorical = np.flatnonzero(self.source.kinds == CATEGORICAL)
         if len(categorical):
             counts = np.add.reduceat(self.source.level_counts(), self.source.atoms[:-1])
-            short[categorical] = counts[categorical] < self.source.n_rows
-        if not short.any():
+            incomplete[categorical] = counts[categorical] < self.source.n_rows
+        if not incomplete.any():
             return
-        feature = int(np.flatnonzero(short)[0])
+        feature = int(np.flatnonzero(incomplete)[0])
         if self.source.kinds[feature] == CATEGORICAL:
             row = np.flatnonzero((self.source.load(np.array([feature])) == 0).all(axis=0))[0]
         else:
             row = np.flatnonzero(np.isnan(self._column(feature)))[0]
-        others = int(short.sum()) - 1
-        also = f", and {others} other column{'s' * (others > 1)}" if others else ""
+        n_others = int(incomplete.sum()) - 1
+        also = f", and {n_others} other column{'s' * (n_others > 1)}" if n_others else ""
         kinds = [kind for code, kind in enumerate(KINDS) if (self.columns.kinds == code).any()]
-        able = [set(methods_that(missing=True, kind=kind)) for kind in kinds]
-        names = suggested(sorted(set.intersection(*able)))
-        others_do = ", ".join(name for name in (instead, names) if name)
-        advice = f", or use a method that takes missing values: {others_do}" if others_do else ""
+        names_by_kind = [set(methods_that(missing=True, kind=kind)) for kind in kinds]
+        names = suggested(sorted(set.intersection(*names_by_kind)))
+        alternatives = ", ".join(name for name in (instead, names) if name)
+        advice = (
+            f", or use a method that takes missing values: {alternatives}" if alternatives else ""
+        )
         raise DataError(
             f"column {self.columns.names[feature]!r} has a missing value (NaN) in row "
             f"{self.row(row)}{also}: {method} needs complete columns. Fill them in or leave them "
@@ -276,14 +290,17 @@ class Problem:
 def read_target(
     y: Any, n_rows: int, method: str, *, many_classes: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The class of every row as a number, and the labels; DataError for what cannot be."""
+    """Return the class of every row as a number, and the labels; DataError for what cannot be."""
     if y is None:
         raise ParameterError(
             f"{method} requires y to be passed, but the target y is None: give the class of every "
             "row"
         )
     y = values_of(y)
-    if isinstance(y, list | tuple) and len({isinstance(v, str) for v in y if not absent(v)}) > 1:
+    if (
+        isinstance(y, list | tuple)
+        and len({isinstance(v, str) for v in y if not is_missing(v)}) > 1
+    ):
         y = np.array(y, dtype=object)  # NumPy would quietly turn the numbers into text
     y = column_or_1d(np.asarray(y), warn=True)
     if len(y) != n_rows:
@@ -294,7 +311,7 @@ def read_target(
     missing = (
         np.isnan(y)
         if y.dtype.kind == "f"
-        else np.array([absent(v) for v in y], bool)
+        else np.array([is_missing(v) for v in y], bool)
         if y.dtype.kind == "O"
         else np.zeros(len(y), bool)
     )
@@ -336,7 +353,7 @@ def read_target(
 
 
 def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """C of every row of a machine with prices by class, or ParameterError.
+    """Return C of every row of a machine with prices by class, or raise ParameterError.
 
     Parameters
     ----------
@@ -359,10 +376,10 @@ def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray
     if class_weight is None:
         return np.full(len(codes), float(C))
     if isinstance(class_weight, dict):
-        absent = [label for label in class_weight if label not in classes]
-        if absent:
+        unknown = [label for label in class_weight if label not in classes]
+        if unknown:
             raise ParameterError(
-                f"class_weight names {absent[0]!r}, which is no class; the classes are "
+                f"class_weight names {unknown[0]!r}, which is no class; the classes are "
                 f"{classes.tolist()}"
             )
     elif class_weight != "balanced":

@@ -8,7 +8,7 @@ from typing import Any
 
 from featly.basics.errors import DataError
 from featly.io.stores.base import StoredTable
-from featly.io.stores.files import DiskFile, what_begins_with
+from featly.io.stores.files import DiskFile, describe_beginning
 
 __all__ = ["scan"]
 
@@ -57,7 +57,7 @@ def scan(
     without: Sequence[str | int] = (),
     memory_limit: int | str | None = None,
 ) -> StoredTable:
-    """A table on disk, to be read by blocks of columns and never whole.
+    """Open a table on disk, to be read by blocks of columns and never whole.
 
     What is returned goes into a method in place of an array. The ending of the name tells the
     format: ``.npy``, ``.parquet``, ``.h5``, ``.hdf5``, ``.h5ad``, ``.zarr`` (a folder, or a
@@ -96,16 +96,16 @@ def scan(
     >>> X.read(1, 2).ravel()
     array([5. , 4. , 4.5, 5.5])
     """
-    given = {
+    given_options = {
         "dataset": dataset is not None,
         "layer": layer is not None,
         "target": target is not None,
         "without": len(without) > 0,
         "memory_limit": memory_limit is not None,
     }
-    kind = _format_of(path)
-    for option, there in given.items():
-        if there and kind not in _OPTIONS[option]:
+    kind = _detect_format(path)
+    for option, is_given in given_options.items():
+        if is_given and kind not in _OPTIONS[option]:
             raise DataError(
                 f"{option} is for {', '.join(_OPTIONS[option])} files, but {str(path)!r} is read "
                 f"as {kind}: leave {option} out"
@@ -128,10 +128,10 @@ def _parquet(path: Any, *, target: Any, without: Any, **_: Any) -> StoredTable:
 
 
 def _hdf5(path: Any, *, memory_limit: Any, without: Any, **options: Any) -> StoredTable:
-    from featly.basics.resources import bytes_of
+    from featly.basics.resources import parse_bytes
     from featly.io.stores.hdf5 import Hdf5Table
 
-    limit = None if memory_limit is None else bytes_of(memory_limit)
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
     return Hdf5Table(path, memory_limit=limit, **options)
 
 
@@ -157,23 +157,23 @@ _OPENERS: dict[str, Callable[..., StoredTable]] = {
 }
 
 
-def _format_of(path: str | os.PathLike[str]) -> str:
-    """By the ending of the name; DataError that says how to convert the file where it is none."""
+def _detect_format(path: str | os.PathLike[str]) -> str:
+    """Return the format by the ending of the name, or raise DataError with a way to convert."""
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"scan takes the path of a file, not a {type(path).__name__}")
-    place = Path(path)
-    suffix, name = place.suffix.lower(), repr(str(path))
+    location = Path(path)
+    suffix, name = location.suffix.lower(), repr(str(path))
     kind = _FORMATS.get(suffix)
-    if place.is_dir():
-        return _format_of_folder(place, name, kind)
+    if location.is_dir():
+        return _detect_folder_format(location, name, kind)
     if kind is not None:
         return kind
     DiskFile(path).close()  # there may be no such file, or none that can be read
     if suffix in _REMEDIES:
-        stem = str(place.with_suffix(""))
+        stem = str(location.with_suffix(""))
         line = _REMEDIES[suffix].format(
             path=name,
-            shown=str(place),
+            shown=str(location),
             bare=stem,
             parquet=repr(f"{stem}.parquet"),
             npy=repr(f"{stem}.npy"),
@@ -182,18 +182,18 @@ def _format_of(path: str | os.PathLike[str]) -> str:
     known = sorted(_FORMATS)
     near = difflib.get_close_matches(suffix, known, n=1, cutoff=0.7)
     with DiskFile(path) as file:
-        what = what_begins_with(file.head(4096))
+        content = describe_beginning(file.head(4096))
     hint = f"; did you mean {near[0]!r}?" if near else f": there are {', '.join(known)}"
-    inside = f". It begins like {what}" if what and what != "text" else ""
+    inside = f". It begins like {content}" if content and content != "text" else ""
     ending = f"its ending {suffix!r} is none" if suffix else "it has no ending"
     raise DataError(f"{name} is in no format that is read by columns, {ending}{hint}{inside}")
 
 
-def _format_of_folder(place: Path, name: str, kind: str | None) -> str:
+def _detect_folder_format(folder: Path, name: str, kind: str | None) -> str:
     from featly.io.stores.zarr import is_zarr_folder
 
-    if is_zarr_folder(place):
+    if is_zarr_folder(folder):
         return "zarr"
-    inside = sorted(entry.name for entry in place.iterdir() if entry.suffix.lower() in _FORMATS)
-    such = f", such as {str(place / inside[0])!r}" if inside else ""
-    raise DataError(f"{name} is a folder without a Zarr array in it: name a file{such}")
+    inside = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in _FORMATS)
+    example = f", such as {str(folder / inside[0])!r}" if inside else ""
+    raise DataError(f"{name} is a folder without a Zarr array in it: name a file{example}")

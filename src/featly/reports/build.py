@@ -1,4 +1,4 @@
-"""From a table to a report: the study, the fit that is put to use, and the facts about both."""
+"""Construction of a report: the study, the fit that is put to use, and the facts about both."""
 
 import time
 import warnings
@@ -25,7 +25,7 @@ from featly.reports.facts import gather, headline_size
 from featly.reports.report import Report
 from featly.study import Advice, Dataset, Results, Study, prior_report
 from featly.study.advise.advice import advise_on_training_rows
-from featly.study.evaluate import fit_to_all, sizes_for
+from featly.study.evaluate import fit_to_all_rows, sizes_for
 from featly.study.splits import Holdout, Subsampling, as_splitter
 from featly.table.frames import is_frame, open_table, take_columns
 from featly.table.schema import Schema
@@ -38,7 +38,7 @@ MOST_SHOWN = 1000
 SLOW = ("forest", "wrapper", "hybrid-forward", "multiclass-svm-rfe", "perceptron")
 MOST_FOR_SLOW = 50_000  # cells of a table on which these are compared with unasked
 FEW_CLASSES, LONGEST_TITLE = 3, 60  # named in a title
-TOLD = (ConvergenceWarning, LeakWarning, SchemaWarning)
+RECORDED = (ConvergenceWarning, LeakWarning, SchemaWarning)
 
 
 def report(
@@ -139,20 +139,20 @@ def report(
     ['x4']
     >>> report.save("report.html")  # doctest: +SKIP
     """
-    began = time.perf_counter()
-    _check(n_shown, metric, rule)
+    start = time.perf_counter()
+    _check_parameters(n_shown, metric, rule)
     if y is None and not is_frame(X) and hasattr(X, "X") and hasattr(X, "y"):
         schema = getattr(X, "schema", None) if schema is None else schema
         X, y = X.X, X.y
     schema = Schema.of(schema)
-    told: list[str] = []
-    with _noted(told):
+    page_warnings: list[str] = []
+    with _record_warnings(page_warnings):
         data = Dataset.of(
             X, y, schema=schema, row_groups=row_groups, official=official, name=title or "data"
         )
-        data = replace(data, names=_names(data, names))
+        data = replace(data, names=_column_names(data, names))
         column = official if isinstance(official, str) else None
-        plan = _plan(data, methods, splits, fill, column, random_state)
+        plan = _make_plan(data, methods, splits, fill, column, random_state)
     advice = plan.advice
     if advice is not None:
         learner = learner or advice.learner
@@ -163,7 +163,7 @@ def report(
         plan.methods,
         data,
         plan.splits,
-        sizes=_sizes(sizes, rule, data.n_features),
+        sizes=_resolve_sizes(sizes, rule, data.n_features),
         learner=learner or "linear-svm",
         metrics=tuple(dict.fromkeys([metric, "bcr", "accuracy"])),
         fill=plan.fill,
@@ -176,18 +176,18 @@ def report(
     main = next(iter(study.methods))
     _refuse_failure(results, main)
     protocol = study.protocol()
-    with _noted(told):
+    with _record_warnings(page_warnings):
         fitted = {
-            name: fit_to_all(data, method, protocol)
+            name: fit_to_all_rows(data, method, protocol)
             for name, method in study.methods.items()
-            if method is not None and _worked(results, name)
+            if method is not None and _has_result(results, name)
         }
         size = headline_size(results, main, metric, rule, next(iter(study.learners)))
         if isinstance(fitted[main], Ranker):  # what it marks as selected is the signature
             fitted[main].set_params(n_features_to_select=size)
-        prior = _prior(data, study, main, size, n_jobs, verbose)
+        prior = _report_prior(data, study, main, size, n_jobs, verbose)
     evidence = Evidence(
-        table=_features(X, data),
+        table=_feature_columns(X, data),
         data=data,
         schema=schema,
         names=list(data.names),
@@ -202,71 +202,77 @@ def report(
         prior=prior,
         individuals=individuals,
         n_shown=n_shown,
-        told=told,
+        warnings=page_warnings,
         seed=random_state,
         n_jobs=n_jobs,
     )
     facts = gather(evidence)
     facts["title"] = title or _title(list(facts["data"]["classes"]))
-    facts["seconds"] = time.perf_counter() - began
+    facts["seconds"] = time.perf_counter() - start
     return Report(facts, evidence)
 
 
 @contextmanager
-def _noted(told: list[str]) -> Iterator[None]:
-    """Write down what a reader of the page should know of the warnings, and pass all of them on."""
+def _record_warnings(page_warnings: list[str]) -> Iterator[None]:
+    """Record the warnings that a reader of the page should know, and pass all of them on."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for warning in caught:
         text = str(warning.message)
-        if issubclass(warning.category, TOLD) and text not in told:
-            told.append(text)
+        if issubclass(warning.category, RECORDED) and text not in page_warnings:
+            page_warnings.append(text)
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _title(classes: list[str]) -> str:
-    few = len(classes) <= FEW_CLASSES and sum(map(len, classes)) < LONGEST_TITLE
-    return f"What tells {' from '.join(classes)}" if few else f"What tells {len(classes)} classes"
+    is_short = len(classes) <= FEW_CLASSES and sum(map(len, classes)) < LONGEST_TITLE
+    return (
+        f"What tells {' from '.join(classes)}" if is_short else f"What tells {len(classes)} classes"
+    )
 
 
-def _check(n_shown: Any, metric: str, rule: Any) -> None:
-    """Refuse before the work what would only be noticed after it."""
-    whole = isinstance(n_shown, int | np.integer) and not isinstance(n_shown, bool)
-    if not whole or not 1 <= n_shown <= MOST_SHOWN:
+def _check_parameters(n_shown: Any, metric: str, rule: Any) -> None:
+    """Raise an error before the work for what would only be noticed after it."""
+    is_whole = isinstance(n_shown, int | np.integer) and not isinstance(n_shown, bool)
+    if not is_whole or not 1 <= n_shown <= MOST_SHOWN:
         raise ParameterError(f"n_shown={n_shown!r}: give a whole number from 1 to {MOST_SHOWN}")
     if metric not in METRICS:
         raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(METRICS)}")
-    known = (*CURVE_RULES, "rule-of-thumb")
-    number = isinstance(rule, int | np.integer) and not isinstance(rule, bool) and rule > 0
-    if rule is not None and rule not in known and not number:
-        raise ParameterError(f"rule={rule!r}: give a number of columns, or {', '.join(known)}")
+    rules = (*CURVE_RULES, "rule-of-thumb")
+    is_count = isinstance(rule, int | np.integer) and not isinstance(rule, bool) and rule > 0
+    if rule is not None and rule not in rules and not is_count:
+        raise ParameterError(f"rule={rule!r}: give a number of columns, or {', '.join(rules)}")
 
 
-def _sizes(sizes: Any, rule: str | int, n_features: int) -> Any:
-    """The sizes to try; that of the rule is among them."""
+def _resolve_sizes(sizes: Any, rule: str | int, n_features: int) -> Any:
+    """Return the sizes to try; that of the rule is among them."""
     if sizes is None:
-        tried = sizes_for("powers", n_features)
-        asked = rule if not isinstance(rule, str) else None
+        tried_sizes = sizes_for("powers", n_features)
+        rule_size = rule if not isinstance(rule, str) else None
         if rule == "rule-of-thumb":
-            asked = choose_size(None, rule, n_features=n_features)
-        return "powers" if asked is None or asked in tried else sorted([*tried, int(asked)])
-    tried = sizes_for(sizes, n_features)
-    if not isinstance(rule, str) and rule not in tried:
-        raise ParameterError(f"rule={rule}: that size is not tried, there are {tried}")
+            rule_size = choose_size(None, rule, n_features=n_features)
+        return (
+            "powers"
+            if rule_size is None or rule_size in tried_sizes
+            else sorted([*tried_sizes, int(rule_size)])
+        )
+    tried_sizes = sizes_for(sizes, n_features)
+    if not isinstance(rule, str) and rule not in tried_sizes:
+        raise ParameterError(f"rule={rule}: that size is not tried, there are {tried_sizes}")
     return sizes
 
 
-def _features(X: Any, data: Dataset) -> Any:
-    """The columns to select from as the user has them, levels and all."""
+def _feature_columns(X: Any, data: Dataset) -> Any:
+    """Return the columns to select from as the user has them, levels and all."""
     if not is_frame(X):
         return X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
-    place = {name: k for k, name in enumerate(open_table(X).names)}
-    wanted = [place[str(name)] for name in data.names[:]]
-    return X if len(wanted) == len(place) else take_columns(X, wanted)
+    position_of = {name: k for k, name in enumerate(open_table(X).names)}
+    positions = [position_of[str(name)] for name in data.names[:]]
+    return X if len(positions) == len(position_of) else take_columns(X, positions)
 
 
-def _names(data: Dataset, names: Sequence[str] | None) -> list[str]:
+def _column_names(data: Dataset, names: Sequence[str] | None) -> list[str]:
     if names is None:
         return [str(name) for name in data.names[:]]
     if isinstance(names, str):
@@ -278,7 +284,7 @@ def _names(data: Dataset, names: Sequence[str] | None) -> list[str]:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is compared, on which splits, and whether gaps are filled; by whose advice."""
+    """Methods, splits and filling of the study, and the advice that they come from."""
 
     methods: dict[str, Any]
     splits: Any
@@ -286,7 +292,7 @@ class _Plan:
     advice: Advice | None
 
 
-def _plan(
+def _make_plan(
     data: Dataset,
     methods: Any,
     splits: Any,
@@ -307,33 +313,33 @@ def _plan(
         methods = {
             name: method
             for name, method in advice.methods().items()
-            if name == advice.method or not _takes_long(name, data)
+            if name == advice.method or not _is_slow(name, data)
         }
         if splits is None:
             splits = advice.splits
             if isinstance(splits, Subsampling):  # more would cost more than they tell here
                 splits = replace(splits, n_splits=min(SPLITS, splits.n_splits))
         fill = advice.fill if fill is None else fill
-    named = Study(methods, data).methods  # its errors, and names for estimators
-    if next(iter(named.values())) is None:
+    named_methods = Study(methods, data).methods  # its errors, and names for estimators
+    if next(iter(named_methods.values())) is None:
         raise ParameterError("the first method makes the signature, and 'none' selects nothing")
-    if None not in named.values():
-        named |= {"none": None}
+    if None not in named_methods.values():
+        named_methods |= {"none": None}
     if fill is None:
-        takes = getattr(next(iter(named.values())), "_missing", False)
-        fill = bool(data.gappy) and not takes
+        takes_missing = getattr(next(iter(named_methods.values())), "_missing", False)
+        fill = bool(data.columns_with_missing) and not takes_missing
     if splits is None:
         splits = SPLITS
-    whole = isinstance(splits, int | np.integer) and not isinstance(splits, bool)
-    if whole:
+    is_number = isinstance(splits, int | np.integer) and not isinstance(splits, bool)
+    if is_number:
         splits = Subsampling(int(splits), test_size=0.1, random_state=random_state)
-    return _Plan(named, as_splitter(splits), fill, advice)
+    return _Plan(named_methods, as_splitter(splits), fill, advice)
 
 
-def _prior(
+def _report_prior(
     data: Dataset, study: Study, main: str, size: int, n_jobs: int | None, verbose: Any
 ) -> Any:
-    """What belief in some columns changed, where there is any and the method listens to it."""
+    """Report the effect of a prior, if there is one and the method uses it."""
     method = study.methods[main]
     if data.schema is None or not data.schema.prior or "prior" not in getattr(method, "_uses", ()):
         return None
@@ -354,21 +360,21 @@ def _prior(
         return None
 
 
-def _takes_long(name: str, data: Dataset) -> bool:
-    """Whether a method that nobody asked for by name would take most of the time."""
+def _is_slow(name: str, data: Dataset) -> bool:
+    """Return whether a method that nobody named would take most of the time."""
     return name in SLOW and data.n_rows * data.n_features > MOST_FOR_SLOW
 
 
 def _refuse_failure(results: Results, main: str) -> None:
-    """No page without a signature: say why there is none."""
-    if not _worked(results, main):
+    """Raise an error that says why there is no signature."""
+    if not _has_result(results, main):
         import polars as pl
 
-        failed = results.failures.filter(pl.col("method") == main)["failure"].to_list()
-        raise DataError(f"{main} failed on every split: {failed[0] if failed else 'no reason'}")
+        failures = results.failures.filter(pl.col("method") == main)["failure"].to_list()
+        raise DataError(f"{main} failed on every split: {failures[0] if failures else 'no reason'}")
 
 
-def _worked(results: Results, name: str) -> bool:
+def _has_result(results: Results, name: str) -> bool:
     import polars as pl
 
     curves = results.curves(results.about["metrics"][0])

@@ -1,4 +1,4 @@
-"""Single columns against the classes: what a page tells of each that it shows."""
+"""Single columns against the classes: the facts and the sentence that a page shows of each."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from featly.basics.privacy import count_told, percentile_told
+from featly.basics.privacy import is_percentile_safe, mask_count
 from featly.plots.table_columns import Column, few_levels
 
 __all__ = ["column_facts", "level_counts", "number"]
@@ -19,7 +19,7 @@ PERCENTILES = {"low": 5, "quartile_1": 25, "median": 50, "quartile_3": 75, "high
 def column_facts(
     column: Column, classes: Sequence[str], y: npt.NDArray[np.int64], *, individuals: bool
 ) -> dict[str, Any]:
-    """What one column looks like in each class, and in a sentence how they differ.
+    """Summarise one column in each class, and say in a sentence how they differ.
 
     Without `individuals`, nothing is told that rests on few rows: see
     :mod:`featly.basics.privacy`.
@@ -30,19 +30,19 @@ def column_facts(
             _numbers(label, group, individuals=individuals)
             for label, group in zip(classes, groups, strict=True)
         ]
-        return {"classes": rows, "words": _numbers_in_words(rows, groups)}
+        return {"classes": rows, "words": _describe_numbers(rows, groups)}
     levels, counts = level_counts(column, len(classes), y)
     rows = [
         _levels(label, levels, row, individuals=individuals)
         for label, row in zip(classes, counts, strict=True)
     ]
-    return {"classes": rows, "words": _levels_in_words(levels, rows, counts)}
+    return {"classes": rows, "words": _describe_levels(levels, rows, counts)}
 
 
 def level_counts(
     column: Column, n_classes: int, y: npt.NDArray[np.int64]
 ) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Levels, rare ones of many as one; and classes x (missing, levels), in how many rows."""
+    """Return levels, rare ones as one, and row counts: classes x (missing, levels)."""
     codes, levels, n_merged = few_levels(column)
     if n_merged:
         levels = [*levels, f"{n_merged} others"]
@@ -52,40 +52,44 @@ def level_counts(
 
 
 def _numbers(label: str, values: npt.NDArray[np.float64], *, individuals: bool) -> dict[str, Any]:
-    there = values[~np.isnan(values)]
-    found: dict[str, Any] = {"class": label, "n": len(there), "missing": len(values) - len(there)}
+    present = values[~np.isnan(values)]
+    facts: dict[str, Any] = {
+        "class": label,
+        "n": len(present),
+        "missing": len(values) - len(present),
+    }
     for name, percentile in PERCENTILES.items():
-        if len(there) and (individuals or percentile_told(percentile, len(there))):
-            found[name] = float(np.percentile(there, percentile))
-    return found
+        if len(present) and (individuals or is_percentile_safe(percentile, len(present))):
+            facts[name] = float(np.percentile(present, percentile))
+    return facts
 
 
-def _numbers_in_words(rows: list[dict[str, Any]], groups: list[npt.NDArray[np.float64]]) -> str:
-    known = [k for k, row in enumerate(rows) if "median" in row]
-    if len(known) < 2:
+def _describe_numbers(rows: list[dict[str, Any]], groups: list[npt.NDArray[np.float64]]) -> str:
+    with_median = [k for k, row in enumerate(rows) if "median" in row]
+    if len(with_median) < 2:
         return "too few values to compare the classes"
-    order = sorted(known, key=lambda k: rows[k]["median"])
+    order = sorted(with_median, key=lambda k: rows[k]["median"])
     low, high = order[0], order[-1]
     if rows[low]["median"] == rows[high]["median"]:
-        told = f"the median is {number(rows[low]['median'])} in every class"
+        text = f"the median is {number(rows[low]['median'])} in every class"
     else:
-        told = (
+        text = (
             f"highest in {rows[high]['class']} (median {number(rows[high]['median'])}), lowest in "
             f"{rows[low]['class']} ({number(rows[low]['median'])})"
         )
         if len(rows) == 2:
-            told = told.replace("highest", "higher").replace(", lowest in", " than in")
-    if len(rows) == 2 and len(known) == 2:
-        share = _larger(groups[high], groups[low])
-        told += (
+            text = text.replace("highest", "higher").replace(", lowest in", " than in")
+    if len(rows) == 2 and len(with_median) == 2:
+        share = _share_larger(groups[high], groups[low])
+        text += (
             f"; of two rows, one of each class, that of {rows[high]['class']} has the higher value "
             f"in {share:.0%} of cases (50% is chance)"
         )
-    return told
+    return text
 
 
-def _larger(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> float:
-    """How often a value of a is larger than one of b, ties as halves."""
+def _share_larger(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> float:
+    """Return how often a value of a is larger than one of b, ties as halves."""
     a, b = a[~np.isnan(a)], b[~np.isnan(b)]
     ranks = stats.rankdata(np.concatenate([a, b]))[: len(a)]
     return float((ranks.sum() - len(a) * (len(a) + 1) / 2) / (len(a) * len(b)))
@@ -101,24 +105,24 @@ def _levels(
         cells.append(
             {
                 "level": level,
-                "count": count_told(count, individuals=individuals),
+                "count": mask_count(count, individuals=individuals),
                 "share": round(share, 1) if not individuals else share,
             }
         )
     return {"class": label, "n": n, "missing": int(counts[0]), "levels": cells}
 
 
-def _levels_in_words(
+def _describe_levels(
     levels: list[str], rows: list[dict[str, Any]], counts: npt.NDArray[np.int64]
 ) -> str:
     n = counts[:, 1:].sum(axis=1)
-    known = np.flatnonzero(n)
-    if len(known) < 2 or not levels:
+    with_rows = np.flatnonzero(n)
+    if len(with_rows) < 2 or not levels:
         return "too few values to compare the classes"
-    shares = counts[known, 1:] / n[known, None]
+    shares = counts[with_rows, 1:] / n[with_rows, None]
     spread = shares.max(axis=0) - shares.min(axis=0)
     k = int(spread.round(12).argmax())  # the first of those that differ by rounding alone
-    most, least = known[shares[:, k].argmax()], known[shares[:, k].argmin()]
+    most, least = with_rows[shares[:, k].argmax()], with_rows[shares[:, k].argmin()]
     if spread[k] == 0:
         return "every level is as frequent in each class"
     cells = [rows[c]["levels"][k] for c in (most, least)]
@@ -129,7 +133,7 @@ def _levels_in_words(
 
 
 def number(value: float) -> str:
-    """A number as people write it: four digits at most, thousands apart."""
+    """Return a number as people write it: four digits at most, thousands apart."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
     if abs(value) >= 1e6 or abs(value) < 1e-4:

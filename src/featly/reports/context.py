@@ -1,4 +1,4 @@
-"""What a report rests on: the table, the study, and the methods fitted to all rows."""
+"""The base of a report: the table, the study, and the methods fitted to all rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ __all__ = ["Evidence", "order_of"]
 
 @dataclass(eq=False)
 class Evidence:
-    """What a report rests on; not written into it.
+    """Table, study and fitted methods that a report rests on; not written into it.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Evidence:
     prior : PriorReport or None
     individuals : bool
     n_shown : int
-    told : list of str
+    warnings : list of str
         Warnings that came on the way.
     seed : int
     n_jobs : int or None
@@ -60,7 +60,7 @@ class Evidence:
     prior: Any
     individuals: bool
     n_shown: int
-    told: list[str]
+    warnings: list[str]
     seed: int = 0
     n_jobs: int | None = None
 
@@ -81,41 +81,41 @@ class Evidence:
 
     @property
     def kinds_of_table(self) -> Schema:
-        """What the schema says of kinds, for the table as the user has it."""
-        known = self.schema
+        """Kinds in the schema, for the table as the user has it."""
+        schema = self.schema
         return Schema(
-            categorical=known.categorical, ordinal=known.ordinal, continuous=known.continuous
+            categorical=schema.categorical, ordinal=schema.ordinal, continuous=schema.continuous
         )
 
     def kinds_of_data(self, positions: Sequence[int] | None = None) -> Schema:
-        """Which columns of `data`, or of some of them, are ordinal: its dtypes tell the rest."""
-        known = set() if self.data.schema is None else {int(c) for c in self.data.schema.ordinal}
+        """Return the ordinal columns of `data`, or of some: dtypes tell the rest."""
+        ordinal = set() if self.data.schema is None else {int(c) for c in self.data.schema.ordinal}
         columns = range(self.data.n_features) if positions is None else positions
-        return Schema(ordinal=[k for k, c in enumerate(columns) if c in known])
+        return Schema(ordinal=[k for k, c in enumerate(columns) if c in ordinal])
 
     @cached_property
     def order(self) -> npt.NDArray[np.int64]:
-        """Columns as the method ranks them on all rows, best first; all, or those it chose."""
+        """Columns ranked by the method on all rows, best first; all, or those it chose."""
         return order_of(self.fitted_main)
 
     @cached_property
-    def chosen(self) -> npt.NDArray[np.int64]:
+    def signature_columns(self) -> npt.NDArray[np.int64]:
         """The signature, by position."""
         return self.signature_of(self.main, self.size)
 
     def signature_of(self, method: str, size: int) -> npt.NDArray[np.int64]:
-        """The best columns of a method, or all that it chose itself."""
+        """Return the best columns of a method, or all that it chose itself."""
         order = order_of(self.fitted[method])
         return order if len(order) < self.data.n_features else order[:size]
 
     @cached_property
     def orders(self) -> list[npt.NDArray[np.int64]]:
-        """The rankings of the splits."""
+        """Rankings of the splits."""
         return self.results.orders(method=self.main)
 
     @cached_property
     def times_chosen(self) -> npt.NDArray[np.int64]:
-        """In how many splits each column of the table is among the chosen."""
+        """Number of splits in which each column is among the chosen."""
         p = self.data.n_features
         counts = np.zeros(p, np.int64)
         for order in self.orders:
@@ -124,7 +124,7 @@ class Evidence:
 
 
 def order_of(fitted: Any) -> npt.NDArray[np.int64]:
-    """Columns best first, of featly's methods and of others."""
+    """Return columns best first, of featly's methods and of others."""
     if hasattr(fitted, "order_"):
         return np.asarray(fitted.order_)
     if hasattr(fitted, "ranking_") and len(set(fitted.ranking_)) == len(fitted.ranking_):

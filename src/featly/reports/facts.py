@@ -1,4 +1,4 @@
-"""All that a report tells, as plain numbers and words: pages and documents are made from these."""
+"""All facts of a report as plain numbers and words: pages and documents are made from these."""
 
 import platform
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ __all__ = ["gather", "headline_size"]
 
 
 def gather(evidence: Evidence) -> dict[str, Any]:
-    """Facts by part of the report; all of it can be written as JSON."""
+    """Collect the facts by part of the report; all of it can be written as JSON."""
     facts: dict[str, Any] = {
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": None,
@@ -31,7 +31,7 @@ def gather(evidence: Evidence) -> dict[str, Any]:
         "method": _method(evidence),
         "protocol": _protocol(evidence),
         "headline": _headline(evidence),
-        "signature": [evidence.names[column] for column in evidence.chosen.tolist()],
+        "signature": [evidence.names[column] for column in evidence.signature_columns.tolist()],
         "features": feature_facts(evidence),
         "near_misses": near_misses(evidence),
         "comparison": _comparison(evidence),
@@ -60,7 +60,7 @@ def _data(evidence: Evidence) -> dict[str, Any]:
         "rows": data.n_rows,
         "columns": data.n_features,
         "kinds": {kind: n for kind, n in kinds.items() if n},
-        "columns_with_gaps": len(data.gappy),
+        "columns_with_gaps": len(data.columns_with_missing),
         "missing_cells": _missing(data),
         "classes": dict(zip(evidence.classes, counts.tolist(), strict=True)),
         "row_groups": None if data.row_groups is None else int(data.row_groups.max()) + 1,
@@ -73,42 +73,44 @@ def _missing(data: Dataset) -> int:
     if scipy.sparse.issparse(data.X):
         return int(np.isnan(data.X.data).sum())
     if not is_frame(data.X):
-        return int(sum(np.isnan(data.X[:, column]).sum() for column in data.gappy))
-    columns = [data.X.to_series(column) for column in data.gappy]
+        return int(sum(np.isnan(data.X[:, column]).sum() for column in data.columns_with_missing))
+    columns = [data.X.to_series(column) for column in data.columns_with_missing]
     return int(
         sum(np.isnan(c.to_numpy()).sum() if c.dtype.is_float() else c.null_count() for c in columns)
     )
 
 
 def _warnings(evidence: Evidence, counts: npt.NDArray[np.int64]) -> list[str]:
-    """What looks wrong, most serious first."""
-    found = list(evidence.told)
+    """Return what looks wrong, most serious first."""
+    warnings = list(evidence.warnings)
     if evidence.advice is not None:
-        found += [text for text in evidence.advice.warnings if text not in found]
-    found += words.about_classes(evidence.classes, counts.tolist())
+        warnings += [text for text in evidence.advice.warnings if text not in warnings]
+    warnings += words.about_classes(evidence.classes, counts.tolist())
     rows, columns = evidence.data.n_rows, evidence.data.n_features
     if rows * columns <= MOST_CELLS and not scipy.sparse.issparse(evidence.table):
-        described = str(evidence.schema.describe(evidence.table)).split("\n")[1:]
-        found += [line for line in described if "missing values" not in line.partition(":")[0]]
+        description_lines = str(evidence.schema.describe(evidence.table)).split("\n")[1:]
+        warnings += [
+            line for line in description_lines if "missing values" not in line.partition(":")[0]
+        ]
         suspect = suspect_columns(
             evidence.table, schema=evidence.kinds_of_table, n_jobs=evidence.n_jobs
         )
-        found += words.about_columns(suspect)
+        warnings += words.about_columns(suspect)
     notes = [note.partition(": ")[2] or note for note in evidence.results.notes]
-    found += [note for note in notes if note not in found][:5]
+    warnings += [note for note in notes if note not in warnings][:5]
     failed = evidence.results.failures
     if failed.height:
-        found.append(
+        warnings.append(
             f"{failed.height:,} fits failed and are left out; the first: {failed['failure'][0]}"
         )
-    return found
+    return warnings
 
 
 # ---- what was done -------------------------------------------------------------------------------
 def _method(evidence: Evidence) -> dict[str, Any]:
     fitted = evidence.fitted_main
     kind = type(fitted).__name__
-    known = next((m for m in METHODS.values() if m.class_name == kind), None)
+    registered = next((m for m in METHODS.values() if m.class_name == kind), None)
     parameters = {
         name: value
         for name, value in fitted.get_params(deep=False).items()
@@ -117,8 +119,8 @@ def _method(evidence: Evidence) -> dict[str, Any]:
     return {
         "name": evidence.main,
         "class": kind,
-        "summary": known.summary if known else "",
-        "tier": known.tier if known else "",
+        "summary": registered.summary if registered else "",
+        "tier": registered.tier if registered else "",
         "parameters": {name: repr(value) for name, value in parameters.items()},
         "advised": evidence.advice is not None,
         "reasons": _reasons(evidence),
@@ -143,7 +145,7 @@ def _protocol(evidence: Evidence) -> dict[str, Any]:
         "n_splits": n_splits,
         "n_train": train,
         "n_test": test,
-        "sizes": _tried(evidence),
+        "sizes": _tried_sizes(evidence),
         "learner": evidence.learner,
         "methods": list(study.methods),
         "metric": evidence.metric,
@@ -156,7 +158,7 @@ def _protocol(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _tried(evidence: Evidence) -> list[int]:
+def _tried_sizes(evidence: Evidence) -> list[int]:
     import polars as pl
 
     curves = evidence.results.curves(evidence.metric)
@@ -187,13 +189,13 @@ def _headline(evidence: Evidence) -> dict[str, Any]:
         "stability_lower": at["nogueira_lower"],
         "stability_upper": at["nogueira_upper"],
         "n_splits": int(at["n"]),
-        "nested": _nested(evidence),
+        "nested": _nested_mean(evidence),
         "greater_is_better": metric != "error",
     }
 
 
 def headline_size(results: Results, main: str, metric: str, rule: str | int, learner: str) -> int:
-    """How many columns the rule chooses for the method that makes the signature."""
+    """Return the number of columns that the rule chooses for the main method."""
     return int(_row(results.summary(metric, rule=rule), main, learner)["size"])
 
 
@@ -206,27 +208,27 @@ def _row(frame: Any, method: str, learner: str, size: int | None = None) -> dict
     return dict(rows.row(0, named=True))
 
 
-def _nested(evidence: Evidence) -> float | None:
-    """The mean over splits where the size for each is chosen on the others.
+def _nested_mean(evidence: Evidence) -> float | None:
+    """Return the mean over splits with the size for each chosen on the others.
 
     The size of the headline is chosen on the same splits that judge it, which favours it a little;
     this tells how much.
     """
     if evidence.rule not in CURVE_RULES:
         return None
-    which: dict[str, Any] = {"method": evidence.main, "learner": evidence.learner}
-    curve = evidence.results.curve(evidence.metric, **which)
+    selection: dict[str, Any] = {"method": evidence.main, "learner": evidence.learner}
+    curve = evidence.results.curve(evidence.metric, **selection)
     n = len(curve.values)
     if n < 3 or len(curve.sizes) < 2:
         return None
-    found = []
+    left_out_values = []
     for split in range(n):
-        others = np.delete(curve.values, split, axis=0)
-        kept = Curve(curve.sizes, others, greater_is_better=curve.greater_is_better,
+        other_values = np.delete(curve.values, split, axis=0)
+        other_curve = Curve(curve.sizes, other_values, greater_is_better=curve.greater_is_better,
                      n_train=curve.n_train, n_test=curve.n_test)  # fmt: skip
-        size = choose_size(kept, evidence.rule, n_features=evidence.data.n_features)
-        found.append(curve.values[split, list(curve.sizes).index(size)])
-    value = float(np.nanmean(found)) if not np.isnan(found).all() else np.nan
+        size = choose_size(other_curve, evidence.rule, n_features=evidence.data.n_features)
+        left_out_values.append(curve.values[split, list(curve.sizes).index(size)])
+    value = float(np.nanmean(left_out_values)) if not np.isnan(left_out_values).all() else np.nan
     return None if np.isnan(value) else value
 
 
@@ -252,9 +254,9 @@ def _comparison(evidence: Evidence) -> dict[str, Any]:
 
 
 def _curves(evidence: Evidence) -> list[dict[str, Any]]:
-    wanted = ["method", "learner", "size", "mean", "lower", "upper", "nogueira", "nogueira_lower",
+    names = ["method", "learner", "size", "mean", "lower", "upper", "nogueira", "nogueira_lower",
               "nogueira_upper"]  # fmt: skip
-    return evidence.results.curves(evidence.metric).select(wanted).to_dicts()
+    return evidence.results.curves(evidence.metric).select(names).to_dicts()
 
 
 def _null(evidence: Evidence) -> list[dict[str, Any]]:
@@ -262,7 +264,7 @@ def _null(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def _selections(evidence: Evidence) -> dict[str, list[str]]:
-    """What each method selects from all rows, at the size that suits it."""
+    """Return the selection of each method from all rows, at the size that suits it."""
     sizes = {
         row["method"]: row["size"]
         for row in _comparison(evidence)["rows"]

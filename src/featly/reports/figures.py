@@ -1,4 +1,4 @@
-"""The figures of a report: which there are, and matplotlib's drawings as parts of a page."""
+"""The figures of a report, and matplotlib's drawings as parts of a page."""
 
 import io
 import re
@@ -46,16 +46,16 @@ class Figure:
 
 
 def figures(evidence: Evidence, facts: dict[str, Any]) -> list[Figure]:
-    """All figures that make sense for these facts."""
+    """Draw all figures that make sense for these facts."""
     import matplotlib
     import matplotlib.pyplot as plt
 
-    found = []
+    drawn_figures = []
     # text stays text: small, searched by readers, spoken by screen readers
     settings = {"svg.fonttype": "none", "svg.hashsalt": "featly"}
     with matplotlib.rc_context(settings), plt.ioff():
         for name, title, reading, part, draw in _drawings(evidence, facts):
-            before = set(plt.get_fignums())
+            open_before = set(plt.get_fignums())
             try:
                 ax = draw()
                 written = io.BytesIO()
@@ -66,22 +66,22 @@ def figures(evidence: Evidence, facts: dict[str, Any]) -> list[Figure]:
                     transparent=True,
                     metadata={"Date": None},
                 )
-                found.append(Figure(name, title, reading, written.getvalue(), part))
+                drawn_figures.append(Figure(name, title, reading, written.getvalue(), part))
             finally:
-                for number in set(plt.get_fignums()) - before:
+                for number in set(plt.get_fignums()) - open_before:
                     plt.close(number)
-    return found
+    return drawn_figures
 
 
 def _drawings(
     evidence: Evidence, facts: dict[str, Any]
 ) -> Iterator[tuple[str, str, str, str, Callable[[], Any]]]:
-    """Name, title, how to read it, part, and what draws it."""
+    """Yield name, title, how to read it, part, and the function that draws it."""
     from featly import plots
     from featly.plots.path import has_path
 
     results, main, fitted = evidence.results, evidence.main, evidence.fitted_main
-    which: dict[str, Any] = {"learner": evidence.learner}
+    selection: dict[str, Any] = {"learner": evidence.learner}
     curves: dict[str, Any] = {"rule": evidence.rule, "methods": facts["protocol"]["methods"][:MOST]}
     ranks_all = all(len(order) == evidence.data.n_features for order in evidence.orders)
     size = evidence.size if ranks_all else None  # a method that says itself how many needs none
@@ -92,7 +92,7 @@ def _drawings(
         "enough for splits that share rows; the ring is the chosen size; the dotted line is "
         "guessing.",
         "certainty",
-        lambda: plots.plot_curves(results, metric=evidence.metric, **which, **curves),
+        lambda: plots.plot_curves(results, metric=evidence.metric, **selection, **curves),
     )
     if any(row["nogueira"] is not None for row in facts["curves"]):  # one split says nothing of it
         yield (
@@ -100,7 +100,7 @@ def _drawings(
             "How stable, by number of columns",
             "1: every split chooses the same columns. 0: they agree as much as random choices do.",
             "certainty",
-            lambda: plots.plot_curves(results, metric="stability", **which, **curves),
+            lambda: plots.plot_curves(results, metric="stability", **selection, **curves),
         )
     yield (
         "frequencies",
@@ -109,7 +109,9 @@ def _drawings(
         f"{f' (the best {size:,})' if size else ''}. The dotted line is what random choices would "
         "give.",
         "certainty",
-        lambda: plots.plot_frequencies(results, size=size, method=main, n_features=LISTED, **which),
+        lambda: plots.plot_frequencies(
+            results, size=size, method=main, n_features=LISTED, **selection
+        ),
     )
     if hasattr(fitted, "table"):  # others' methods leave less
         yield (
@@ -127,7 +129,7 @@ def _drawings(
             "ranking",
             lambda: plots.plot_path(fitted, names=evidence.names),
         )
-    yield from _of_signature(evidence, facts)
+    yield from _signature_drawings(evidence, facts)
     if len(facts["selections"]) > 1:
         yield (
             "overlap",
@@ -161,7 +163,7 @@ def _drawings(
             "What the columns cost",
             "A point for every method and size; no point lies below and left of the line.",
             "comparison",
-            lambda: plots.plot_cost_front(results, costs, metric="error", **which),
+            lambda: plots.plot_cost_front(results, costs, metric="error", **selection),
         )
 
 
@@ -173,7 +175,7 @@ def _costs(evidence: Evidence) -> Any:
     return costs.tolist()
 
 
-def _of_signature(
+def _signature_drawings(
     evidence: Evidence, facts: dict[str, Any]
 ) -> Iterator[tuple[str, str, str, str, Callable[[], Any]]]:
     from featly import plots
@@ -184,35 +186,39 @@ def _of_signature(
         points = "A point a row" if evidence.individuals else "Summaries of each class"
         yield (
             "scatter",
-            f"The two best: {_cut(first)} and {_cut(second)}",
+            f"The two best: {_cut_name(first)} and {_cut_name(second)}",
             f"{points}; colour and shape are the class. Two columns are rarely the whole story.",
             "signature",
             lambda: plots.plot_scatter(
-                *_part(evidence, chosen[:2]), individuals=evidence.individuals
+                *_name_columns(evidence, chosen[:2]), individuals=evidence.individuals
             ),
         )
     if len(chosen) >= LEAST_IN_MAP:
-        which = "selected columns" if len(chosen) <= MOST_IN_MAP else f"{MOST_IN_MAP} best columns"
+        columns_text = (
+            "selected columns" if len(chosen) <= MOST_IN_MAP else f"{MOST_IN_MAP} best columns"
+        )
         chosen = chosen[:MOST_IN_MAP]
         yield (
             "redundancy",
-            f"What the {which} have in common",
+            f"What the {columns_text} have in common",
             "0: two columns tell nothing of each other. 1: either tells the other. Columns that "
             "are alike stand together.",
             "signature",
             lambda: plots.plot_redundancy(
-                associations(_columns(evidence, chosen), schema=evidence.kinds_of_data(chosen)),
+                associations(
+                    _take_columns(evidence, chosen), schema=evidence.kinds_of_data(chosen)
+                ),
                 [evidence.names[c] for c in chosen],
                 threshold=0.7,
             ),
         )
 
 
-def _cut(name: str) -> str:
+def _cut_name(name: str) -> str:
     return name if len(name) <= 40 else f"{name[:38]}…"
 
 
-def _columns(evidence: Evidence, positions: list[int]) -> Any:
+def _take_columns(evidence: Evidence, positions: list[int]) -> Any:
     X = evidence.data.X
     if is_frame(X):
         return take_columns(X, positions)
@@ -220,12 +226,12 @@ def _columns(evidence: Evidence, positions: list[int]) -> Any:
     return part.toarray() if hasattr(part, "toarray") else part
 
 
-def _part(evidence: Evidence, positions: list[int]) -> tuple[Any, Any, list[str]]:
-    """Some columns under the names of the report, the classes, and those names."""
+def _name_columns(evidence: Evidence, positions: list[int]) -> tuple[Any, Any, list[str]]:
+    """Return some columns under the names of the report, the classes, and those names."""
     import polars as pl
 
     names = [evidence.names[c] for c in positions]
-    part = _columns(evidence, positions)
+    part = _take_columns(evidence, positions)
     if is_frame(part):
         frame = pl.DataFrame([part.to_series(k).alias(name) for k, name in enumerate(names)])
     else:
@@ -237,7 +243,7 @@ def _part(evidence: Evidence, positions: list[int]) -> tuple[Any, Any, list[str]
 
 # ---- into a page ---------------------------------------------------------------------------------
 def inline_svg(figure: Figure, label: str) -> str:
-    """A drawing as part of a page: its ink that of the page, its identifiers its own.
+    """Return a drawing as part of a page: the page's ink, and identifiers of its own.
 
     Two drawings of matplotlib use the same identifiers, and the second would show parts of the
     first.
@@ -261,6 +267,6 @@ def inline_svg(figure: Figure, label: str) -> str:
     points = float(width[1]) if width else 400.0
     # print of 7 points is read at a distance on paper, and larger on a screen
     size = f"width:{points * LARGE:.0f}px;min-width:{points * LEAST:.0f}px"
-    told = f'role="img" aria-label="{escape(label, quote=True)}" style="{size}"'
-    text = text.replace("<svg", f"<svg {told}", 1)
+    attributes = f'role="img" aria-label="{escape(label, quote=True)}" style="{size}"'
+    text = text.replace("<svg", f"<svg {attributes}", 1)
     return re.sub(r"\n\s*", "\n", text)

@@ -28,12 +28,12 @@ MOST_LOOKUP_BYTES = 300_000  # of names that can be looked up
 
 
 def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
-    """The page as text."""
+    """Return the page as text."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    template = environment.from_string(_read("page.html.j2"))
+    template = environment.from_string(_read_page_file("page.html.j2"))
     figures = {figure.name: figure for figure in drawn}
 
     def show(name: str) -> str:
@@ -52,9 +52,9 @@ def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
     metric = facts["protocol"]["metric"]
     return template.render(
         facts=facts,
-        style=Markup(_read("style.css")),
-        script=Markup(_read("page.js")),
-        done=words.done(facts),
+        style=Markup(_read_page_file("style.css")),
+        script=Markup(_read_page_file("page.js")),
+        done=words.describe_protocol(facts),
         drawn=show,
         cards=cards,
         smaller=smaller,
@@ -63,37 +63,37 @@ def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
         explained=words.EXPLAINED[metric],
         tests=", ".join(tests) or "none was possible here",
         several_learners=len(evidence.study.learners) > 1,
-        seconds=_duration(facts["seconds"]),
-        counted=words.counted,
+        seconds=_format_duration(facts["seconds"]),
+        counted=words.amount,
         cut=lambda name: name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…",
         two=lambda value: "–" if value is None else f"{value:.2f}",
         three=lambda value: "–" if value is None else f"{value:.3f}",
         interval=lambda low, high: "–" if low is None else f"{low:.2f} to {high:.2f}",
         percent=lambda value: f"{value:.0%}",
         value=lambda value=None: "–" if value is None else number(value),
-        small=_small,
+        small=_format_p,
         exact=lambda value: "" if value is None or not math.isfinite(value) else f"{value:.6g}",
     )
 
 
-def _read(name: str) -> str:
+def _read_page_file(name: str) -> str:
     return resources.files("featly.reports").joinpath("page", name).read_text("utf-8")
 
 
 def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-    """The columns of the signature with their pictures, and what was left out for their size."""
+    """Return the signature's columns with pictures, and a remark on pictures left out."""
     from markupsafe import Markup
 
     chosen = [row for row in facts["features"] if row["selected"]]
     columns = read_columns(
         evidence.table, [row["position"] for row in chosen], evidence.schema, evidence.names
     )
-    room = MOST_POINT_BYTES // max(1, POINT_BYTES * evidence.data.n_rows)
-    cards, dotted, plain, left = [], 0, 0, MOST_PICTURE_BYTES
+    most_dotted = MOST_POINT_BYTES // max(1, POINT_BYTES * evidence.data.n_rows)
+    cards, n_dotted, n_plain, bytes_left = [], 0, 0, MOST_PICTURE_BYTES
     for row, column in zip(chosen, columns, strict=True):
-        points = evidence.individuals and dotted < room and column.numbers is not None
+        points = evidence.individuals and n_dotted < most_dotted and column.numbers is not None
         picture = ""
-        if left > 0:
+        if bytes_left > 0:
             picture = miniature(
                 column,
                 evidence.classes,
@@ -101,26 +101,26 @@ def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, An
                 points=points,
                 individuals=evidence.individuals,
             )
-            dotted += points
-            plain += not points and column.numbers is not None
-        left -= len(picture) - points * POINT_BYTES * evidence.data.n_rows
-        left -= CLASS_BYTES * len(evidence.classes)
+            n_dotted += points
+            n_plain += not points and column.numbers is not None
+        bytes_left -= len(picture) - points * POINT_BYTES * evidence.data.n_rows
+        bytes_left -= CLASS_BYTES * len(evidence.classes)
         cards.append(row | {"picture": Markup(picture)})
-    told = []
-    if evidence.individuals and plain and not dotted:
-        told.append("Pictures of numbers show boxes, and no single rows.")
-    elif evidence.individuals and plain:
-        told.append(
-            f"The first {dotted} pictures of numbers show every row, the others boxes alone."
+    remarks = []
+    if evidence.individuals and n_plain and not n_dotted:
+        remarks.append("Pictures of numbers show boxes, and no single rows.")
+    elif evidence.individuals and n_plain:
+        remarks.append(
+            f"The first {n_dotted} pictures of numbers show every row, the others boxes alone."
         )
-    without = sum(not card["picture"] for card in cards)
-    if without:
-        told.append(f"The last {without} have no picture.")
-    return cards, f"To keep this page small: {' '.join(told)}" if told else ""
+    n_without = sum(not card["picture"] for card in cards)
+    if n_without:
+        remarks.append(f"The last {n_without} have no picture.")
+    return cards, f"To keep this page small: {' '.join(remarks)}" if remarks else ""
 
 
-def _small(value: float | None) -> str:
-    """A probability."""
+def _format_p(value: float | None) -> str:
+    """Return a probability as text."""
     if value is None:
         return "–"
     if value < 1e-300:
@@ -128,21 +128,21 @@ def _small(value: float | None) -> str:
     return f"{value:.2g}" if value >= 1e-3 else f"{value:.0e}"
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} seconds" if seconds >= 10 else f"{seconds:.1f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def _lookup(evidence: Evidence) -> str:
-    """Names by rank, as far as there is room, and how often each was chosen; empty with few."""
+    """Return names by rank, as many as have room, and how often chosen; empty with few."""
     order = evidence.order
     if len(order) <= evidence.n_shown:
         return ""
-    names, left = [], MOST_LOOKUP_BYTES
+    names, bytes_left = [], MOST_LOOKUP_BYTES
     for column in order.tolist():
-        left -= len(json.dumps(evidence.names[column]).encode()) + 3
-        if left < 0:
+        bytes_left -= len(json.dumps(evidence.names[column]).encode()) + 3
+        if bytes_left < 0:
             break
         names.append(evidence.names[column])
     counts = evidence.times_chosen[order[: len(names)]]
@@ -157,7 +157,7 @@ def _lookup(evidence: Evidence) -> str:
 
 
 def whole_ranking(evidence: Evidence, facts: dict[str, Any]) -> "pl.DataFrame":
-    """All columns that the method ranked."""
+    """Return all columns that the method ranked."""
     import polars as pl
 
     order = evidence.order

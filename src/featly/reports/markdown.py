@@ -11,58 +11,58 @@ from featly.reports.figures import Figure
 __all__ = ["markdown"]
 
 
-def markdown(facts: dict[str, Any], drawn: list[Figure], folder: str) -> str:
-    """All parts of the page as text; figures are shown where they belong."""
-    parts = [f"# {safe(facts['title'])}", safe(facts["summary"])]
-    if drawn and facts["individuals"]:
+def markdown(facts: dict[str, Any], figures: list[Figure], folder: str) -> str:
+    """Return all parts of the page as text; figures are shown where they belong."""
+    parts = [f"# {escape(facts['title'])}", escape(facts["summary"])]
+    if figures and facts["individuals"]:
         parts.append(
             "**Values of single rows are in the figures.** Before you pass them on, see whether "
             "you may."
         )
-    parts += ["## How sure can one be?", _answers(facts), *_figures(drawn, "certainty", folder)]
+    parts += ["## How sure can one be?", _answers(facts), *_figures(figures, "certainty", folder)]
     parts += [
-        f"## The signature: {words.counted(len(facts['signature']), 'column')}",
+        f"## The signature: {words.amount(len(facts['signature']), 'column')}",
         _signature(facts),
         _misses(facts),
-        *_figures(drawn, "signature", folder),
+        *_figures(figures, "signature", folder),
         "## The ranking",
         _ranking(facts),
-        *_figures(drawn, "ranking", folder),
+        *_figures(figures, "ranking", folder),
         "## Compared with other methods",
-        _compared(facts),
+        _comparison(facts),
         _pairs(facts),
-        *_figures(drawn, "comparison", folder),
+        *_figures(figures, "comparison", folder),
         "## The data",
         _data(facts),
         "## What was done",
-        *(safe(paragraph) for paragraph in words.done(facts)),
-        *([_listed(facts["method"]["reasons"])] if facts["method"]["reasons"] else []),
+        *(escape(paragraph) for paragraph in words.describe_protocol(facts)),
+        *([_bullet_list(facts["method"]["reasons"])] if facts["method"]["reasons"] else []),
         f"Versions: {', '.join(f'{k} {v}' for k, v in facts['versions'].items())}.",
         "## Do it again",
-        *([_code(facts["command"])] if facts.get("command") else []),
-        _code(facts["python"]),
+        *([_code_block(facts["command"])] if facts.get("command") else []),
+        _code_block(facts["python"]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def safe(text: Any) -> str:
-    """Text that Markdown and the HTML that is made of it show as it is."""
+def escape(text: Any) -> str:
+    """Escape text so that Markdown, and HTML made of it, show it as it is."""
     flat = " ".join(str(text).split())
     return re.sub(r"([\\`*_|<>$\[\]#~&])", r"\\\1", flat)
 
 
 def _answers(facts: dict[str, Any]) -> str:
     return "\n".join(
-        f"- {safe(one['question'])} **{safe(one['answer'])}.** {safe(one['text'])}"
-        for one in facts["answers"]
+        f"- {escape(answer['question'])} **{escape(answer['answer'])}.** {escape(answer['text'])}"
+        for answer in facts["answers"]
     )
 
 
-def _figures(drawn: list[Figure], part: str, folder: str) -> list[str]:
+def _figures(figures: list[Figure], part: str, folder: str) -> list[str]:
     return [
-        f"![{safe(figure.title)}]({folder.replace(' ', '%20')}/{figure.name}.svg)\n\n"
-        f"*{safe(figure.title)}.* {safe(figure.reading)}"
-        for figure in drawn
+        f"![{escape(figure.title)}]({folder.replace(' ', '%20')}/{figure.name}.svg)\n\n"
+        f"*{escape(figure.title)}.* {escape(figure.reading)}"
+        for figure in figures
         if figure.part == part
     ]
 
@@ -72,13 +72,15 @@ def _signature(facts: dict[str, Any]) -> str:
     for row in facts["features"]:
         if not row["selected"]:
             continue
-        others = [
-            f"{one['name']} ({one['association']:.2f})" if "name" in one else f"{one['more']} more"
-            for one in row.get("alternatives", ())
+        alternatives = [
+            f"{alternative['name']} ({alternative['association']:.2f})"
+            if "name" in alternative
+            else f"{alternative['more']} more"
+            for alternative in row.get("alternatives", ())
         ]
         rows.append(
             (row["rank"], row["name"], row["kind"], f"{row['frequency']:.0%}",
-             _small(row["q_value"]), row.get("words", ""), ", ".join(others))
+             _format_p(row["q_value"]), row.get("words", ""), ", ".join(alternatives))
         )  # fmt: skip
     head = ("rank", "column", "kind", "chosen in splits", "q alone", "how the classes differ",
             "says much the same")  # fmt: skip
@@ -87,10 +89,10 @@ def _signature(facts: dict[str, Any]) -> str:
 
 def _misses(facts: dict[str, Any]) -> str:
     misses = facts["near_misses"][:20]
-    told = ", ".join(f"{safe(one['name'])} ({one['frequency']:.0%})" for one in misses)
+    names = ", ".join(f"{escape(miss['name'])} ({miss['frequency']:.0%})" for miss in misses)
     return (
-        f"Not in the signature, though more than half of the splits choose them: {told}."
-        if (told)
+        f"Not in the signature, though more than half of the splits choose them: {names}."
+        if (names)
         else ""
     )
 
@@ -99,16 +101,16 @@ def _ranking(facts: dict[str, Any]) -> str:
     rows = [
         (row["rank"], row["name"], row["kind"],
          "–" if row["score"] is None else number(row["score"]),
-         f"{row['frequency']:.0%}", _small(row["p_value"]), _small(row["q_value"]))
+         f"{row['frequency']:.0%}", _format_p(row["p_value"]), _format_p(row["q_value"]))
         for row in facts["features"]
     ]  # fmt: skip
     return _table(("rank", "column", "kind", "score", "chosen", "p alone", "q alone"), rows)
 
 
-def _compared(facts: dict[str, Any]) -> str:
+def _comparison(facts: dict[str, Any]) -> str:
     rows = [
         (row["method"], row["learner"], "–" if row["size"] is None else f"{row['size']:,}",
-         _three(row["value"]), _interval(row), _three(row["stability"]))
+         _format_three(row["value"]), _format_interval(row), _format_three(row["stability"]))
         for row in facts["comparison"]["rows"]
     ]  # fmt: skip
     metric = words.METRICS_IN_WORDS[facts["protocol"]["metric"]]
@@ -118,7 +120,7 @@ def _compared(facts: dict[str, Any]) -> str:
 def _pairs(facts: dict[str, Any]) -> str:
     rows = [
         (f"{row['method_a']} - {row['method_b']}", row["learner"], f"{row['difference']:+.3f}",
-         f"{row['lower']:+.3f} to {row['upper']:+.3f}", _small(row["p_adjusted"]))
+         f"{row['lower']:+.3f} to {row['upper']:+.3f}", _format_p(row["p_adjusted"]))
         for row in facts["comparison"]["pairs"]
     ]  # fmt: skip
     head = ("difference", "learner", "mean", "95% interval", "p (Holm)")
@@ -136,32 +138,32 @@ def _data(facts: dict[str, Any]) -> str:
         f"fingerprint: {data['hash']}",
         *data["warnings"],
     ]
-    return _listed(lines)
+    return _bullet_list(lines)
 
 
-def _listed(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {safe(line)}" for line in lines)
+def _bullet_list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {escape(line)}" for line in lines)
 
 
-def _code(text: str) -> str:
+def _code_block(text: str) -> str:
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}\n{text}\n{fence}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    lines = [head, ["---"] * len(head), *([safe(cell) for cell in row] for row in rows)]
+    lines = [head, ["---"] * len(head), *([escape(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _small(value: float | None) -> str:
+def _format_p(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.2g}" if value >= 1e-3 else f"{value:.0e}"
 
 
-def _three(value: float | None) -> str:
+def _format_three(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _interval(row: dict[str, Any]) -> str:
+def _format_interval(row: dict[str, Any]) -> str:
     return "–" if row["lower"] is None else f"{row['lower']:.3f} to {row['upper']:.3f}"

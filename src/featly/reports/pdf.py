@@ -1,4 +1,4 @@
-"""A browser on this machine, for PDF and pictures of pages; none is needed for the page itself."""
+"""A browser on this machine, for PDF and pictures of pages; the page itself needs none."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from featly.basics.errors import ParameterError
 
-__all__ = ["find_browser", "no_browser", "pdf", "run_browser"]
+__all__ = ["find_browser", "no_browser_error", "pdf", "run_browser"]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
             "microsoft-edge", "msedge")  # fmt: skip
@@ -17,15 +17,15 @@ PATIENCE = 120  # seconds
 
 
 def find_browser() -> str | None:
-    """The command of a Chromium or one of its relatives; FEATLY_BROWSER names another."""
-    own = os.environ.get("FEATLY_BROWSER")
-    if own:
-        return shutil.which(own)
-    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    """Return the command of a Chromium or a relative; FEATLY_BROWSER names another."""
+    named = os.environ.get("FEATLY_BROWSER")
+    if named:
+        return shutil.which(named)
+    return next((command for name in BROWSERS if (command := shutil.which(name))), None)
 
 
-def no_browser() -> ParameterError:
-    """What is said where there is none."""
+def no_browser_error() -> ParameterError:
+    """Return the error for a machine without a browser."""
     return ParameterError(
         "a PDF needs a browser, and neither Chromium nor Chrome is on this machine: install one, "
         "name it in FEATLY_BROWSER, or save .html and print it from a browser"
@@ -33,10 +33,10 @@ def no_browser() -> ParameterError:
 
 
 def run_browser(arguments: Sequence[str]) -> bytes:
-    """What a headless browser prints, with a profile of its own that is thrown away."""
+    """Run a headless browser with a profile of its own, and return what it prints."""
     browser = find_browser()
     if browser is None:
-        raise no_browser()
+        raise no_browser_error()
     with tempfile.TemporaryDirectory(prefix="featly-browser-") as profile:
         command = [
             browser, "--headless", "--disable-gpu", "--no-first-run",
@@ -46,19 +46,19 @@ def run_browser(arguments: Sequence[str]) -> bytes:
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.insert(1, "--no-sandbox")  # Chromium refuses to run as root with it
         try:
-            done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
+            process = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
         except subprocess.TimeoutExpired:
             raise ParameterError(
                 f"{browser} did not answer within {PATIENCE} seconds: save .html instead"
             ) from None
-    if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().split("\n")[-1]
-        raise ParameterError(f"{browser} failed ({last}): save .html instead")
-    return done.stdout
+    if process.returncode:
+        last_line = process.stderr.decode(errors="replace").strip().split("\n")[-1]
+        raise ParameterError(f"{browser} failed ({last_line}): save .html instead")
+    return process.stdout
 
 
 def pdf(html: str) -> bytes:
-    """A page as PDF, A4."""
+    """Print a page as PDF, A4."""
     with tempfile.TemporaryDirectory(prefix="featly-pdf-") as folder:
         page, out = Path(folder) / "report.html", Path(folder) / "report.pdf"
         page.write_text(html, "utf-8")

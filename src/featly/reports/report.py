@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featly.basics.atomic_file import check_place, whole_file
+from featly.basics.atomic_file import check_writable, whole_file
 from featly.basics.errors import ParameterError
 from featly.basics.json_text import as_json
 from featly.io.write import write_frame
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from featly.reports.context import Evidence
     from featly.reports.figures import Figure
 
-__all__ = ["FORMATS", "Report", "format_of", "need_extra"]
+__all__ = ["FORMATS", "Report", "check_extra", "format_of"]
 
 FORMATS = ("html", "md", "pdf", "json")
 
 
 class Report:
-    """What :func:`featly.report` returns: all facts, and the page made from them.
+    """Result of :func:`featly.report`: all facts, and the page made from them.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Report:
     def __init__(self, facts: dict[str, Any], evidence: "Evidence") -> None:
         self.facts = facts
         self._evidence = evidence
-        self.facts.setdefault("python", _python(evidence))
+        self.facts.setdefault("python", _python_call(evidence))
 
     @property
     def signature(self) -> list[str]:
@@ -52,14 +52,14 @@ class Report:
 
     @property
     def results(self) -> Any:
-        """The study behind the report, for what the page does not tell."""
+        """Results of the study behind the report, for what the page does not tell."""
         return self._evidence.results
 
     def __repr__(self) -> str:
         return f"Report({self.facts['title']!r}: {self.facts['summary']})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the page in a frame of its own, so that its style stays there."""
+        """Return the page in a frame of its own, for notebooks."""
         from html import escape
 
         return (
@@ -69,14 +69,14 @@ class Report:
 
     @cached_property
     def figures(self) -> list["Figure"]:
-        """The figures as SVG, with their titles and how to read them."""
+        """Figures as SVG, with their titles and how to read them."""
         from featly.reports.figures import figures
 
-        need_extra()
+        check_extra()
         return figures(self._evidence, self.facts)
 
     def ranking(self) -> "pl.DataFrame":
-        """All columns that the method ranked: rank, column, kind, score, chosen, selected.
+        """Return all ranked columns: rank, column, kind, score, chosen, selected.
 
         Returns
         -------
@@ -87,14 +87,14 @@ class Report:
         return whole_ranking(self._evidence, self.facts)
 
     def html(self) -> str:
-        """The page: one file, no network, nothing else needed."""
+        """Return the page: one file, no network, nothing else needed."""
         from featly.reports.html import page
 
-        need_extra()
+        check_extra()
         return page(self._evidence, self.facts, self.figures)
 
     def markdown(self, folder: str = "") -> str:
-        """The same as Markdown.
+        """Return the page as Markdown.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Report:
             Markdown comes with a folder of figures beside it.
         """
         kind = format_of(path, format)
-        check_place(path)
+        check_writable(path)
         if kind == "pdf":
             from featly.reports.pdf import pdf
 
@@ -125,13 +125,13 @@ class Report:
         elif kind == "json":
             content = as_json(self.facts).encode()
         elif kind == "md":
-            content = self._saved_markdown(Path(path)).encode()
+            content = self._markdown_with_figures(Path(path)).encode()
         else:
             content = self.html().encode()
         with whole_file(path) as out:
             out.write(content)
 
-    def _saved_markdown(self, path: Path) -> str:
+    def _markdown_with_figures(self, path: Path) -> str:
         if str(path) == "-":
             return self.markdown()
         folder = path.with_name(f"{path.stem}_figures")
@@ -149,14 +149,14 @@ class Report:
         -------
         list of Path
         """
-        place = Path(folder)
-        if place.exists() and not place.is_dir():
+        target = Path(folder)
+        if target.exists() and not target.is_dir():
             raise ParameterError(f"{str(folder)!r} is a file: name a folder for the figures")
-        drawn = self.figures
-        place.mkdir(parents=True, exist_ok=True)
+        figures = self.figures
+        target.mkdir(parents=True, exist_ok=True)
         written = []
-        for figure in drawn:
-            path = place / f"{figure.name}.svg"
+        for figure in figures:
+            path = target / f"{figure.name}.svg"
             with whole_file(path) as out:
                 out.write(figure.svg)
             written.append(path)
@@ -173,7 +173,7 @@ class Report:
 
 
 def format_of(path: str | Path, format: str | None) -> str:
-    """One of the formats, from what is asked for or from the ending of the name."""
+    """Return one of the formats, as asked for or by the ending of the name."""
     if format is not None:
         if format not in FORMATS:
             raise ParameterError(f"format {format!r}: there are {', '.join(FORMATS)}")
@@ -190,8 +190,8 @@ def format_of(path: str | Path, format: str | None) -> str:
     return ending
 
 
-def need_extra() -> None:
-    """matplotlib and jinja2, or the error that names the extra."""
+def check_extra() -> None:
+    """Raise the error that names the extra if matplotlib or jinja2 is missing."""
     from importlib.util import find_spec
 
     for library in ("matplotlib", "jinja2"):
@@ -199,11 +199,11 @@ def need_extra() -> None:
             raise ParameterError(f"a report needs {library}: pip install 'featly[report]'")
 
 
-def _python(evidence: "Evidence") -> str:
-    """The call that makes the same report."""
+def _python_call(evidence: "Evidence") -> str:
+    """Return the Python call that makes the same report."""
     study = evidence.study
-    methods, used = _methods_typed(study.methods)
-    splits = _splits_typed(study.splits)
+    methods, used = _methods_as_code(study.methods)
+    splits = _splits_as_code(study.splits)
     lines = ["import featly"]
     if used:
         lines.append(f"from featly import {', '.join(used)}")
@@ -221,7 +221,7 @@ def _python(evidence: "Evidence") -> str:
         f"    rule={evidence.rule!r},",
         f"    fill={study.fill!r},",
     ]
-    given = {
+    optional_lines = {
         "schema=schema,  # what is known about the columns": evidence.schema != Schema(),
         "row_groups=groups,  # which rows belong together": evidence.data.row_groups is not None,
         "official=part,  # which rows are for training": evidence.data.official is not None,
@@ -229,30 +229,30 @@ def _python(evidence: "Evidence") -> str:
         f"null={study.null},": study.null > 0,
         "individuals=False,": not evidence.individuals,
     }
-    lines += [f"    {line}" for line, yes in given.items() if yes]
+    lines += [f"    {line}" for line, is_used in optional_lines.items() if is_used]
     lines += [f"    random_state={evidence.seed},", ")", 'report.save("report.html")']
     return "\n".join(lines)
 
 
-def _methods_typed(methods: dict[str, Any]) -> tuple[str, list[str]]:
-    """Methods as one would type them, and the classes to import: names alone where that does."""
-    known = {name: m.class_name for name, m in METHODS.items()}
-    shown = {name: method for name, method in methods.items() if method is not None}
-    plain = all(
-        type(method).__name__ == known.get(name) and repr(method) == f"{known[name]}()"
-        for name, method in shown.items()
+def _methods_as_code(methods: dict[str, Any]) -> tuple[str, list[str]]:
+    """Return methods as code, names alone where that does, and the classes to import."""
+    class_names = {name: m.class_name for name, m in METHODS.items()}
+    used_methods = {name: method for name, method in methods.items() if method is not None}
+    are_defaults = all(
+        type(method).__name__ == class_names.get(name) and repr(method) == f"{class_names[name]}()"
+        for name, method in used_methods.items()
     )
-    if plain:
-        return repr(list(shown)), []
+    if are_defaults:
+        return repr(list(used_methods)), []
     # repr tells parameters that are not the default
-    typed = {name: " ".join(repr(method).split()) for name, method in shown.items()}
-    words = {word for text in typed.values() for word in re.findall(r"\w+(?=\()", text)}
-    inside = ", ".join(f"{name!r}: {text}" for name, text in typed.items())
-    return f"{{{inside}}}", sorted(words & {*known.values(), "Schema"})
+    typed = {name: " ".join(repr(method).split()) for name, method in used_methods.items()}
+    called_names = {word for text in typed.values() for word in re.findall(r"\w+(?=\()", text)}
+    entries = ", ".join(f"{name!r}: {text}" for name, text in typed.items())
+    return f"{{{entries}}}", sorted(called_names & {*class_names.values(), "Schema"})
 
 
-def _splits_typed(splits: Any) -> tuple[str, str]:
-    """A splitter as one would type it, and its class where featly.study has that."""
+def _splits_as_code(splits: Any) -> tuple[str, str]:
+    """Return a splitter as code, and its class where featly.study has that."""
     kind, text = type(splits).__name__, repr(splits)
     known = ("Subsampling", "KFold", "DistributionBalancedKFold", "LeaveOneOut", "Holdout",
              "Bootstrap")  # fmt: skip
@@ -262,6 +262,6 @@ def _splits_typed(splits: Any) -> tuple[str, str]:
         name: getattr(splits, name, default)
         for name, default in (("column", None), ("random_state", 0))
     }
-    more = [f"{k}={v!r}" for k, v in hidden.items() if v and f"{k}=" not in text]
+    hidden_parameters = [f"{k}={v!r}" for k, v in hidden.items() if v and f"{k}=" not in text]
     inside = text.partition("(")[2].removesuffix(")")
-    return f"{kind}({', '.join([*([inside] if inside else []), *more])})", kind
+    return f"{kind}({', '.join([*([inside] if inside else []), *hidden_parameters])})", kind

@@ -1,4 +1,4 @@
-"""What a report tells of single columns: how often chosen, how alone, what says the same."""
+"""Facts about single columns: how often chosen, tested alone, and their alternatives."""
 
 from typing import Any
 
@@ -22,25 +22,25 @@ CHUNK_CELLS = 20_000_000  # of associations that are held at a time
 
 
 def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
-    """What is told of every column that is shown, best first."""
-    chosen = evidence.chosen
+    """Return the facts about every column that is shown, best first."""
+    chosen = evidence.signature_columns
     shown = evidence.order[: max(len(chosen), evidence.n_shown)]
     frequency = evidence.times_chosen[shown] / max(len(evidence.orders), 1)
     ranks = _ranks(evidence, shown)
-    alone = _alone(evidence, shown)
+    tests = _single_tests(evidence, shown)
     alternatives = _alternatives(evidence)
     scores = getattr(evidence.fitted_main, "scores_", None)
     columns = read_columns(evidence.table, chosen.tolist(), evidence.schema, evidence.names)
-    looks = {
+    class_facts = {
         column.position: column_facts(
             column, evidence.classes, evidence.data.codes, individuals=evidence.individuals
         )
         for column in columns
     }
     inside = set(chosen.tolist())
-    found = []
+    rows = []
     for k, position in enumerate(shown.tolist()):
-        found.append(
+        rows.append(
             {
                 "position": position,
                 "name": evidence.names[position],
@@ -50,49 +50,49 @@ def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
                 "selected": position in inside,
                 "frequency": float(frequency[k]),
                 "ranks": None if ranks is None else [int(r) for r in ranks[:, k]],
-                "p_value": alone["p"][k],
-                "q_value": alone["q"][k],
-                "test": alone["test"][k],
+                "p_value": tests["p"][k],
+                "q_value": tests["q"][k],
+                "test": tests["test"][k],
                 **({"alternatives": alternatives.get(position, [])} if position in inside else {}),
-                **looks.get(position, {}),
+                **class_facts.get(position, {}),
             }
         )
-    return found
+    return rows
 
 
 def _ranks(evidence: Evidence, shown: npt.NDArray[np.int64]) -> npt.NDArray[np.float64] | None:
-    """Quartiles of the ranks that columns have in the splits."""
+    """Return quartiles of the ranks that columns have in the splits."""
     p, orders = evidence.data.n_features, evidence.orders
     if not len(orders) or any(len(order) < p for order in orders):
         return None
     ranks = np.empty((len(orders), len(shown)))
     for k, order in enumerate(orders):
-        place = np.empty(p, np.int64)
-        place[order] = np.arange(p)
-        ranks[k] = place[shown] + 1
+        position_of = np.empty(p, np.int64)
+        position_of[order] = np.arange(p)
+        ranks[k] = position_of[shown] + 1
     return np.percentile(ranks, [25, 50, 75], axis=0, method="nearest")
 
 
 def near_misses(evidence: Evidence) -> list[dict[str, Any]]:
-    """Columns outside the signature that most splits would have chosen."""
+    """Return columns outside the signature that most splits would have chosen."""
     counts, n_splits = evidence.times_chosen.copy(), len(evidence.orders)
-    counts[evidence.chosen] = 0
+    counts[evidence.signature_columns] = 0
     often = np.flatnonzero(counts * 2 > n_splits)
     often = often[np.argsort(-counts[often], kind="stable")]
     return [{"name": evidence.names[c], "frequency": counts[c] / n_splits} for c in often.tolist()]
 
 
-def _alone(evidence: Evidence, shown: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
-    """What each column tells by itself: a p-value, and the q-value among all columns."""
+def _single_tests(evidence: Evidence, shown: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
+    """Test each column by itself: a p-value, and the q-value among all columns."""
     from featly import UnivariateTest
 
-    nothing: list[Any] = [None] * len(shown)
+    no_values: list[Any] = [None] * len(shown)
     try:
         data = evidence.data
         test = UnivariateTest(schema=evidence.kinds_of_data(), n_jobs=evidence.n_jobs)
         test.fit(data.X, data.y)
     except DataError:  # such as infinite values, or sparse columns that it does not take
-        return {"p": nothing, "q": nothing, "test": nothing}
+        return {"p": no_values, "q": no_values, "test": no_values}
     return {
         "p": test.p_value_[shown].tolist(),
         "q": test.q_value_[shown].tolist(),
@@ -101,27 +101,27 @@ def _alone(evidence: Evidence, shown: npt.NDArray[np.int64]) -> dict[str, list[A
 
 
 def _alternatives(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
-    """Columns that tell much the same as one of the signature."""
-    data, chosen = evidence.data, evidence.chosen
+    """Return columns that tell much the same as one of the signature."""
+    data, chosen = evidence.data, evidence.signature_columns
     if data.n_rows * data.n_features > MOST_CELLS:
-        return _alternatives_of_many(evidence)
+        return _alternatives_by_blocks(evidence)
     rows = read_rows(data.X, evidence.kinds_of_data())
     step = max(1, CHUNK_CELLS // data.n_features)
-    found: dict[int, list[dict[str, Any]]] = {}
+    alternatives: dict[int, list[dict[str, Any]]] = {}
     for low in range(0, len(chosen), step):
         part = chosen[low : low + step].tolist()
         for position, values in zip(part, associations(rows, part), strict=True):
             values[position] = 0.0
-            near = np.flatnonzero(values >= REDUNDANT)
-            found[position] = _listed(evidence, near, values[near])
-    return found
+            similar = np.flatnonzero(values >= REDUNDANT)
+            alternatives[position] = _nearest_columns(evidence, similar, values[similar])
+    return alternatives
 
 
-def _alternatives_of_many(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
-    """The same of a large table of numbers, which is read by blocks of columns and not copied."""
+def _alternatives_by_blocks(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
+    """Return the same of a large table of numbers, by blocks of columns."""
     from featly.diagnostics.redundancy import redundancy
 
-    data, chosen = evidence.data, evidence.chosen
+    data, chosen = evidence.data, evidence.signature_columns
     if (data.kinds == CATEGORICAL).any():
         return {}
     try:
@@ -135,30 +135,30 @@ def _alternatives_of_many(evidence: Evidence) -> dict[int, list[dict[str, Any]]]
         ).pairs
     except (DataError, ParameterError):  # infinite values, or most columns tell the same
         return {}
-    found = {}
+    alternatives = {}
     for position in chosen.tolist():
-        others = [(pairs["first"], pairs["second"]), (pairs["second"], pairs["first"])]
-        near = np.concatenate([other[own == position] for own, other in others])
-        values = np.concatenate([pairs["value"][own == position] for own, _ in others])
-        order = np.argsort(near)
-        found[position] = _listed(evidence, near[order], values[order])
-    return found
+        directions = [(pairs["first"], pairs["second"]), (pairs["second"], pairs["first"])]
+        similar = np.concatenate([target[source == position] for source, target in directions])
+        values = np.concatenate([pairs["value"][source == position] for source, _ in directions])
+        order = np.argsort(similar)
+        alternatives[position] = _nearest_columns(evidence, similar[order], values[order])
+    return alternatives
 
 
-def _listed(
-    evidence: Evidence, near: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+def _nearest_columns(
+    evidence: Evidence, similar: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
 ) -> list[dict[str, Any]]:
-    """The nearest columns by name, and how many more there are."""
-    inside = set(evidence.chosen.tolist())
+    """Return the nearest columns by name, and how many more there are."""
+    inside = set(evidence.signature_columns.tolist())
     order = np.argsort(-values, kind="stable")
-    found: list[dict[str, Any]] = [
+    nearest: list[dict[str, Any]] = [
         {
-            "name": evidence.names[int(near[k])],
+            "name": evidence.names[int(similar[k])],
             "association": float(values[k]),
-            "selected": int(near[k]) in inside,
+            "selected": int(similar[k]) in inside,
         }
         for k in order[:MOST_ALTERNATIVES].tolist()
     ]
-    if len(near) > MOST_ALTERNATIVES:
-        found.append({"more": len(near) - MOST_ALTERNATIVES})
-    return found
+    if len(similar) > MOST_ALTERNATIVES:
+        nearest.append({"more": len(similar) - MOST_ALTERNATIVES})
+    return nearest

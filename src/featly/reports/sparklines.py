@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.basics.privacy import SMALL_CELL, count_told, percentile_told
+from featly.basics.privacy import SMALL_CELL, is_percentile_safe, mask_count
 from featly.plots.table_columns import Column
 from featly.reports.columns import level_counts, number
 
@@ -35,7 +35,7 @@ def miniature(
     points: bool,
     individuals: bool,
 ) -> str:
-    """The drawing as SVG text.
+    """Draw a column against the classes as SVG text.
 
     Parameters
     ----------
@@ -53,19 +53,21 @@ def miniature(
     str
     """
     if column.numbers is not None:
-        body, height = _boxes(column.numbers, classes, y, points=points, individuals=individuals)
-        what = "A box for every class"
+        body, height = _draw_boxes(
+            column.numbers, classes, y, points=points, individuals=individuals
+        )
+        label = "A box for every class"
     else:
-        body, height = _bars(column, classes, y, individuals=individuals)
-        what = "The shares of the levels in every class"
+        body, height = _draw_bars(column, classes, y, individuals=individuals)
+        label = "The shares of the levels in every class"
     return (
-        f'<svg class="mini" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{what}">'
+        f'<svg class="mini" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}">'
         f"{body}</svg>"
     )
 
 
 # ---- numbers -------------------------------------------------------------------------------------
-def _boxes(
+def _draw_boxes(
     numbers: npt.NDArray[np.float64],
     classes: Sequence[str],
     y: npt.NDArray[np.int64],
@@ -77,34 +79,34 @@ def _boxes(
     groups = [numbers[(y == k) & ~np.isnan(numbers)] for k in range(len(classes))]
     points = points and individuals
     low, high = _range(groups, points=points, individuals=individuals)
-    parts = [_axis(low, high, height)]
+    parts = [_draw_axis(low, high, height)]
     for k, (label, values) in enumerate(zip(classes, groups, strict=True)):
         middle = ROW * k + ROW // 2
-        parts.append(_name(label, middle))
+        parts.append(_draw_name(label, middle))
         if points and len(values):
-            parts.append(_points(values, low, high, middle, k))
-        parts.append(_box(values, low, high, middle, k, individuals=individuals))
+            parts.append(_draw_points(values, low, high, middle, k))
+        parts.append(_draw_box(values, low, high, middle, k, individuals=individuals))
     return "".join(parts), height
 
 
 def _range(groups: list[npt.NDArray[np.float64]], *, points: bool, individuals: bool) -> Any:
-    """From where to where the axis goes: the points, or else the ends of what boxes show.
+    """Return the ends of the axis: of the points, or else of what boxes show.
 
     Without individuals no extreme may be read from it; with boxes alone one would squeeze them.
     """
     if points and any(map(len, groups)):
-        there = np.concatenate(groups)
-        shown = [there.min(), there.max()]
+        values = np.concatenate(groups)
+        limits = [values.min(), values.max()]
     else:
-        shown = [
+        limits = [
             np.percentile(group, mark)
             for group in groups
             for mark in MARKED
-            if len(group) and (individuals or percentile_told(mark, len(group)))
+            if len(group) and (individuals or is_percentile_safe(mark, len(group)))
         ]
-    low, high = (float(np.min(shown)), float(np.max(shown))) if shown else (0.0, 1.0)
-    room = max(0.5, abs(low) / 100)  # of a constant, however large
-    return (low, high) if low < high else (low - room, high + room)
+    low, high = (float(np.min(limits)), float(np.max(limits))) if limits else (0.0, 1.0)
+    margin = max(0.5, abs(low) / 100)  # of a constant, however large
+    return (low, high) if low < high else (low - margin, high + margin)
 
 
 def _x(values: Any, low: float, high: float) -> npt.NDArray[np.int64]:
@@ -114,7 +116,7 @@ def _x(values: Any, low: float, high: float) -> npt.NDArray[np.int64]:
     return np.rint(LEFT + 4 + span * share).astype(np.int64)
 
 
-def _axis(low: float, high: float, height: int) -> str:
+def _draw_axis(low: float, high: float, height: int) -> str:
     ends = _x([low, high], low, high)
     y = height - FOOT + 2
     line = f'<path class="axis" d="M{ends[0]} {y}H{ends[1]}"/>'
@@ -125,26 +127,28 @@ def _axis(low: float, high: float, height: int) -> str:
     return line + ticks
 
 
-def _name(label: str, middle: int) -> str:
+def _draw_name(label: str, middle: int) -> str:
     short = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
-    whole = f"<title>{escape(label)}</title>" if short != label else ""
+    tooltip = f"<title>{escape(label)}</title>" if short != label else ""
     return (
-        f'<text class="t" x="{LEFT - 6}" y="{middle + 4}" text-anchor="end">{whole}'
+        f'<text class="t" x="{LEFT - 6}" y="{middle + 4}" text-anchor="end">{tooltip}'
         f"{escape(short)}</text>"
     )
 
 
-def _points(values: npt.NDArray[np.float64], low: float, high: float, middle: int, k: int) -> str:
-    """Points around the middle of their row; those that fall on one another are drawn once."""
+def _draw_points(
+    values: npt.NDArray[np.float64], low: float, high: float, middle: int, k: int
+) -> str:
+    """Draw points around the middle of their row; those at one spot are drawn once."""
     x = _x(values, low, high)
     # spread by the place in the table, so that the same table gives the same drawing
     y = middle - 7 + (np.arange(len(values)) * 7919) % 15
-    places = np.unique(np.column_stack([x, y]), axis=0)
-    path = "".join(f"M{a} {b}h0" for a, b in places.tolist())
+    positions = np.unique(np.column_stack([x, y]), axis=0)
+    path = "".join(f"M{a} {b}h0" for a, b in positions.tolist())
     return f'<path class="p c{k % N_COLOURS}" d="{path}"/>'
 
 
-def _box(
+def _draw_box(
     values: npt.NDArray[np.float64],
     low: float,
     high: float,
@@ -153,34 +157,34 @@ def _box(
     *,
     individuals: bool,
 ) -> str:
-    told = [individuals or percentile_told(mark, len(values)) for mark in MARKED]
-    if not len(values) or not told[2]:
-        few = "no value" if not len(values) else "few rows"
-        return f'<text class="t" x="{LEFT + 6}" y="{middle + 4}">{few}</text>'
+    is_safe = [individuals or is_percentile_safe(mark, len(values)) for mark in MARKED]
+    if not len(values) or not is_safe[2]:
+        remark = "no value" if not len(values) else "few rows"
+        return f'<text class="t" x="{LEFT + 6}" y="{middle + 4}">{remark}</text>'
     marks = np.percentile(values, MARKED)
     a, b, m, c, d = _x(np.clip(marks, low, high), low, high)
     median = f'<path class="m" d="M{m} {middle - 7}v14"/>'
-    if not told[1]:
+    if not is_safe[1]:
         return median
-    words = f"median {number(marks[2])}, middle half {number(marks[1])} to {number(marks[3])}"
-    whiskers = f'<path d="M{a} {middle}H{b}M{c} {middle}H{d}"/>' if told[0] else ""
+    tooltip = f"median {number(marks[2])}, middle half {number(marks[1])} to {number(marks[3])}"
+    whiskers = f'<path d="M{a} {middle}H{b}M{c} {middle}H{d}"/>' if is_safe[0] else ""
     return (
-        f'<g class="b c{k % N_COLOURS}"><title>{escape(words)}</title>{whiskers}'
+        f'<g class="b c{k % N_COLOURS}"><title>{escape(tooltip)}</title>{whiskers}'
         f'<rect x="{b}" y="{middle - 6}" width="{max(c - b, 1)}" height="12"/></g>{median}'
     )
 
 
 # ---- levels --------------------------------------------------------------------------------------
-def _bars(
+def _draw_bars(
     column: Column, classes: Sequence[str], y: npt.NDArray[np.int64], *, individuals: bool
 ) -> tuple[str, int]:
-    """A bar for each class, divided by levels; the shades go with the levels."""
+    """Draw a bar for each class, divided by levels; the shades go with the levels."""
     levels, counts = level_counts(column, len(classes), y)
     parts = []
     for k, label in enumerate(classes):
-        parts.append(_name(label, ROW * k + ROW // 2))
+        parts.append(_draw_name(label, ROW * k + ROW // 2))
         parts.append(
-            _bar(
+            _draw_bar(
                 levels,
                 counts[k, 1:],
                 ROW * k + 3,
@@ -191,7 +195,7 @@ def _bars(
     return "".join(parts), ROW * len(classes) + 2
 
 
-def _bar(
+def _draw_bar(
     levels: list[str],
     counts: npt.NDArray[np.int64],
     top: int,
@@ -201,8 +205,8 @@ def _bar(
 ) -> str:
     n, span = int(counts.sum()), WIDTH - LEFT - 8
     if not n or (not individuals and n < SMALL_CELL):
-        few = "no value" if not n else "few rows"
-        return f'<text class="t" x="{LEFT + 6}" y="{top + 12}">{few}</text>'
+        remark = "no value" if not n else "few rows"
+        return f'<text class="t" x="{LEFT + 6}" y="{top + 12}">{remark}</text>'
     shares = counts / n
     if not individuals:
         shares = np.round(shares, 1)
@@ -213,9 +217,9 @@ def _bar(
         width = int(ends[j + 1] - ends[j])
         if not width:
             continue
-        told = count_told(count, individuals=individuals)
+        count_text = mask_count(count, individuals=individuals)
         share = f"about {shares[j]:.0%}" if not individuals else f"{shares[j]:.0%}"
-        title = escape(f"{level}: {told} rows, {share}")
+        title = escape(f"{level}: {count_text} rows, {share}")
         text = ""
         if len(level) * LETTER + 6 < width:
             text = f'<text class="l" x="{ends[j] + 4}" y="{top + 12}">{escape(level)}</text>'

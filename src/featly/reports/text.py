@@ -1,4 +1,4 @@
-"""The facts of a report in sentences that somebody who was not there understands."""
+"""Facts of a report in sentences for readers who were not there."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +9,9 @@ __all__ = [
     "METRICS_IN_WORDS",
     "about_classes",
     "about_columns",
+    "amount",
     "answers",
-    "counted",
-    "done",
+    "describe_protocol",
     "rate",
     "summary",
 ]
@@ -48,22 +48,22 @@ FEW_IN_CLASS = 30
 
 # ---- answers -------------------------------------------------------------------------------------
 def answers(facts: dict[str, Any]) -> list[dict[str, str]]:
-    """The questions that a reader has, each with an answer, how good that is, and why.
+    """Answer the questions that a reader has, with how good each answer is, and why.
 
     `level` is "good", "fair" or "poor", for a mark beside the words.
     """
-    found = [_predicts(facts["headline"]), _stable(facts["headline"])]
-    compared = _against_all(facts)
-    if compared is not None:
-        found.append(compared)
+    entries = [_prediction_answer(facts["headline"]), _stability_answer(facts["headline"])]
+    comparison = _all_columns_answer(facts)
+    if comparison is not None:
+        entries.append(comparison)
     for row in facts.get("null", ()):
         if row["method"] == facts["method"]["name"]:
-            found.append(_beyond_shuffles(row))
+            entries.append(_chance_answer(row))
             break
-    return found
+    return entries
 
 
-def _predicts(headline: dict[str, Any]) -> dict[str, str]:
+def _prediction_answer(headline: dict[str, Any]) -> dict[str, str]:
     question = "Does it predict rows that it has not seen?"
     value, lower, upper = headline["value"], headline["lower"], headline["upper"]
     name = METRICS_IN_WORDS[headline["metric"]]
@@ -87,7 +87,7 @@ def _predicts(headline: dict[str, Any]) -> dict[str, str]:
     return _answer(question, "Yes, with many errors" if gain < 0.3 else "Yes", "fair", text)
 
 
-def _stable(headline: dict[str, Any]) -> dict[str, str]:
+def _stability_answer(headline: dict[str, Any]) -> dict[str, str]:
     question = "Would other rows have given the same columns?"
     value, lower, upper = (headline[f"stability{end}"] for end in ("", "_lower", "_upper"))
     if value is None:
@@ -105,8 +105,8 @@ def _stable(headline: dict[str, Any]) -> dict[str, str]:
     return _answer(question, "Hardly", "poor", text)
 
 
-def _against_all(facts: dict[str, Any]) -> dict[str, str] | None:
-    """Whether the selection does better than all columns together."""
+def _all_columns_answer(facts: dict[str, Any]) -> dict[str, str] | None:
+    """Answer whether the selection does better than all columns together."""
     question = "Is it better than using all columns?"
     main, learner = facts["method"]["name"], facts["protocol"]["learner"]
     nothing = [name for name in facts["protocol"]["methods"] if name == "none"]
@@ -136,13 +136,11 @@ def _against_all(facts: dict[str, Any]) -> dict[str, str] | None:
     if pair["p_value"] < 0.05:
         level = "good" if good > 0 else "poor"
         return _answer(question, "Yes" if good > 0 else "No, worse", level, text)
-    text += (
-        f" {counted(facts['headline']['size'], 'column')} instead of all, at no loss that shows."
-    )
+    text += f" {amount(facts['headline']['size'], 'column')} instead of all, at no loss that shows."
     return _answer(question, "No difference that is more than chance", "fair", text)
 
 
-def _beyond_shuffles(row: dict[str, Any]) -> dict[str, str]:
+def _chance_answer(row: dict[str, Any]) -> dict[str, str]:
     question = "Could it be chance?"
     text = (
         f"The whole of it was done again with shuffled labels, {row['n_null']} times: on average "
@@ -166,10 +164,10 @@ def _answer(question: str, answer: str, level: str, text: str) -> dict[str, str]
 
 # ---- the whole in a paragraph --------------------------------------------------------------------
 def summary(facts: dict[str, Any]) -> str:
-    """The first paragraph of the page."""
+    """Return the first paragraph of the page."""
     headline, data = facts["headline"], facts["data"]
     size = len(facts["signature"])
-    few = f"{counted(size, 'column')} of {data['columns']:,}"
+    chosen = f"{amount(size, 'column')} of {data['columns']:,}"
     name = METRICS_IN_WORDS[headline["metric"]]
     interval = ""
     if headline["lower"] is not None:
@@ -178,14 +176,14 @@ def summary(facts: dict[str, Any]) -> str:
     reach = "it reaches" if size == 1 else "they reach"
     article = "an" if name[0] in "aeiou" else "a"
     return (
-        f"From {data['rows']:,} rows, {facts['method']['name']} selects {few}. On rows that the "
+        f"From {data['rows']:,} rows, {facts['method']['name']} selects {chosen}. On rows that the "
         f"selection never saw, {reach} {article} {name} of {rate(headline['value'])}"
         f"{interval}{chance}."
     )
 
 
-def done(facts: dict[str, Any]) -> list[str]:
-    """What was done, in plain words, a paragraph each."""
+def describe_protocol(facts: dict[str, Any]) -> list[str]:
+    """Describe in plain words what was done, a paragraph each."""
     protocol, method, data = facts["protocol"], facts["method"], facts["data"]
     why = (
         "It was advised by featly from what the table looks like, before any result was seen."
@@ -196,24 +194,24 @@ def done(facts: dict[str, Any]) -> list[str]:
     paragraphs = [
         f"The method that makes the signature is {method['name']} ({method['class']}){about}. {why}"
     ]
-    paragraphs.append(_splits(protocol, data))
-    others = [name for name in protocol["methods"] if name != method["name"]]
-    told = [name if name != "none" else "no selection at all" for name in others]
+    paragraphs.append(_describe_splits(protocol, data))
+    other_methods = [name for name in protocol["methods"] if name != method["name"]]
+    names = [name if name != "none" else "no selection at all" for name in other_methods]
     sizes = protocol["sizes"]
-    judged = [
+    steps = [
         f"At every split the columns are ranked on the training rows alone, {protocol['learner']} "
-        f"is trained on the best {_listed(sizes)} of them, and predicts the test rows."
+        f"is trained on the best {_join_values(sizes)} of them, and predicts the test rows."
     ]
     if protocol["fill"]:
-        judged.append("Gaps are filled with what the training rows say (medians, a level of their "
+        steps.append("Gaps are filled with what the training rows say (medians, a level of their "
                       "own).")  # fmt: skip
     if protocol["resample"] != "none":
-        judged.append(f"The training rows are balanced by {protocol['resample']}.")
-    if told:
-        judged.append(f"The same was done for {_listed(told)}, to compare with.")
-    paragraphs.append(" ".join(judged))
+        steps.append(f"The training rows are balanced by {protocol['resample']}.")
+    if names:
+        steps.append(f"The same was done for {_join_values(names)}, to compare with.")
+    paragraphs.append(" ".join(steps))
     rule = protocol["rule"]
-    chosen = RULES_IN_WORDS.get(str(rule), f"the size {rule}, which was asked for")
+    rule_text = RULES_IN_WORDS.get(str(rule), f"the size {rule}, which was asked for")
     nested = facts["headline"]["nested"]
     optimism = ""
     if nested is not None:
@@ -222,24 +220,24 @@ def done(facts: dict[str, Any]) -> list[str]:
             f"the size for each split chosen on the others, the figure is {rate(nested)}."
         )
     paragraphs.append(
-        f"How many columns: {chosen}.{optimism} The signature is then made from all rows."
+        f"How many columns: {rule_text}.{optimism} The signature is then made from all rows."
     )
     return paragraphs
 
 
-def _splits(protocol: dict[str, Any], data: dict[str, Any]) -> str:
+def _describe_splits(protocol: dict[str, Any], data: dict[str, Any]) -> str:
     n, train, test = protocol["n_splits"], protocol["n_train"], protocol["n_test"]
     sizes = f"{train:,.0f} rows to train and {test:,.0f} to test"
     kinds = {
-        "Subsampling": f"{counted(n, 'random split')} of the rows, {sizes}, classes in proportion",
-        "KFold": f"cross-validation, {counted(n, 'fold')}, {sizes}",
+        "Subsampling": f"{amount(n, 'random split')} of the rows, {sizes}, classes in proportion",
+        "KFold": f"cross-validation, {amount(n, 'fold')}, {sizes}",
         "DistributionBalancedKFold": f"cross-validation with folds of alike rows, "
-        f"{counted(n, 'fold')}, {sizes}",
+        f"{amount(n, 'fold')}, {sizes}",
         "LeaveOneOut": "every row (or group of rows) left out once, predicted from all others",
         "Holdout": f"one test part that is never trained on: {sizes}",
-        "Bootstrap": f"{counted(n, 'bootstrap sample')}, tested on the rows that each leaves out",
+        "Bootstrap": f"{amount(n, 'bootstrap sample')}, tested on the rows that each leaves out",
     }
-    text = kinds.get(protocol["splitter"], f"{counted(n, 'split')}, {sizes}")
+    text = kinds.get(protocol["splitter"], f"{amount(n, 'split')}, {sizes}")
     groups = ""
     if data["row_groups"]:
         groups = f" Rows of the same group ({data['row_groups']:,} groups) never straddle a split."
@@ -248,59 +246,61 @@ def _splits(protocol: dict[str, Any], data: dict[str, Any]) -> str:
 
 # ---- warnings ------------------------------------------------------------------------------------
 def about_classes(classes: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """What few rows of a class mean for what can be said."""
-    found = []
+    """Warn of what few rows of a class mean for the results."""
+    warnings = []
     smallest = min(range(len(counts)), key=counts.__getitem__)
     if counts[smallest] < FEW_IN_CLASS:
-        found.append(
-            f"class {classes[smallest]!r} has {counted(counts[smallest], 'row')} only: intervals "
+        warnings.append(
+            f"class {classes[smallest]!r} has {amount(counts[smallest], 'row')} only: intervals "
             "are wide, and small effects cannot be seen"
         )
     if max(counts) >= 10 * max(1, counts[smallest]):
-        found.append(
+        warnings.append(
             f"classes are uneven ({max(counts):,} to {counts[smallest]:,} rows): accuracy says "
             "little here, the balanced rate more"
         )
-    return found
+    return warnings
 
 
 def about_columns(suspect: SuspectColumns) -> list[str]:
-    """Columns that repeat others or hardly vary, counted."""
-    found = []
-    same = sum(len(group) - 1 for group in suspect.identical)
-    if same:
+    """Count columns that repeat others or hardly vary."""
+    warnings = []
+    copies = sum(len(group) - 1 for group in suspect.identical)
+    if copies:
         first = suspect.identical[0]
-        found.append(
-            f"{counted(same, 'column')} repeat{'s' * (same == 1)} another cell by cell, such as "
+        warnings.append(
+            f"{amount(copies, 'column')} repeat{'s' * (copies == 1)} another cell by cell, such as "
             f"{first[1]} ({first[0]})"
         )
     for groups, word in ((suspect.rescaled, "in other units"), (suspect.relabelled, "renamed")):
-        again = sum(len(group) - 1 for group in groups)
-        if again:
+        n_same = sum(len(group) - 1 for group in groups)
+        if n_same:
             first = groups[0]
-            found.append(
-                f"{counted(again, 'column')} {'is' if again == 1 else 'are'} another {word}, such "
+            warnings.append(
+                f"{amount(n_same, 'column')} {'is' if n_same == 1 else 'are'} another {word}, such "
                 f"as {first[1]} ({first[0]})"
             )
     if suspect.near_constant:
         name = next(iter(suspect.near_constant))
         n = len(suspect.near_constant)
-        found.append(f"{counted(n, 'column')} hardly var{'ies' if n == 1 else 'y'}, such as {name}")
-    return found
+        warnings.append(
+            f"{amount(n, 'column')} hardly var{'ies' if n == 1 else 'y'}, such as {name}"
+        )
+    return warnings
 
 
 # ---- figures -------------------------------------------------------------------------------------
 def rate(value: float | None) -> str:
-    """A rate with as many digits as it deserves."""
+    """Return a rate with as many digits as it deserves."""
     return "–" if value is None else f"{min(max(value, 0.0), 1.0):.2f}"
 
 
-def counted(count: int, word: str) -> str:
-    """A count with its word."""
+def amount(count: int, word: str) -> str:
+    """Return a count with its noun: "1 row", "2 rows"."""
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 
-def _listed(values: Sequence[Any]) -> str:
+def _join_values(values: Sequence[Any]) -> str:
     texts = [f"{value:,}" if isinstance(value, int) else str(value) for value in values]
     if len(texts) > 12:
         texts = [*texts[:5], "...", texts[-1]]

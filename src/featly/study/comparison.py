@@ -1,4 +1,4 @@
-"""Whether methods differ by more than chance: over blocks, pair by pair, and by who wins."""
+"""Tests whether methods differ by more than chance: over blocks, by pairs, and by wins."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,7 +17,7 @@ from featly.measures.statistics import (
     holm,
     nemenyi,
 )
-from featly.study.curves import chosen_rows
+from featly.study.curves import rows_at_chosen_size
 from featly.study.split_values import at_own_size, own_sizes, split_values
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ DECIMALS = 12  # of what is ranked: beyond, a difference is rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """How methods compare; what :meth:`Results.compare` returns.
+    """A comparison of methods, as :meth:`Results.compare` returns it.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Comparison:
     biased: bool = False
 
     def summary(self) -> str:
-        """All of it in words."""
+        """Return all of it in words."""
         parts = []
         if self.biased:
             parts.append("BIASED: columns were selected on all rows, test rows included")
@@ -98,10 +98,11 @@ def compare(
     table = np.column_stack([blocks.get_column(name).to_numpy() for name in methods])
     enough = len(methods) > 1 and len(table) > 1 and (~np.isnan(table).any(axis=1)).sum() > 1
     if stability:
-        pairs, won = _no_pairs(), None
+        pairs, won = _empty_pairs(), None
     else:
-        pairs, won = _paired(results, metric, rule if size is None or size == "chosen" else size,
-                             methods, greater)  # fmt: skip
+        pairs, won = _test_pairs(
+            results, metric, rule if size is None or size == "chosen" else size, methods, greater
+        )
     return Comparison(
         metric=metric,
         blocks=blocks,
@@ -116,19 +117,19 @@ def compare(
 def _blocks(
     results: "Results", metric: str, size: int | str | None, rule: str | int, methods: list[str]
 ) -> "pl.DataFrame":
-    """Blocks x methods; a method that says itself how many stands in every block of a dataset."""
+    """Return blocks x methods; a method with a size of its own stands in every block."""
     import polars as pl
 
     # the stability goes by the sizes that suit the balanced rate
     metric, value = ("bcr", "kuncheva") if metric == "kuncheva" else (metric, "mean")
     curves = results.curves(metric)
     if size == "chosen":
-        picked = chosen_rows(results, curves, metric, rule)
+        picked = rows_at_chosen_size(results, curves, metric, rule)
         long = picked.with_columns(pl.lit(0, pl.Int64).alias("size"))
     else:
-        own, both = own_sizes(results), ["dataset", "method"]
-        single = curves.join(own, on=both, how="semi")
-        several = curves.join(own, on=both, how="anti")
+        own, join_keys = own_sizes(results), ["dataset", "method"]
+        single = curves.join(own, on=join_keys, how="semi")
+        several = curves.join(own, on=join_keys, how="anti")
         if size is not None:
             several = several.filter(pl.col("size") == size)
         grid = several.select("dataset", "learner", "size").unique()
@@ -149,22 +150,22 @@ def _blocks(
     return pl.DataFrame([*keys, *values])
 
 
-def _no_pairs() -> "pl.DataFrame":
+def _empty_pairs() -> "pl.DataFrame":
     import polars as pl
 
     texts = dict.fromkeys(("dataset", "learner", "method_a", "method_b"), pl.String)
-    whole = dict.fromkeys(("size_a", "size_b"), pl.Int64)
+    integers = dict.fromkeys(("size_a", "size_b"), pl.Int64)
     numbers = ("difference", "lower", "upper", "p_value", "p_adjusted")
-    return pl.DataFrame(schema={**texts, **whole, **dict.fromkeys(numbers, pl.Float64)})
+    return pl.DataFrame(schema={**texts, **integers, **dict.fromkeys(numbers, pl.Float64)})
 
 
-def _paired(
+def _test_pairs(
     results: "Results", metric: str, rule: Any, methods: list[str], greater: bool
 ) -> tuple["pl.DataFrame", Wins | None]:
-    """The corrected t-test of every pair on every dataset, at the size that a rule chooses."""
+    """Test every pair on every dataset by the corrected t-test, at the size that a rule chooses."""
     import polars as pl
 
-    picked = chosen_rows(results, results.curves(metric), metric, rule)
+    picked = rows_at_chosen_size(results, results.curves(metric), metric, rule)
     sizes = {
         (d, lr, m): s
         for d, lr, m, s in picked.select("dataset", "learner", "method", "size").rows()
@@ -174,41 +175,41 @@ def _paired(
     for (dataset, learner, method), part in rows.group_by("dataset", "learner", "method"):
         at = part.filter(pl.col("size") == sizes.get((dataset, learner, method)))
         values[dataset, learner, method] = dict(at.select("split", "value").rows())
-    found, stacked = [], []
+    lines, stacked = [], []
     for dataset in results.about["datasets"]:
         train, test = results._parts(dataset)
         for learner in results.about["learners"]:
-            here = [m for m in methods if (dataset, learner, m) in sizes]
+            known_methods = [m for m in methods if (dataset, learner, m) in sizes]
             tests, labels = [], []
-            for a, b in combinations(here, 2):
-                one, other = values[dataset, learner, a], values[dataset, learner, b]
-                difference = _differences(one, other)
+            for a, b in combinations(known_methods, 2):
+                first, second = values[dataset, learner, a], values[dataset, learner, b]
+                difference = _differences(first, second)
                 if len(difference) < 2:
                     continue
                 tests.append(corrected_resampled_t(difference, train, test))
                 labels.append((a, b))
-            if len(here) == len(methods):
-                stacked.append(_common([values[dataset, learner, m] for m in here]))
+            if len(known_methods) == len(methods):
+                stacked.append(_stack_common([values[dataset, learner, m] for m in known_methods]))
             adjusted = holm([t.p_value for t in tests]).tolist() if tests else []
-            found += [
+            lines += [
                 (
                     dataset, learner, a, b, sizes[dataset, learner, a], sizes[dataset, learner, b],
                     t.mean, t.lower, t.upper, t.p_value, p,
                 )
                 for (a, b), t, p in zip(labels, tests, adjusted, strict=True)
             ]  # fmt: skip
-    pairs = pl.DataFrame(found, orient="row", schema=_no_pairs().schema)
+    pairs = pl.DataFrame(lines, orient="row", schema=_empty_pairs().schema)
     runs = np.concatenate(stacked) if stacked else np.empty((0, len(methods)))
     won = wins(runs.round(DECIMALS), methods, greater) if len(methods) > 1 and len(runs) else None
     return pairs, won
 
 
-def _differences(one: dict[int, float], other: dict[int, float]) -> npt.NDArray[np.float64]:
-    both = [k for k in one if k in other and one[k] is not None and other[k] is not None]
-    return np.array([one[k] - other[k] for k in both])
+def _differences(first: dict[int, float], second: dict[int, float]) -> npt.NDArray[np.float64]:
+    shared = [k for k in first if k in second and first[k] is not None and second[k] is not None]
+    return np.array([first[k] - second[k] for k in shared])
 
 
-def _common(columns: list[dict[int, float]]) -> npt.NDArray[np.float64]:
-    """Splits x methods, where all methods have a value."""
+def _stack_common(columns: list[dict[int, float]]) -> npt.NDArray[np.float64]:
+    """Return splits x methods, where all methods have a value."""
     shared = [k for k in columns[0] if all(k in c and c[k] is not None for c in columns)]
     return np.array([[c[k] for c in columns] for k in shared]).reshape(len(shared), len(columns))

@@ -27,12 +27,12 @@ from featly.measures.stability import kuncheva_index, nogueira_curve, nogueira_s
 from featly.study.dataset import family_of
 from featly.study.split_values import (
     KEYS,
+    add_pooled_intervals,
     at_own_size,
     is_pooled,
     own_sizes,
     split_values,
     stacks,
-    with_pooled_intervals,
 )
 from featly.study.store import ALL_ROWS
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from featly.study.results import Results
 
-__all__ = ["chosen_rows", "curve_frame", "family_frame", "null_frame", "summary_frame"]
+__all__ = ["curve_frame", "family_frame", "null_frame", "rows_at_chosen_size", "summary_frame"]
 
 
 def curve_frame(results: "Results", metric: str, level: float) -> "pl.DataFrame":
@@ -52,12 +52,12 @@ def curve_frame(results: "Results", metric: str, level: float) -> "pl.DataFrame"
     own = own_sizes(results)
     means = _means(split_values(results, metric, draws=False), results, level, own)
     if is_pooled(results) and metric in METRICS:
-        means = with_pooled_intervals(means, results, metric, level, own)
+        means = add_pooled_intervals(means, results, metric, level, own)
     if results.about["estimator"] in (".632", ".632+") and metric in METRICS:
-        means = _corrected(means, results, metric, own)
+        means = _correct_bootstrap(means, results, metric, own)
     stable = _stabilities(results, level, own)
-    found = means.join(stable, on=["dataset", "method", "size"], how="left", maintain_order="left")
-    return found.with_columns(pl.lit(results.biased).alias("biased"))
+    lines = means.join(stable, on=["dataset", "method", "size"], how="left", maintain_order="left")
+    return lines.with_columns(pl.lit(results.biased).alias("biased"))
 
 
 def _means(
@@ -90,46 +90,48 @@ def _means(
     means = means.with_columns(
         (means["mean"] - half).alias("lower"), (means["mean"] + half).alias("upper")
     ).with_columns(pl.col("lower", "upper").fill_nan(None))
-    return in_order(means, results, KEYS).select(*KEYS, "mean", "sd", "lower", "upper", "n")
+    return sort_by_plan(means, results, KEYS).select(*KEYS, "mean", "sd", "lower", "upper", "n")
 
 
-def in_order(frame: "pl.DataFrame", results: "Results", keys: list[str]) -> "pl.DataFrame":
-    """Lines sorted by `keys`: datasets, methods and learners as in the plan."""
+def sort_by_plan(frame: "pl.DataFrame", results: "Results", keys: list[str]) -> "pl.DataFrame":
+    """Sort lines by `keys`: datasets, methods and learners as in the plan."""
     import polars as pl
 
     plan = {key: pl.Enum(list(results.about[f"{key}s"])) for key in keys if key != "size"}
     return frame.sort(*(pl.col(key).cast(plan.get(key, pl.Int64)) for key in keys))
 
 
-def _corrected(
+def _correct_bootstrap(
     means: "pl.DataFrame", results: "Results", metric: str, own: "pl.DataFrame"
 ) -> "pl.DataFrame":
-    """Bootstrap: rows left out are too hard, rows trained on too easy; Efron's mixture of both."""
+    """Correct means of the bootstrap by the apparent rates: Efron's .632 or .632+."""
     import polars as pl
 
     greater = METRICS[metric].greater_is_better
-    whole = results.rows.filter((pl.col("null_draw") == 0) & (pl.col("split") == ALL_ROWS))
-    apparent = {key: stack.sum(axis=0) for key, stack in stacks(whole, KEYS, own)}
+    on_all_rows = results.rows.filter((pl.col("null_draw") == 0) & (pl.col("split") == ALL_ROWS))
+    apparent = {key: stack.sum(axis=0) for key, stack in stacks(on_all_rows, KEYS, own)}
     shift: list[float | None] = []
     for *key, mean in means.select(*KEYS, "mean").rows():
         confusion = apparent.get(tuple(key))
         if confusion is None or mean is None:
             shift.append(None)
             continue
-        seen = float(METRICS[metric].function(confusion))
-        blind = float(METRICS[metric].function(no_information(confusion)))
-        seen, left_out, blind = ((1 - v) if greater else v for v in (seen, mean, blind))
+        resubstitution = float(METRICS[metric].function(confusion))
+        uninformed = float(METRICS[metric].function(no_information(confusion)))
+        resubstitution, left_out, uninformed = (
+            (1 - v) if greater else v for v in (resubstitution, mean, uninformed)
+        )
         if results.about["estimator"] == ".632":
-            error = float(point632(seen, left_out))
+            error = float(point632(resubstitution, left_out))
         else:
-            error = float(point632plus(seen, left_out, blind))
+            error = float(point632plus(resubstitution, left_out, uninformed))
         shift.append(((1 - error) if greater else error) - mean)
-    moved = pl.Series("shift", shift, dtype=pl.Float64)
-    return means.with_columns(pl.col("mean", "lower", "upper") + moved)
+    shifts = pl.Series("shift", shift, dtype=pl.Float64)
+    return means.with_columns(pl.col("mean", "lower", "upper") + shifts)
 
 
 def _stabilities(results: "Results", level: float, own: "pl.DataFrame") -> "pl.DataFrame":
-    """Kuncheva's index, Nogueira's interval and categorical columns of every method and size."""
+    """Return Kuncheva's index, Nogueira's interval and categorical columns by method and size."""
     import polars as pl
 
     fits = results.rankings.filter(
@@ -142,7 +144,7 @@ def _stabilities(results: "Results", level: float, own: "pl.DataFrame") -> "pl.D
     )
     wanted = {(d, m): s for d, m, s in sizes.rows()}
     chosen = {(d, m): size for d, m, size in own.rows()}
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for (dataset, method), part in fits.group_by("dataset", "method", maintain_order=True):
         if (dataset, method) not in wanted:
             continue
@@ -151,19 +153,26 @@ def _stabilities(results: "Results", level: float, own: "pl.DataFrame") -> "pl.D
         labels[about["kinds"].get("categorical", [])] = True
         if (dataset, method) in chosen:
             sets = [order.to_numpy() for order in part["order"]]
-            found.append((dataset, method, chosen[dataset, method], *_of_sets(sets, labels, level)))
+            rows.append(
+                (dataset, method, chosen[dataset, method], *_set_stability(sets, labels, level))
+            )
         else:
-            some = np.array(wanted[dataset, method])
-            flat = part["order"].list.head(int(some[-1])).explode(empty_as_null=False).to_numpy()
+            evaluated_sizes = np.array(wanted[dataset, method])
+            flat = (
+                part["order"]
+                .list.head(int(evaluated_sizes[-1]))
+                .explode(empty_as_null=False)
+                .to_numpy()
+            )
             orders = flat.reshape(part.height, -1)
-            columns = _of_rankings(orders, some, labels, level)
-            found += [
+            columns = _ranking_stability(orders, evaluated_sizes, labels, level)
+            rows += [
                 (dataset, method, size, *values)
-                for size, *values in zip(some.tolist(), *columns, strict=True)
+                for size, *values in zip(evaluated_sizes.tolist(), *columns, strict=True)
             ]
     names = ["kuncheva", "nogueira", "nogueira_lower", "nogueira_upper", "categorical"]
     return pl.DataFrame(
-        found,
+        rows,
         orient="row",
         schema={
             "dataset": pl.String,
@@ -174,7 +183,7 @@ def _stabilities(results: "Results", level: float, own: "pl.DataFrame") -> "pl.D
     ).with_columns(pl.col(names).fill_nan(None))
 
 
-def _of_rankings(
+def _ranking_stability(
     orders: npt.NDArray[Any], sizes: npt.NDArray[Any], labels: npt.NDArray[Any], level: float
 ) -> list[list[float]]:
     categorical = np.zeros(len(sizes))
@@ -188,7 +197,7 @@ def _of_rankings(
     return [value, value, lower, upper, categorical.tolist()]
 
 
-def _of_sets(
+def _set_stability(
     orders: list[npt.NDArray[Any]], labels: npt.NDArray[Any], level: float
 ) -> tuple[float, ...]:
     categorical = float(np.mean([labels[order].sum() for order in orders]))
@@ -209,9 +218,9 @@ def family_frame(results: "Results", metric: str) -> "pl.DataFrame":
         own, on=["dataset", "method"], how="left", maintain_order="left"
     )
     # the numbers that a method chooses itself differ from draw to draw
-    kept = pl.when(pl.col("own").is_null()).then("size").alias("kept")
+    size_key = pl.when(pl.col("own").is_null()).then("size").alias("kept")
     return (
-        draws.with_columns(pl.col("dataset").replace_strict(family).alias("family"), kept)
+        draws.with_columns(pl.col("dataset").replace_strict(family).alias("family"), size_key)
         .group_by("family", "method", "learner", "kept", maintain_order=True)
         .agg(
             pl.col("size").mean().round().cast(pl.Int64),
@@ -229,50 +238,52 @@ def summary_frame(results: "Results", metric: str, rule: str | int, level: float
     """See :meth:`Results.summary`."""
     import polars as pl
 
-    chosen = chosen_rows(results, results.curves(metric, level=level), metric, rule)
+    chosen = rows_at_chosen_size(results, results.curves(metric, level=level), metric, rule)
     fits = results.rankings.filter((pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS))
     costs = fits.group_by("dataset", "method", maintain_order=True).agg(
         pl.col("select_seconds").mean().alias("seconds"),
         pl.col("failure").is_not_null().sum().cast(pl.Int64).alias("n_failed"),
     )
     # a method that never worked has a line as well
-    every = costs.join(pl.DataFrame({"learner": list(results.about["learners"])}), how="cross")
+    costs_by_learner = costs.join(
+        pl.DataFrame({"learner": list(results.about["learners"])}), how="cross"
+    )
     keys = KEYS[:3]
-    found = every.join(chosen.drop("biased"), on=keys, how="left")
+    summary = costs_by_learner.join(chosen.drop("biased"), on=keys, how="left")
     failed = (
         at_own_size(split_values(results, metric, draws=False), own_sizes(results))
         .filter(pl.col("failure").is_not_null())
         .group_by(KEYS)
         .agg(pl.len().cast(pl.Int64).alias("n_untrained"))
     )
-    found = found.join(failed, on=KEYS, how="left").with_columns(
+    summary = summary.join(failed, on=KEYS, how="left").with_columns(
         pl.col("n_failed") + pl.col("n_untrained").fill_null(0),
         pl.lit(results.biased).alias("biased"),
-        _geometric_mean(found, metric),
+        _geometric_mean(summary, metric),
     )
-    return in_order(found, results, keys).select(
+    return sort_by_plan(summary, results, keys).select(
         "dataset", "method", "size", pl.col("mean").alias(metric), "lower", "upper", "kuncheva",
         "geometric_mean", "learner", "seconds", "n_failed", "biased",
     )  # fmt: skip
 
 
-def _geometric_mean(found: "pl.DataFrame", metric: str) -> "pl.Series":
-    """Of a rate and the stability."""
+def _geometric_mean(summary: "pl.DataFrame", metric: str) -> "pl.Series":
+    """Return the geometric mean of a rate and the stability."""
     import polars as pl
 
-    mean = np.full(found.height, np.nan)
+    mean = np.full(summary.height, np.nan)
     if metric in METRICS and METRICS[metric].greater_is_better:
-        stable = found["kuncheva"].fill_null(np.nan).to_numpy()
-        rate = found["mean"].fill_null(np.nan).to_numpy()
+        stable = summary["kuncheva"].fill_null(np.nan).to_numpy()
+        rate = summary["mean"].fill_null(np.nan).to_numpy()
         # sets of different sizes may fall below -1, which is as bad as it gets
         mean = np.asarray(stability_performance(np.maximum(stable, -1.0), rate))
     return pl.Series("geometric_mean", mean, dtype=pl.Float64).fill_nan(None)
 
 
-def chosen_rows(
+def rows_at_chosen_size(
     results: "Results", curves: "pl.DataFrame", metric: str, rule: str | int
 ) -> "pl.DataFrame":
-    """The rows of the curves at the size that a rule chooses for each."""
+    """Return the rows of the curves at the size that a rule chooses for each."""
     import polars as pl
 
     picks = []
@@ -286,8 +297,8 @@ def chosen_rows(
         elif isinstance(rule, int | np.integer):
             size = int(rule)
         else:
-            which: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
-            size = results.choose_size(rule, metric=metric, **which)
+            line_key: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
+            size = results.choose_size(rule, metric=metric, **line_key)
         at = known.filter(pl.col("size") == size)
         if at.is_empty():
             raise ParameterError(
@@ -318,8 +329,8 @@ def null_frame(results: "Results", metric: str) -> "pl.DataFrame":
         .group_by("dataset", "method", "learner", "null_draw")
         .agg(pl.col("value").max())
     )
-    found = []
-    for (dataset, method, learner), part in in_order(best, results, KEYS[:3]).group_by(
+    lines = []
+    for (dataset, method, learner), part in sort_by_plan(best, results, KEYS[:3]).group_by(
         KEYS[:3], maintain_order=True
     ):
         values = dict(part.select("null_draw", "value").rows())
@@ -328,7 +339,7 @@ def null_frame(results: "Results", metric: str) -> "pl.DataFrame":
         if observed is None or not len(shuffled):
             continue
         as_good = int((shuffled >= observed - 1e-12).sum())
-        found.append(
+        lines.append(
             (
                 dataset,
                 method,
@@ -342,7 +353,7 @@ def null_frame(results: "Results", metric: str) -> "pl.DataFrame":
             )
         )
     return pl.DataFrame(
-        found,
+        lines,
         orient="row",
         schema={
             **dict.fromkeys(KEYS[:3], pl.String),

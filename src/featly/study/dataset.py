@@ -16,7 +16,7 @@ from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.measures.recovery import Roles
 from featly.problem.ingest import read
 from featly.problem.problem import read_target
-from featly.study.identifiers import sounds_like_identifier, suspect_identifier
+from featly.study.identifiers import is_identifier_name, suspect_identifier
 from featly.table.frames import (
     ArrayTable,
     DefaultNames,
@@ -76,7 +76,7 @@ class Dataset:
     row_groups: npt.NDArray[np.int64] | None = None
     official: npt.NDArray[Any] | None = None
     roles: Roles | None = None
-    gappy: tuple[int, ...] = ()
+    columns_with_missing: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -130,7 +130,7 @@ class Dataset:
         if y is None:
             raise DataError(f"dataset {name!r} has no target: pass y, or the name of its column")
         refuse_shapes(X)
-        X, taken = _without_columns(X, {"y": y, "row_groups": row_groups, "official": official})
+        X, taken = _take_out_columns(X, {"y": y, "row_groups": row_groups, "official": official})
         y, row_groups, official = taken["y"], taken["row_groups"], taken["official"]
         if is_frame(X) and row_groups is None:
             _warn_of_repeats(X, name)
@@ -152,11 +152,11 @@ class Dataset:
             classes=classes,
             names=columns.names,
             kinds=columns.kinds,
-            schema=_by_position(columns),
+            schema=_schema_by_position(columns),
             row_groups=_group_codes(row_groups, n_rows, name),
-            official=_checked_length(official, n_rows, "official", name),
+            official=_require_length(official, n_rows, "official", name),
             roles=roles,
-            gappy=tuple(_gappy(X)),
+            columns_with_missing=tuple(_columns_with_missing(X)),
         )
 
     @property
@@ -177,7 +177,7 @@ class Dataset:
         )
 
     def shuffled(self, draw: int, random_state: int) -> "Dataset":
-        """The same table with its labels shuffled: nothing in it can be learnt any more.
+        """Return the table with its labels shuffled: nothing in it can be learnt any more.
 
         Rows that belong together and share a label keep sharing one.
         """
@@ -185,7 +185,7 @@ class Dataset:
         if self.row_groups is None:
             codes = self.codes[rng.permutation(self.n_rows)]
         else:
-            codes = _shuffled_groups(self.codes, self.row_groups, rng)
+            codes = _shuffle_groups(self.codes, self.row_groups, rng)
         return replace(self, codes=codes, y=self.classes[codes])
 
     @functools.cached_property
@@ -203,18 +203,18 @@ class Dataset:
 
 
 def take_rows(X: Any, rows: npt.NDArray[Any]) -> Any:
-    """Some rows of a table, in the given order."""
+    """Return some rows of a table, in the given order."""
     return X[rows]
 
 
 def family_of(dataset: str) -> str:
-    """The name of a dataset without the number of its draw."""
+    """Return the name of a dataset without the number of its draw."""
     name, slash, number = dataset.rpartition("/")
     return name if slash and number.isdigit() else dataset
 
 
 # ---- reading -------------------------------------------------------------------------------------
-def _without_columns(X: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _take_out_columns(X: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Take the target and other columns that are given by name out of a frame."""
     if not is_frame(X):
         for part, value in named.items():
@@ -222,18 +222,18 @@ def _without_columns(X: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]
                 raise DataError(f"{part}={value!r} names a column, but X is no data frame")
         return X, named
     names = open_table(X).names
-    found = dict(named)
-    gone: set[int] = set()
+    values = dict(named)
+    taken: set[int] = set()
     for part, value in named.items():
         if not isinstance(value, str):
             continue
         if value not in names:
             raise DataError(f"{part}={value!r} is no column of the table")
-        gone.add(names.index(value))
-        found[part] = _column(X, names.index(value))
-    if not gone:
-        return X, found
-    return take_columns(X, [j for j in range(len(names)) if j not in gone]), found
+        taken.add(names.index(value))
+        values[part] = _column(X, names.index(value))
+    if not taken:
+        return X, values
+    return take_columns(X, [j for j in range(len(names)) if j not in taken]), values
 
 
 def _column(frame: Any, position: int) -> Any:
@@ -248,16 +248,16 @@ def _column(frame: Any, position: int) -> Any:
         if column.dtype.is_numeric():
             return column.to_numpy()
         values = column.to_list()
-        truths = all(isinstance(v, bool) for v in values)
-        return values if truths else np.array(column.cast(str).to_list(), dtype=object)
+        all_bools = all(isinstance(v, bool) for v in values)
+        return values if all_bools else np.array(column.cast(str).to_list(), dtype=object)
     import narwhals as nw
 
-    whole = nw.from_native(frame, eager_only=True)
-    return whole[whole.columns[position]].to_list()
+    narwhals_frame = nw.from_native(frame, eager_only=True)
+    return narwhals_frame[narwhals_frame.columns[position]].to_list()
 
 
 def _depth_of_user() -> int:
-    """How many calls up the code of the user stands, who may have called a study or a dataset."""
+    """Return how many calls up the code of the user stands."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("featly."):
         frame, depth = frame.f_back, depth + 1
@@ -266,7 +266,9 @@ def _depth_of_user() -> int:
 
 def _warn_of_repeats(X: Any, name: str) -> None:
     table = open_table(X)
-    suspect = suspect_identifier(X) if library_of(X) == "polars" else _suspect_in(X, table)
+    suspect = (
+        suspect_identifier(X) if library_of(X) == "polars" else _suspect_identifier_in(X, table)
+    )
     if suspect is not None:
         warnings.warn(
             f"dataset {name!r}: column {suspect!r} looks like an identifier that repeats, so rows "
@@ -277,20 +279,20 @@ def _warn_of_repeats(X: Any, name: str) -> None:
         )
 
 
-def _suspect_in(X: Any, table: Table) -> str | None:
-    """The same for a frame of another library: its columns with a name that may be one."""
+def _suspect_identifier_in(X: Any, table: Table) -> str | None:
+    """Return a suspected identifier in a frame of another library than polars, or None."""
     import polars as pl
 
     series = [
         pl.Series(name, list(_column(X, position)), strict=False)
         for position, name in enumerate(table.names)
-        if sounds_like_identifier(name)
+        if is_identifier_name(name)
     ]
     return suspect_identifier(pl.DataFrame(series))
 
 
 def _normal_form(X: Any, schema: Schema) -> tuple[Any, Columns]:
-    """Numbers as one array, mixed columns as a polars frame whose dtypes tell the kinds."""
+    """Return numbers as one array, mixed columns as a polars frame whose dtypes tell the kinds."""
     if scipy.sparse.issparse(X):
         names: Any = DefaultNames(X.shape[1])
         columns = schema.resolve(names, np.full(X.shape[1], CONTINUOUS))
@@ -317,7 +319,7 @@ def _normal_form(X: Any, schema: Schema) -> tuple[Any, Columns]:
         table = open_table(X)
     columns = schema.resolve(table.names, table.kinds())
     categorical = columns.kinds == CATEGORICAL
-    if library_of(X) == "polars" and categorical.any() and _is_even(X, columns):
+    if library_of(X) == "polars" and categorical.any() and _is_normal_form(X, columns):
         return X, columns
     values = None if categorical.all() else _numbers(table, schema)
     if not categorical.any():
@@ -330,27 +332,31 @@ def _numbers(table: Table, schema: Schema) -> Any:
     return source.values
 
 
-def _is_even(frame: Any, columns: Columns) -> bool:
-    """Whether a polars frame is already what :func:`_frame` would make of it."""
+def _is_normal_form(frame: Any, columns: Columns) -> bool:
+    """Return whether a polars frame is already as :func:`_frame` would make it."""
     numeric = frame[:, np.flatnonzero(columns.kinds != CATEGORICAL).tolist()]
     dtypes = set(numeric.dtypes)
-    one = len(dtypes) < 2 and all(dtype.is_float() for dtype in dtypes)
-    told = (columns.kinds == columns.inferred).all()
-    return bool(one and told and not any(c.null_count() for c in numeric.get_columns()))
+    single_dtype = len(dtypes) < 2 and all(dtype.is_float() for dtype in dtypes)
+    kinds_as_inferred = (columns.kinds == columns.inferred).all()
+    return bool(
+        single_dtype
+        and kinds_as_inferred
+        and not any(c.null_count() for c in numeric.get_columns())
+    )
 
 
 def _frame(X: Any, table: Table, columns: Columns, values: Any) -> Any:
-    """Numbers of one dtype with NaN for gaps, so that a table looks the same when it is mapped."""
+    """Return numbers of one dtype, NaN where missing: the same table when it is mapped."""
     import polars as pl
 
-    said = columns.kinds == columns.inferred
+    kinds_as_inferred = columns.kinds == columns.inferred
     series, number = [], 0
     for position, kind in enumerate(columns.kinds):
         name = columns.names[position]
         if kind != CATEGORICAL:
             series.append(pl.Series(name, np.ascontiguousarray(values[:, number])))
             number += 1
-        elif library_of(X) == "polars" and said[position]:
+        elif library_of(X) == "polars" and kinds_as_inferred[position]:
             series.append(X.to_series(position))
         else:
             codes, levels = table.texts(position)
@@ -359,10 +365,10 @@ def _frame(X: Any, table: Table, columns: Columns, values: Any) -> Any:
     return pl.DataFrame(series)
 
 
-def _by_position(columns: Columns) -> Schema | None:
-    """What a schema says beside the kinds that dtypes tell, by position; None where nothing."""
+def _schema_by_position(columns: Columns) -> Schema | None:
+    """Return what a schema says beside the kinds of dtypes, by position, or None."""
     ordinal = np.flatnonzero((columns.kinds == ORDINAL) & (columns.kinds != CATEGORICAL)).tolist()
-    if not ordinal and not columns.given():
+    if not ordinal and not columns.stated_parts():
         return None
     prior, costs = columns.prior, columns.costs
     return Schema(
@@ -375,7 +381,7 @@ def _by_position(columns: Columns) -> Schema | None:
 
 
 def _group_codes(groups: Any, n_rows: int, name: str) -> npt.NDArray[np.int64] | None:
-    values = _checked_length(groups, n_rows, "row_groups", name)
+    values = _require_length(groups, n_rows, "row_groups", name)
     if values is None:
         return None
     missing = [v is None or type(v).__name__ == "NAType" or v != v for v in values.tolist()]
@@ -391,17 +397,17 @@ def _group_codes(groups: Any, n_rows: int, name: str) -> npt.NDArray[np.int64] |
     return codes.astype(np.int64)
 
 
-def _checked_length(values: Any, n_rows: int, what: str, name: str) -> npt.NDArray[Any] | None:
+def _require_length(values: Any, n_rows: int, part: str, name: str) -> npt.NDArray[Any] | None:
     if values is None:
         return None
     values = np.asarray(values_of(values))
     if values.ndim != 1 or len(values) != n_rows:
-        raise DataError(f"{what} of {name!r} must have an entry for each of the {n_rows} rows")
+        raise DataError(f"{part} of {name!r} must have an entry for each of the {n_rows} rows")
     return values
 
 
-def _gappy(X: Any) -> list[int]:
-    """Columns with a missing value somewhere."""
+def _columns_with_missing(X: Any) -> list[int]:
+    """Return the columns with a missing value somewhere."""
     if scipy.sparse.issparse(X):
         return np.unique(X.indices[np.isnan(X.data)]).tolist()
     if not is_frame(X):
@@ -413,10 +419,10 @@ def _gappy(X: Any) -> list[int]:
     ]
 
 
-def _shuffled_groups(
+def _shuffle_groups(
     codes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64], rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Labels shuffled between groups where each has one label, else between rows."""
+    """Shuffle labels between groups where each has one label, else between rows."""
     first = np.unique(groups, return_index=True)[1]
     by_group = codes[first]
     if (by_group[groups] != codes).any():

@@ -24,7 +24,7 @@ import scipy.sparse
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL
-from featly.core.ranking.ordering import rounded
+from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import split
 from featly.core.sources import CSCSource, DenseSource
 from featly.problem.ingest import read
@@ -106,7 +106,7 @@ class DistributionBalancedKFold(Folds):
     random_state: int = 0
 
     needs_table = True
-    _shown = ("n_folds",)
+    _always_shown = ("n_folds",)
 
     def _drawer(self, rows: Rows) -> Callable[[int], Split]:
         if rows.X is None:
@@ -126,7 +126,7 @@ def deal_balanced(
     n_folds: int,
     generator: np.random.Generator,
 ) -> IntArray:
-    """The fold of every unit: a row, or a group of rows.
+    """Return the fold of every unit: a row, or a group of rows.
 
     Parameters
     ----------
@@ -142,44 +142,44 @@ def deal_balanced(
     for stratum in np.unique(strata):
         members = np.flatnonzero(strata == stratum)
         rows = np.flatnonzero(strata[units] == stratum)
-        place = np.searchsorted(members, units[rows])
-        squared = distance.among(rows)
-        own = np.split(np.argsort(place, kind="stable"), np.cumsum(sizes[members])[:-1])
+        position = np.searchsorted(members, units[rows])
+        squared = distance.for_rows(rows)
+        own_rows = np.split(np.argsort(position, kind="stable"), np.cumsum(sizes[members])[:-1])
         waiting = generator.permutation(len(members))  # its first is a random one
         while len(waiting):
-            start, others = waiting[0], waiting[1:]
-            total = sum(np.sqrt(squared(row)) for row in own[start])
-            mean = np.bincount(place, total) / (sizes[members] * len(own[start]))
-            nearest_first = np.argsort(rounded(mean[others]), kind="stable")
+            start, remaining = waiting[0], waiting[1:]
+            total = sum(np.sqrt(squared(row)) for row in own_rows[start])
+            mean = np.bincount(position, total) / (sizes[members] * len(own_rows[start]))
+            nearest_first = np.argsort(round_scores(mean[remaining]), kind="stable")
             near, far = nearest_first[: n_folds - 1], nearest_first[n_folds - 1 :]
-            found = members[np.concatenate([[start], others[near]])]
-            found = found[np.argsort(-sizes[found], kind="stable")]
+            neighbourhood = members[np.concatenate([[start], remaining[near]])]
+            neighbourhood = neighbourhood[np.argsort(-sizes[neighbourhood], kind="stable")]
             emptiest = generator.permutation(n_folds)
-            emptiest = emptiest[np.argsort(load[emptiest], kind="stable")][: len(found)]
-            folds[found] = emptiest
-            load[emptiest] += sizes[found]
-            waiting = others[np.sort(far)]
+            emptiest = emptiest[np.argsort(load[emptiest], kind="stable")][: len(neighbourhood)]
+            folds[neighbourhood] = emptiest
+            load[emptiest] += sizes[neighbourhood]
+            waiting = remaining[np.sort(far)]
     return folds
 
 
 # ---- distances --------------------------------------------------------------------------------
 class Distance(ABC):
-    """HEOM between the rows of a table, made when asked for."""
+    """HEOM distances between the rows of a table, computed when asked for."""
 
     @abstractmethod
-    def among(self, rows: IntArray) -> Callable[[int], FloatArray]:
-        """For some rows: a function from the place of one to its squared distances to all."""
+    def for_rows(self, rows: IntArray) -> Callable[[int], FloatArray]:
+        """Return a function from a position in `rows` to its squared distances to all of them."""
 
 
 def heom(X: Any, schema: Any = None) -> Distance:
-    """The distances between the rows of a frame, an array or a sparse matrix.
+    """Return the HEOM distances between the rows of a frame, an array or a sparse matrix.
 
     Examples
     --------
     >>> import numpy as np
     >>> from featly.study.dob_scv import heom
     >>> X = np.array([[0.0, 5.0], [10.0, 5.0], [5.0, np.nan]])
-    >>> heom(X).among(np.arange(3))(0).tolist()
+    >>> heom(X).for_rows(np.arange(3))(0).tolist()
     [0.0, 1.0, 1.25]
     """
     refuse_shapes(X)
@@ -200,7 +200,7 @@ def heom(X: Any, schema: Any = None) -> Distance:
 
 
 def _ranges(low: FloatArray, high: FloatArray, names: Names) -> FloatArray:
-    """Maximum less minimum of every column; infinite, which adds nothing, where it is constant."""
+    """Return maximum less minimum of every column; infinity, which adds nothing, if constant."""
     with np.errstate(over="ignore", invalid="ignore"):
         ranges = high - low
     odd = np.flatnonzero(np.isinf(low) | np.isinf(high) | np.isinf(ranges))
@@ -212,10 +212,10 @@ def _ranges(low: FloatArray, high: FloatArray, names: Names) -> FloatArray:
     return np.where(ranges > 0, ranges, np.inf)
 
 
-def _squares(
+def _sum_squares(
     columns: Callable[[int, int], npt.NDArray[Any]], own: FloatArray, n_rows: int
 ) -> FloatArray:
-    """Squared differences to one row, summed over columns that come block by block."""
+    """Return squared differences to one row, summed over columns that come block by block."""
     total = np.zeros(n_rows)
     for low, high in split(len(own), max(1, BLOCK_CELLS // max(1, n_rows))):
         difference = columns(low, high) - own[low:high]
@@ -225,7 +225,7 @@ def _squares(
 
 
 class _MixedDistance(Distance):
-    """Numbers (rows by columns) and codes (columns by rows, 0 is missing)."""
+    """Distances of numbers (rows by columns) and codes (columns by rows, 0 is missing)."""
 
     def __init__(self, values: npt.NDArray[Any], codes: npt.NDArray[Any], names: Names) -> None:
         self.values, self.codes = values, codes
@@ -234,51 +234,51 @@ class _MixedDistance(Distance):
         self.ranges = _ranges(low, high, names)
         self.low = np.where(np.isnan(low), 0.0, low)
 
-    def among(self, rows: IntArray) -> Callable[[int], FloatArray]:
+    def for_rows(self, rows: IntArray) -> Callable[[int], FloatArray]:
         scaled = (self.values[rows].astype(np.float64) - self.low) / self.ranges
         codes = self.codes[:, rows]
 
-        def squared(row: int) -> FloatArray:
-            total = _squares(lambda low, high: scaled[:, low:high], scaled[row], len(rows))
+        def squared_distances(row: int) -> FloatArray:
+            total = _sum_squares(lambda low, high: scaled[:, low:high], scaled[row], len(rows))
             own = codes[:, row, None]
             return total + np.count_nonzero((codes != own) | (own == 0), axis=0)
 
-        return squared
+        return squared_distances
 
 
 class _SparseDistance(Distance):
-    """Numbers of which most are zero and not stored."""
+    """Distances of numbers of which most are zero and not stored."""
 
     def __init__(self, matrix: scipy.sparse.csc_array, names: Names) -> None:
         n_rows, n_columns = matrix.shape
-        stored = np.diff(matrix.indptr)
+        n_stored = np.diff(matrix.indptr)
         low, high = np.zeros(n_columns), np.zeros(n_columns)
-        some = np.flatnonzero(stored)
-        if len(some):
-            low[some] = np.fmin.reduceat(matrix.data, matrix.indptr[some])
-            high[some] = np.fmax.reduceat(matrix.data, matrix.indptr[some])
-        zeros = stored < n_rows
+        nonempty = np.flatnonzero(n_stored)
+        if len(nonempty):
+            low[nonempty] = np.fmin.reduceat(matrix.data, matrix.indptr[nonempty])
+            high[nonempty] = np.fmax.reduceat(matrix.data, matrix.indptr[nonempty])
+        zeros = n_stored < n_rows
         low[zeros], high[zeros] = np.fmin(low[zeros], 0.0), np.fmax(high[zeros], 0.0)
         ranges = _ranges(low, high, names)
-        data = matrix.data / np.repeat(ranges, stored)
+        data = matrix.data / np.repeat(ranges, n_stored)
         self.scaled = scipy.sparse.csr_array(
             scipy.sparse.csc_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
         )
 
-    def among(self, rows: IntArray) -> Callable[[int], FloatArray]:
+    def for_rows(self, rows: IntArray) -> Callable[[int], FloatArray]:
         by_row = self.scaled[rows]
         by_column = by_row.tocsc()
         from_zero = by_row.copy()  # what a stored value adds where the other row has none
         from_zero.data = np.where(np.isnan(by_row.data), 1.0, by_row.data**2)
 
-        def squared(row: int) -> FloatArray:
+        def squared_distances(row: int) -> FloatArray:
             entries = slice(by_row.indptr[row], by_row.indptr[row + 1])
             shared, own = by_row.indices[entries], by_row.data[entries]
             elsewhere = np.ones(by_row.shape[1])
             elsewhere[shared] = 0.0
-            near = _squares(
+            near = _sum_squares(
                 lambda low, high: by_column[:, shared[low:high]].toarray(), own, len(rows)
             )
             return near + from_zero @ elsewhere
 
-        return squared
+        return squared_distances

@@ -22,7 +22,7 @@ from featly.study.splits import Split
 from featly.study.store import Fit, Outcome
 from featly.table.frames import is_frame, take_columns
 
-__all__ = ["Protocol", "evaluate", "fit_to_all", "sizes_for"]
+__all__ = ["Protocol", "evaluate", "fit_to_all_rows", "sizes_for"]
 
 Sizes = str | int | Sequence[int] | Callable[[int], Sequence[int]]
 LARGEST_POWER = 512
@@ -30,7 +30,7 @@ LARGEST_POWER = 512
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is done at every split.
+    """Steps that are done at every split.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Protocol:
 
 
 def sizes_for(sizes: Sizes, n_features: int) -> list[int]:
-    """The numbers of columns at which a ranking of `n_features` columns is evaluated.
+    """Return the numbers of columns at which a ranking of `n_features` columns is evaluated.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def sizes_for(sizes: Sizes, n_features: int) -> list[int]:
         )
     wanted = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
     for size in wanted:
-        whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-        if not whole or size < 1:
+        is_whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+        if not is_whole or size < 1:
             raise ParameterError(f"sizes holds {size!r}: a size is a whole number from 1")
     return sorted({int(size) for size in wanted if size <= n_features})
 
@@ -126,12 +126,12 @@ def evaluate(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            parts = _Parts.of(dataset, split, protocol)
+            parts = _Parts.from_split(dataset, split, protocol)
             if order is None:
-                order, subset = _ranked(parts, method, dataset, protocol)
+                order, subset = _rank_columns(parts, method, dataset, protocol)
         except Exception as problem:  # whatever a method does, the rest of the study goes on
-            error = _said(problem)
-    notes = _told(caught)
+            error = _error_text(problem)
+    notes = _warning_texts(caught)
     seconds = time.perf_counter() - began
     if error is not None or order is None:
         return Fit(**key, seconds=seconds, error=error, notes=tuple(notes))
@@ -139,9 +139,11 @@ def evaluate(
     outcomes: list[Outcome] = []
     if sizes:
         for learner_name, learner in protocol.learners.items():
-            found, told = _outcomes(learner_name, learner, parts, order, sizes, protocol)
-            outcomes += found
-            notes += [note for note in told if note not in notes]
+            learner_outcomes, learner_notes = _evaluate_learner(
+                learner_name, learner, parts, order, sizes, protocol
+            )
+            outcomes += learner_outcomes
+            notes += [note for note in learner_notes if note not in notes]
     return Fit(
         **key, order=order, subset=subset, seconds=seconds, notes=tuple(notes), outcomes=outcomes
     )
@@ -158,19 +160,19 @@ class _Parts:
     classes: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, dataset: Dataset, split: Split, protocol: Protocol) -> "_Parts":
+    def from_split(cls, dataset: Dataset, split: Split, protocol: Protocol) -> "_Parts":
         X, X_test = take_rows(dataset.X, split.train), take_rows(dataset.X, split.test)
         y = dataset.y[split.train]
-        if protocol.fill and dataset.gappy and not hasattr(X, "indptr"):
-            filler = Filler(columns=dataset.gappy).fit(X)
+        if protocol.fill and dataset.columns_with_missing and not hasattr(X, "indptr"):
+            filler = Filler(columns=dataset.columns_with_missing).fit(X)
             X, X_test = filler.transform(X), filler.transform(X_test)
         if protocol.resample is not None:
-            X, y = _resampled(_fresh(protocol.resample, protocol), X, y)
+            X, y = _resample(_copy_unfitted(protocol.resample, protocol), X, y)
         return cls(X, y, X_test, dataset.codes[split.test], dataset.classes)
 
 
-def _fresh(estimator: Any, protocol: Protocol) -> Any:
-    """A copy that has learnt nothing; where it leaves chance open, the study's seed decides."""
+def _copy_unfitted(estimator: Any, protocol: Protocol) -> Any:
+    """Return a copy that has learnt nothing; the study's seed decides where chance is open."""
     copy = clone(estimator)
     left = [
         name
@@ -180,7 +182,7 @@ def _fresh(estimator: Any, protocol: Protocol) -> Any:
     return copy.set_params(**dict.fromkeys(left, protocol.random_state)) if left else copy
 
 
-def _resampled(sampler: Any, X: Any, y: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
+def _resample(sampler: Any, X: Any, y: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
     """Balance the training rows; samplers that only choose rows work on any table."""
     if not is_frame(X):
         return sampler.fit_resample(X, y)
@@ -193,35 +195,37 @@ def _resampled(sampler: Any, X: Any, y: npt.NDArray[Any]) -> tuple[Any, npt.NDAr
     except (AttributeError, TypeError, ValueError) as problem:
         raise DataError(
             f"{type(sampler).__name__} cannot resample mixed columns: use one that chooses at "
-            f"random among the rows there are, such as RandomOverSampler ({_said(problem)})"
+            f"random among the rows there are, such as RandomOverSampler ({_error_text(problem)})"
         ) from None
     return X[chosen], y[chosen]
 
 
-def _ranked(
+def _rank_columns(
     parts: _Parts, method: Any, dataset: Dataset, protocol: Protocol
 ) -> tuple[npt.NDArray[Any], bool]:
-    """Columns best first, and whether the method itself said how many."""
+    """Return columns, best first, and whether the method itself said how many."""
     if method is None:
         return np.arange(dataset.n_features), True
-    method = _fitted(method, parts.X, parts.y, dataset, protocol)
+    method = _fit_method(method, parts.X, parts.y, dataset, protocol)
     p = dataset.n_features
     if hasattr(method, "order_"):
-        order = _checked(method.order_, p, method)
+        order = _check_columns(method.order_, p, method)
         return order, len(order) < p or not hasattr(method, "ranking_")
     if hasattr(method, "ranking_") and len(set(method.ranking_)) == p:
         return np.argsort(method.ranking_, kind="stable"), False
     if hasattr(method, "get_support"):
-        return _checked(method.get_support(indices=True), p, method), True
+        return _check_columns(method.get_support(indices=True), p, method), True
     raise DataError(
         f"{type(method).__name__} leaves neither order_ nor ranking_ nor get_support(): it does "
         "not select columns"
     )
 
 
-def _fitted(method: Any, X: Any, y: npt.NDArray[Any], dataset: Dataset, protocol: Protocol) -> Any:
-    """A fresh copy of a method, told what is known of the columns, and fitted."""
-    method = _fresh(method, protocol)
+def _fit_method(
+    method: Any, X: Any, y: npt.NDArray[Any], dataset: Dataset, protocol: Protocol
+) -> Any:
+    """Fit a fresh copy of a method, with what is known of the columns."""
+    method = _copy_unfitted(method, protocol)
     parameters = method.get_params(deep=False)
     if dataset.schema is not None and "schema" in parameters and parameters["schema"] is None:
         method.set_params(schema=dataset.schema)
@@ -231,30 +235,30 @@ def _fitted(method: Any, X: Any, y: npt.NDArray[Any], dataset: Dataset, protocol
     return method
 
 
-def fit_to_all(dataset: Dataset, method: Any, protocol: Protocol) -> Any:
-    """The method fitted to all rows, as at every split: gaps filled and rows resampled if asked.
+def fit_to_all_rows(dataset: Dataset, method: Any, protocol: Protocol) -> Any:
+    """Fit the method to all rows as at every split: filled and resampled if asked for.
 
     A study tells how well such a fit does; this is the one that is put to use.
     """
     everything = np.arange(dataset.n_rows)
-    parts = _Parts.of(dataset, Split(0, everything, everything[:0]), protocol)
-    return _fitted(method, parts.X, parts.y, dataset, protocol)
+    parts = _Parts.from_split(dataset, Split(0, everything, everything[:0]), protocol)
+    return _fit_method(method, parts.X, parts.y, dataset, protocol)
 
 
-def _checked(order: Any, n_features: int, method: Any) -> npt.NDArray[Any]:
-    """Different columns, at least one: what every later step relies on."""
+def _check_columns(order: Any, n_features: int, method: Any) -> npt.NDArray[Any]:
+    """Return the columns of an order; DataError unless they are different and at least one."""
     columns = np.asarray(order)
     if columns.ndim == 1 and not len(columns):
         raise DataError(f"{type(method).__name__} selected no column")
-    whole = columns.ndim == 1 and columns.dtype.kind in "iu"
-    if not whole or columns.min() < 0 or columns.max() >= n_features:
+    is_whole = columns.ndim == 1 and columns.dtype.kind in "iu"
+    if not is_whole or columns.min() < 0 or columns.max() >= n_features:
         raise DataError(f"{type(method).__name__} leaves columns that the table does not have")
     if np.bincount(columns).max() > 1:
         raise DataError(f"{type(method).__name__} leaves an order_ with a column twice")
     return columns
 
 
-def _outcomes(
+def _evaluate_learner(
     name: str,
     learner: Any,
     parts: _Parts,
@@ -267,30 +271,31 @@ def _outcomes(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if hasattr(learner, "predict_path"):
-            found = _path(name, _fresh(learner, protocol), parts, tables, sizes)
+            outcomes = _evaluate_path(name, _copy_unfitted(learner, protocol), parts, tables, sizes)
         else:
-            found = [
-                _one_size(name, _fresh(learner, protocol), parts, tables, size) for size in sizes
+            outcomes = [
+                _evaluate_size(name, _copy_unfitted(learner, protocol), parts, tables, size)
+                for size in sizes
             ]
-    return found, _told(caught)
+    return outcomes, _warning_texts(caught)
 
 
-def _path(
+def _evaluate_path(
     name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], sizes: list[int]
 ) -> list[Outcome]:
-    """All sizes at once, by a learner that can."""
+    """Evaluate all sizes at once, by a learner that can."""
     began = time.perf_counter()
     try:
         predicted = learner.predict_path(tables[0], parts.y, tables[1], sizes)
         matrices = [_confusion(labels, parts) for labels in predicted]
     except Exception as problem:
-        said, seconds = _said(problem), (time.perf_counter() - began) / len(sizes)
-        return [Outcome(name, size, None, seconds, said) for size in sizes]
+        message, seconds = _error_text(problem), (time.perf_counter() - began) / len(sizes)
+        return [Outcome(name, size, None, seconds, message) for size in sizes]
     seconds = (time.perf_counter() - began) / len(sizes)
     return [Outcome(name, size, m, seconds) for size, m in zip(sizes, matrices, strict=True)]
 
 
-def _one_size(
+def _evaluate_size(
     name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], size: int
 ) -> Outcome:
     began = time.perf_counter()
@@ -299,7 +304,7 @@ def _one_size(
         trained = learner.fit(_columns(tables[0], first), parts.y)
         matrix = _confusion(trained.predict(_columns(tables[1], first)), parts)
     except Exception as problem:
-        return Outcome(name, size, None, time.perf_counter() - began, _said(problem))
+        return Outcome(name, size, None, time.perf_counter() - began, _error_text(problem))
     return Outcome(name, size, matrix, time.perf_counter() - began)
 
 
@@ -316,11 +321,11 @@ def _columns(X: Any, columns: npt.NDArray[Any]) -> Any:
     return take_columns(X, columns.tolist()) if is_frame(X) else X[:, columns]
 
 
-def _said(problem: Exception) -> str:
+def _error_text(problem: Exception) -> str:
     text = " ".join(str(problem).split())
     return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
 
 
-def _told(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Different warnings, in the order in which they came."""
+def _warning_texts(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Return different warnings as text, in the order in which they came."""
     return list(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))

@@ -26,7 +26,7 @@ TEST = ("test", "testing")
 
 
 def official_split(rows: Rows, column: str | None = None) -> Split:
-    """The split that came with the data: text, or bools (see :class:`Holdout`)."""
+    """Return the split that came with the data: text, or bools (see :class:`Holdout`)."""
     name = "official" if column is None else f"column {column!r}"
     labels = np.asarray(values_of(rows.official))
     if labels.shape != (rows.n,):
@@ -43,7 +43,7 @@ def official_split(rows: Rows, column: str | None = None) -> Split:
         tested = _read_labels(labels.tolist(), name)
     split = Split.testing(0, tested, rows.n, "official")
     _check(split, rows, f"the official split ({name})")
-    straddling = rows.straddling(split)
+    straddling = rows.find_straddling_group(split)
     if straddling:
         raise DataError(
             f"{straddling} of row_groups is on both sides of the official split ({name}): move its "
@@ -145,8 +145,8 @@ class FromSklearn(Splitter):
         if type(splitter).__repr__ is not object.__repr__:
             return f"FromSklearn({splitter!r})"
         # a memory address would make the same splitter look like another one
-        given = ", ".join(f"{key}={value!r}" for key, value in vars(splitter).items())
-        return f"FromSklearn({name}({given}))"
+        parameters = ", ".join(f"{key}={value!r}" for key, value in vars(splitter).items())
+        return f"FromSklearn({name}({parameters}))"
 
     def check_parameters(self) -> None:
         """Raise ParameterError for parameters that make no sense."""
@@ -168,10 +168,10 @@ class FromSklearn(Splitter):
         try:
             return int(self.splitter.get_n_splits(*self._arguments(rows)))
         except ValueError as problem:
-            raise self._refused(problem) from None
+            raise self._division_error(problem) from None
 
     def _pairs(self, rows: Rows) -> Iterator[Any]:
-        """What the splitter makes, its errors told as ours.
+        """Yield the pairs of the splitter, its errors raised as ours.
 
         That it ignores groups is no warning here: each split is looked at.
         """
@@ -185,10 +185,10 @@ class FromSklearn(Splitter):
             except StopIteration:
                 return
             except ValueError as problem:
-                raise self._refused(problem) from None
+                raise self._division_error(problem) from None
             yield pair
 
-    def _refused(self, problem: ValueError) -> DataError:
+    def _division_error(self, problem: ValueError) -> DataError:
         remedy = " (pass row_groups)" if "'groups'" in str(problem) else ""
         return DataError(f"{self!r} cannot divide these rows: {problem}{remedy}")
 
@@ -201,51 +201,55 @@ class FromSklearn(Splitter):
 
 
 def _digest(parts: list[Any]) -> str:
-    """A few letters that differ where the rows do: a resumed study compares splitters as text."""
+    """Return letters that differ where the rows do: a resumed study compares splitters as text."""
     digest = hashlib.blake2b(digest_size=4)
     for part in parts:
         digest.update(repr(np.asarray(values_of(part)).tolist()).encode())
     return digest.hexdigest()
 
 
-def _from_pair(number: int, pair: Any, rows: Rows, who: str) -> Split:
+def _from_pair(number: int, pair: Any, rows: Rows, source: str) -> Split:
     train, test = (
-        np.sort(_positions(part, rows.n, f"the {side} part of split {number} of {who}"))
+        np.sort(_read_positions(part, rows.n, f"the {side} part of split {number} of {source}"))
         for part, side in zip(pair, ("training", "test"), strict=True)
     )
     split = Split(number, train, test)
     if (test[1:] == test[:-1]).any():
-        raise DataError(f"the test part of split {number} of {who} has a row twice: test it once")
-    _check(split, rows, f"split {number} of {who}")
-    straddling = rows.straddling(split)
+        raise DataError(
+            f"the test part of split {number} of {source} has a row twice: test it once"
+        )
+    _check(split, rows, f"split {number} of {source}")
+    straddling = rows.find_straddling_group(split)
     if straddling:
         raise DataError(
-            f"{straddling} of row_groups is on both sides of split {number} of {who}: use "
+            f"{straddling} of row_groups is on both sides of split {number} of {source}: use "
             "scikit-learn's GroupKFold, or a splitter of featly's, which keep groups together"
         )
     return split
 
 
-def _positions(part: Any, n_rows: int, what: str) -> npt.NDArray[np.int64]:
-    """Rows given by position or by a mask, as positions."""
-    found = np.asarray(values_of(part))
-    if found.dtype.kind == "b" and found.shape == (n_rows,):
-        return np.flatnonzero(found)
-    if found.ndim != 1 or (found.dtype.kind not in "iu" and len(found)):
-        raise DataError(f"{what} is not a list of row positions, nor a mask of {n_rows} bools")
-    odd = found[(found < 0) | (found >= n_rows)] if len(found) else found
+def _read_positions(part: Any, n_rows: int, description: str) -> npt.NDArray[np.int64]:
+    """Return rows given by position or by a mask, as positions."""
+    positions = np.asarray(values_of(part))
+    if positions.dtype.kind == "b" and positions.shape == (n_rows,):
+        return np.flatnonzero(positions)
+    if positions.ndim != 1 or (positions.dtype.kind not in "iu" and len(positions)):
+        raise DataError(
+            f"{description} is not a list of row positions, nor a mask of {n_rows} bools"
+        )
+    odd = positions[(positions < 0) | (positions >= n_rows)] if len(positions) else positions
     if len(odd):
-        raise DataError(f"{what} has row {odd[0]}: positions go from 0 to {n_rows - 1}")
-    return found.astype(np.int64)
+        raise DataError(f"{description} has row {odd[0]}: positions go from 0 to {n_rows - 1}")
+    return positions.astype(np.int64)
 
 
-def _check(split: Split, rows: Rows, what: str) -> None:
+def _check(split: Split, rows: Rows, description: str) -> None:
     for part, side in ((split.train, "training"), (split.test, "test")):
         if not len(part):
-            raise DataError(f"{what} has no {side} rows: give it some")
-    both = np.intersect1d(split.train, split.test)
-    if len(both):
-        raise DataError(f"{what} has row {both[0]} on both sides: test on other rows")
+            raise DataError(f"{description} has no {side} rows: give it some")
+    shared = np.intersect1d(split.train, split.test)
+    if len(shared):
+        raise DataError(f"{description} has row {shared[0]} on both sides: test on other rows")
     if len(np.unique(rows.y[split.train])) < 2:
         label = rows.classes.tolist()[rows.y[split.train[0]]]
-        raise DataError(f"{what} has one class only ({label!r}) to train on: give it two")
+        raise DataError(f"{description} has one class only ({label!r}) to train on: give it two")

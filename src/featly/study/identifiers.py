@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["sounds_like_identifier", "suspect_identifier"]
+__all__ = ["is_identifier_name", "suspect_identifier"]
 
 # one of these must be there; plurals are not, "persons" is a count
 WHO = (
@@ -83,9 +83,9 @@ def suspect_identifier(frame: "pl.DataFrame") -> str | None:
     import polars as pl
 
     texts = (pl.String, pl.Categorical, pl.Enum)
-    found = []
+    candidates = []
     for name, dtype in frame.schema.items():
-        if not sounds_like_identifier(name) or not (dtype.is_numeric() or dtype in texts):
+        if not is_identifier_name(name) or not (dtype.is_numeric() or dtype in texts):
             continue
         values = frame.get_column(name).drop_nulls()
         if dtype.is_float():  # whole numbers from a text file are floats
@@ -95,21 +95,21 @@ def suspect_identifier(frame: "pl.DataFrame") -> str | None:
         n_values = values.n_unique()
         repeats = n_values < len(values) <= MOST_REPEATS * n_values
         if repeats and n_values >= FEWEST_VALUES:
-            found.append((n_values, name))
-    return min(found)[1] if found else None
+            candidates.append((n_values, name))
+    return min(candidates)[1] if candidates else None
 
 
-def sounds_like_identifier(name: str) -> bool:
-    """Whether a name consists of words such as patient, id, number."""
+def is_identifier_name(name: str) -> bool:
+    """Return whether a name consists of words such as patient, id, number."""
     words = [word.lower() for word in PARTS.findall(name)]
-    words = [part for word in words for part in _apart(word)]
+    words = [part for word in words for part in _split_word(word)]
     known = all(word in WHO + LABEL for word in words)
     return known and any(word in WHO + ALONE for word in words)
 
 
-def _apart(word: str) -> list[str]:
-    """Written together: patientid is patient and id."""
-    for who in WHO:
-        if word.startswith(who) and word[len(who) :] in LABEL:
-            return [who, word[len(who) :]]
+def _split_word(word: str) -> list[str]:
+    """Split words written together: patientid is patient and id."""
+    for person_word in WHO:
+        if word.startswith(person_word) and word[len(person_word) :] in LABEL:
+            return [person_word, word[len(person_word) :]]
     return [word]

@@ -83,8 +83,8 @@ class Study:
     >>> X, y = rng.normal(size=(60, 30)), np.repeat(["ill", "well"], 30)
     >>> X[:, 4] += 2 * (y == "ill")
     >>> study = Study(["f-test", "svm-rfe"], (X, y), splits=Subsampling(20))
-    >>> found = study.run().summary()
-    >>> found.select("method", "size").rows()
+    >>> summary = study.run().summary()
+    >>> summary.select("method", "size").rows()
     [('f-test', 1), ('svm-rfe', 1)]
     """
 
@@ -124,8 +124,8 @@ class Study:
     def _check(self) -> None:
         if self.selection not in ("inside", "outside"):
             raise ParameterError(f"selection={self.selection!r}: give 'inside' or 'outside'")
-        whole = isinstance(self.null, int | np.integer) and not isinstance(self.null, bool)
-        if not whole or self.null < 0:
+        is_whole = isinstance(self.null, int | np.integer) and not isinstance(self.null, bool)
+        if not is_whole or self.null < 0:
             raise ParameterError(f"null={self.null!r}: give how often to shuffle, 0 for never")
         known = [*METRICS, *SELECTION_METRICS]
         for metric in self.metrics:
@@ -136,8 +136,8 @@ class Study:
                 f"resample={self.resample!r}: give a sampler of imbalanced-learn's, an object "
                 "with fit_resample"
             )
-        whole = isinstance(self.random_state, int | np.integer)
-        if not whole or isinstance(self.random_state, bool) or self.random_state < 0:
+        is_whole = isinstance(self.random_state, int | np.integer)
+        if not is_whole or isinstance(self.random_state, bool) or self.random_state < 0:
             raise ParameterError(
                 f"random_state={self.random_state!r}: give a whole number of at least 0"
             )
@@ -148,7 +148,7 @@ class Study:
                 "which columns are relevant"
             )
         for dataset in self.datasets.values():
-            if self.fill and dataset.gappy and hasattr(dataset.X, "indptr"):
+            if self.fill and dataset.columns_with_missing and hasattr(dataset.X, "indptr"):
                 raise DataError(
                     f"fill=True: dataset {dataset.name!r} is sparse, gaps in it cannot be filled. "
                     "Pass it dense"
@@ -201,7 +201,7 @@ class Study:
         return self.results
 
     def protocol(self, *, one_thread: bool = False) -> Protocol:
-        """What is done at every split."""
+        """Return the steps of every split."""
         return Protocol(
             learners=self.learners,
             sizes=self.sizes,
@@ -213,7 +213,7 @@ class Study:
         )
 
     def describe(self) -> dict[str, Any]:
-        """The plan in words and numbers, as it is written beside the results."""
+        """Return the plan in words and numbers, as it is written beside the results."""
         return {
             "title": self.title,
             "methods": {name: _text(method) for name, method in self.methods.items()},
@@ -239,31 +239,31 @@ class Study:
         return about
 
     # ---- what came out ----------------------------------------------------------------------
-    def _found(self) -> Results:
+    def _require_results(self) -> Results:
         if self.results is None:
             raise StudyError("the study has not been run yet: call run() first")
         return self.results
 
     def summary(self, *args: Any, **options: Any) -> Any:
         """See :meth:`Results.summary`."""
-        return self._found().summary(*args, **options)
+        return self._require_results().summary(*args, **options)
 
     def curves(self, *args: Any, **options: Any) -> Any:
         """See :meth:`Results.curves`."""
-        return self._found().curves(*args, **options)
+        return self._require_results().curves(*args, **options)
 
     def compare(self, *args: Any, **options: Any) -> Any:
         """See :meth:`Results.compare`."""
-        return self._found().compare(*args, **options)
+        return self._require_results().compare(*args, **options)
 
     def verdicts(self) -> Verdicts:
         """See :meth:`Results.verdicts`."""
-        return self._found().verdicts()
+        return self._require_results().verdicts()
 
 
 # ---- what users may pass -------------------------------------------------------------------------
 def _methods(methods: Any) -> dict[str, Any]:
-    """Estimators by name; None is no selection."""
+    """Return estimators by name; None is no selection."""
     if isinstance(methods, Mapping):
         named = dict(methods)
     else:
@@ -309,22 +309,22 @@ def _short_name(method: Any) -> str:
 
 def _datasets(datasets: Any) -> dict[str, Dataset]:
     if isinstance(datasets, Mapping):
-        found = {str(name): _dataset(data, str(name)) for name, data in datasets.items()}
+        named = {str(name): _dataset(data, str(name)) for name, data in datasets.items()}
     else:
         several = isinstance(datasets, list)
         listed = list(datasets) if several else [datasets]
-        found = {}
+        named = {}
         for data in listed:
             own = None if isinstance(data, Path) else getattr(data, "name", None)
-            one = _dataset(data, own or "data")
-            if one.name in found:
+            dataset = _dataset(data, own or "data")
+            if dataset.name in named:
                 raise ParameterError(
-                    f"two datasets are called {one.name!r}: pass a dict with names of your own"
+                    f"two datasets are called {dataset.name!r}: pass a dict with names of your own"
                 )
-            found[one.name] = one
-    if not found:
+            named[dataset.name] = dataset
+    if not named:
         raise ParameterError("a study needs at least one dataset")
-    return found
+    return named
 
 
 def _dataset(data: Any, name: str) -> Dataset:
@@ -344,23 +344,29 @@ def _learners(learner: Any) -> dict[str, Any]:
         named = dict(learner)
     else:
         listed = [learner] if isinstance(learner, str) or not _is_list(learner) else list(learner)
-        named = {one if isinstance(one, str) else type(one).__name__: one for one in listed}
+        named = {
+            classifier if isinstance(classifier, str) else type(classifier).__name__: classifier
+            for classifier in listed
+        }
         if len(named) != len(listed):
             raise ParameterError("two learners have the same name: pass a dict")
-    found = {
-        str(name): make_learner(one) if isinstance(one, str) else one for name, one in named.items()
+    learners = {
+        str(name): make_learner(classifier) if isinstance(classifier, str) else classifier
+        for name, classifier in named.items()
     }
-    for name, one in found.items():
-        if isinstance(one, type):
-            raise ParameterError(f"learner {one.__name__} is a class: write {one.__name__}()")
-        if not hasattr(one, "fit") or not hasattr(one, "predict"):
+    for name, classifier in learners.items():
+        if isinstance(classifier, type):
+            raise ParameterError(
+                f"learner {classifier.__name__} is a class: write {classifier.__name__}()"
+            )
+        if not hasattr(classifier, "fit") or not hasattr(classifier, "predict"):
             raise ParameterError(f"learner {name!r} has no fit and predict: give a classifier")
-        if getattr(one, "schema", None) is not None:
+        if getattr(classifier, "schema", None) is not None:
             raise ParameterError(
                 f"learner {name!r} has a schema of its own, but sees the selected columns only, in "
                 "the order of their rank: give the dataset the schema"
             )
-    return found
+    return learners
 
 
 def _is_list(value: Any) -> bool:
@@ -369,7 +375,7 @@ def _is_list(value: Any) -> bool:
 
 # ---- in words ------------------------------------------------------------------------------------
 def _text(value: Any) -> str:
-    """A text that is the same for the same thing in every run."""
+    """Return a text that is the same for the same thing in every run."""
     if value is None:
         return "none"
     if hasattr(value, "get_params") and hasattr(value, "fit"):
@@ -407,7 +413,7 @@ def _about(dataset: Dataset) -> dict[str, Any]:
             for code, kind in enumerate(KINDS)
             if kind != "continuous" and (dataset.kinds == code).any()
         },
-        "columns_with_gaps": len(dataset.gappy),
+        "columns_with_gaps": len(dataset.columns_with_missing),
         "row_groups": None if dataset.row_groups is None else int(dataset.row_groups.max()) + 1,
     }
     if dataset.n_features <= MOST_NAMES:
@@ -423,10 +429,10 @@ def _about(dataset: Dataset) -> dict[str, Any]:
 def _versions() -> dict[str, str]:
     from featly import __version__
 
-    found = {"featly": __version__, "python": platform.python_version()}
+    versions = {"featly": __version__, "python": platform.python_version()}
     for library in LIBRARIES:
         try:
-            found[library] = version(library)
+            versions[library] = version(library)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

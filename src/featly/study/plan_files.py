@@ -52,7 +52,7 @@ def read_dataset(
     rows: str | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """A table from a file, as a dataset of a study.
+    """Read a table from a file, as a dataset of a study.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ def read_dataset(
 
     from featly.io import read_table
 
-    found = _found(Path(path))
-    name = name or found.name.split(".")[0]
-    names = _columns(found)
+    file = _locate_file(Path(path))
+    name = name or file.name.split(".")[0]
+    names = _columns(file)
     if target is None and names and names[-1].lower() in TARGETS:
         target = names[-1]
-    table = read_table(found, target=target)
+    table = read_table(file, target=target)
     try:
         frame: Any = table.X
         y: Any = table.y
@@ -102,8 +102,8 @@ def read_dataset(
                     raise DataError(f"{option}={value!r}: {str(path)!r} has no names of columns")
             return Dataset.of(frame, y, name=name, schema=part)
         official = split if split is not None else ("split" if "split" in frame.columns else None)
-        gone = set(drop)
-        absent = [column for column in gone if column not in frame.columns]
+        dropped = set(drop)
+        absent = [column for column in dropped if column not in frame.columns]
         if absent:
             raise DataError(f"drop names {absent[0]!r}, which is no column of {str(path)!r}")
         if rows is not None:
@@ -113,10 +113,10 @@ def read_dataset(
             if not len(chosen):
                 raise DataError(f"rows={rows!r}: no row of {str(path)!r} says so")
             frame, y = frame[chosen], y[chosen]
-            gone.add(official)
-        if gone:
-            frame = frame[:, [c for c, n in enumerate(frame.columns) if n not in gone]]
-        official = None if official in gone else official
+            dropped.add(official)
+        if dropped:
+            frame = frame[:, [c for c, n in enumerate(frame.columns) if n not in dropped]]
+        official = None if official in dropped else official
         return Dataset.of(
             frame, y, name=name, row_groups=row_groups, official=official, schema=part
         )
@@ -124,7 +124,7 @@ def read_dataset(
         table.close()
 
 
-def _found(path: Path) -> Path:
+def _locate_file(path: Path) -> Path:
     if path.exists():
         return path
     folder = os.environ.get("FEATLY_DATA")
@@ -142,7 +142,7 @@ def _columns(path: Path) -> list[str]:
 
 # ---- plans ---------------------------------------------------------------------------------------
 def read_plan(path: str | Path) -> Study:
-    """A study from a TOML file.
+    """Read a study from a TOML file.
 
     Parameters
     ----------
@@ -195,14 +195,14 @@ def read_plan(path: str | Path) -> Study:
         raise DataError(f"there is no plan {str(path)!r}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ParameterError(f"{str(path)!r} is no TOML file: {problem}") from None
-    return plan_of(plan, path.parent)
+    return study_from_plan(plan, path.parent)
 
 
-def plan_of(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
-    """A study from what a TOML file holds."""
+def study_from_plan(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
+    """Make a study from what a TOML file holds."""
     for part in plan:
         if part not in _PARTS:
-            raise ParameterError(f"a plan has no {part!r}{_near(part, _PARTS)}")
+            raise ParameterError(f"a plan has no {part!r}{_suggest(part, _PARTS)}")
     for part in ("methods", "datasets"):
         if part not in plan:
             raise ParameterError(f"a plan needs {part}")
@@ -224,36 +224,38 @@ def plan_of(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
     )
 
 
-def _near(word: str, known: Any) -> str:
+def _suggest(word: str, known: Any) -> str:
     spelt = {str(name).lower(): name for name in known}
-    near = difflib.get_close_matches(str(word).lower(), list(spelt), n=1)
-    return f"; did you mean {spelt[near[0]]!r}?" if near else f": it has {', '.join(known)}"
+    matches = difflib.get_close_matches(str(word).lower(), list(spelt), n=1)
+    return f"; did you mean {spelt[matches[0]]!r}?" if matches else f": it has {', '.join(known)}"
 
 
-def _methods(given: Any) -> dict[str, Any]:
-    if isinstance(given, str):
-        given = [given]
-    if not isinstance(given, Mapping):
-        _names_only("methods", given)
-        given = {name: name for name in given}
-    found: dict[str, Any] = {}
-    for name, entry in given.items():
+def _methods(specification: Any) -> dict[str, Any]:
+    if isinstance(specification, str):
+        specification = [specification]
+    if not isinstance(specification, Mapping):
+        _require_names("methods", specification)
+        specification = {name: name for name in specification}
+    methods: dict[str, Any] = {}
+    for name, entry in specification.items():
         if isinstance(entry, str):
-            found[name] = _method(entry, {})
+            methods[name] = _method(entry, {})
         elif isinstance(entry, Mapping):
             parameters = dict(entry)
-            found[name] = _method(str(parameters.pop("method", name)), parameters)
+            methods[name] = _method(str(parameters.pop("method", name)), parameters)
         else:
             raise ParameterError(f"methods.{name}: give the name of a method, or a table")
-    return found
+    return methods
 
 
-def _names_only(part: str, given: Any) -> None:
+def _require_names(part: str, specification: Any) -> None:
     """Refuse a list of something else than different names."""
-    names = isinstance(given, list | tuple) and all(isinstance(entry, str) for entry in given)
+    names = isinstance(specification, list | tuple) and all(
+        isinstance(entry, str) for entry in specification
+    )
     if not names:
         raise ParameterError(f"{part}: give a name, a list of names, or a table")
-    twice = [name for name in given if given.count(name) > 1]
+    twice = [name for name in specification if specification.count(name) > 1]
     if twice:
         raise ParameterError(f"{part} has {twice[0]!r} twice")
 
@@ -262,47 +264,49 @@ def _method(name: str, parameters: dict[str, Any]) -> Any:
     if name == "none":
         return None
     if name not in METHODS:
-        raise ParameterError(f"there is no method {name!r}{_near(name, METHODS)}")
+        raise ParameterError(f"there is no method {name!r}{_suggest(name, METHODS)}")
     kind = method_class(name)
     known = kind().get_params()
     for parameter in parameters:
         if parameter not in known:
-            raise ParameterError(f"{name} has no parameter {parameter!r}{_near(parameter, known)}")
+            raise ParameterError(
+                f"{name} has no parameter {parameter!r}{_suggest(parameter, known)}"
+            )
     return kind(**parameters)
 
 
-def _datasets(given: Any, folder: Path) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        listed = [given] if isinstance(given, str) else given
-        _names_only("datasets", listed)
+def _datasets(specification: Any, folder: Path) -> dict[str, Any]:
+    if not isinstance(specification, Mapping):
+        listed = [specification] if isinstance(specification, str) else specification
+        _require_names("datasets", listed)
         stems = [Path(entry).name.split(".")[0] for entry in listed]
         twice = [stem for stem in stems if stems.count(stem) > 1]
         if twice:
             raise ParameterError(f"two datasets are called {twice[0]!r}: write them as a table")
-        given = dict(zip(stems, listed, strict=True))
-    found: dict[str, Any] = {}
-    for name, entry in given.items():
+        specification = dict(zip(stems, listed, strict=True))
+    datasets: dict[str, Any] = {}
+    for name, entry in specification.items():
         if not isinstance(entry, str | Mapping):
             raise ParameterError(f"datasets.{name}: give a file, a problem, or a table")
         options = {"file": entry} if isinstance(entry, str) else dict(entry)
         if isinstance(entry, str) and _is_problem(entry):
             options = {"problem": entry}
         if "problem" in options:
-            found |= _drawn(name, options)
+            datasets |= _draw_problem(name, options)
         elif "file" in options:
             path = Path(options.pop("file"))
             beside = folder / path
-            found[name] = _read(beside if beside.exists() else path, name, options)
+            datasets[name] = _read(beside if beside.exists() else path, name, options)
         else:
             raise ParameterError(f"datasets.{name}: say file = or problem =")
-    return found
+    return datasets
 
 
 def _read(path: Path, name: str, options: dict[str, Any]) -> Dataset:
     known = ("target", "row_groups", "split", "drop", "rows", "schema")
     for option in options:
         if option not in known:
-            raise ParameterError(f"datasets.{name} has no {option!r}{_near(option, known)}")
+            raise ParameterError(f"datasets.{name} has no {option!r}{_suggest(option, known)}")
     return read_dataset(path, name=name, **options)
 
 
@@ -312,18 +316,18 @@ def _is_problem(name: str) -> bool:
     return name in PROBLEMS
 
 
-def _drawn(name: str, options: dict[str, Any]) -> dict[str, Dataset]:
-    """A made dataset, or several draws of it: name/0, name/1, ..."""
+def _draw_problem(name: str, options: dict[str, Any]) -> dict[str, Dataset]:
+    """Draw a made dataset, or several: name/0, name/1, ..."""
     from featly.datasets import make_problem
 
     problem, draws = options.pop("problem"), options.pop("draws", None)
-    first, shuffled = options.pop("random_state", 0), options.pop("shuffle", True)
+    first, shuffles = options.pop("random_state", 0), options.pop("shuffle", True)
 
-    def draw(number: int, called: str) -> Dataset:
-        made = make_problem(problem, random_state=number, **options)
-        if shuffled:  # the relevant columns come first, and ties go to the first
-            made = made.shuffle_columns(number)
-        return Dataset.of(made, name=called)
+    def draw(number: int, dataset_name: str) -> Dataset:
+        problem_table = make_problem(problem, random_state=number, **options)
+        if shuffles:  # the relevant columns come first, and ties go to the first
+            problem_table = problem_table.shuffle_columns(number)
+        return Dataset.of(problem_table, name=dataset_name)
 
     if draws is None:
         return {name: draw(first, name)}
@@ -332,30 +336,30 @@ def _drawn(name: str, options: dict[str, Any]) -> dict[str, Dataset]:
     return {f"{name}/{number}": draw(first + number, f"{name}/{number}") for number in range(draws)}
 
 
-def _splits(given: Any) -> Any:
-    if given is None or isinstance(given, int):
-        return given
-    if not isinstance(given, str | Mapping):
+def _splits(specification: Any) -> Any:
+    if specification is None or isinstance(specification, int):
+        return specification
+    if not isinstance(specification, str | Mapping):
         raise ParameterError("splits: give a number of folds, a name, or a table")
-    options = {"kind": given} if isinstance(given, str) else dict(given)
+    options = {"kind": specification} if isinstance(specification, str) else dict(specification)
     kind = options.pop("kind", "subsampling")
     if kind not in SPLITTERS:
-        raise ParameterError(f"there are no splits {kind!r}{_near(kind, SPLITTERS)}")
+        raise ParameterError(f"there are no splits {kind!r}{_suggest(kind, SPLITTERS)}")
     known = [field.name for field in fields(SPLITTERS[kind])]
     for option in options:
         if option not in known:
-            raise ParameterError(f"splits {kind!r} have no {option!r}{_near(option, known)}")
+            raise ParameterError(f"splits {kind!r} have no {option!r}{_suggest(option, known)}")
     return SPLITTERS[kind](**options)
 
 
-def _learners(given: Any) -> Any:
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, Mapping):
-        _names_only("learners", given)
-        return list(given)
-    found = {}
-    for name, entry in given.items():
+def _learners(specification: Any) -> Any:
+    if isinstance(specification, str):
+        return specification
+    if not isinstance(specification, Mapping):
+        _require_names("learners", specification)
+        return list(specification)
+    learners = {}
+    for name, entry in specification.items():
         if not isinstance(entry, str | Mapping):
             raise ParameterError(f"learners.{name}: give the name of a learner, or a table")
         options = {"learner": entry} if isinstance(entry, str) else dict(entry)
@@ -364,16 +368,16 @@ def _learners(given: Any) -> Any:
         known = (plain.steps[-1][1] if hasattr(plain, "steps") else plain).get_params(deep=False)
         for option in options:
             if option not in known:
-                raise ParameterError(f"{kind} has no parameter {option!r}{_near(option, known)}")
-        found[name] = make_learner(kind, **options)
-    return found
+                raise ParameterError(f"{kind} has no parameter {option!r}{_suggest(option, known)}")
+        learners[name] = make_learner(kind, **options)
+    return learners
 
 
-def make_sampler(given: Any) -> Any:
-    """A sampler of imbalanced-learn's, by the name of its class."""
-    if given is None:
+def make_sampler(specification: Any) -> Any:
+    """Make a sampler of imbalanced-learn's, by the name of its class."""
+    if specification is None:
         return None
-    if not isinstance(given, str | Mapping):
+    if not isinstance(specification, str | Mapping):
         raise ParameterError("resample: give the name of a sampler, or a table")
     try:
         from imblearn import combine, over_sampling, under_sampling
@@ -381,7 +385,7 @@ def make_sampler(given: Any) -> Any:
         raise ParameterError(
             "resample needs imbalanced-learn: pip install 'featly[imbalance]'"
         ) from None
-    options = {"sampler": given} if isinstance(given, str) else dict(given)
+    options = {"sampler": specification} if isinstance(specification, str) else dict(specification)
     kinds = {
         name: getattr(module, name)
         for module in (over_sampling, under_sampling, combine)
@@ -389,11 +393,11 @@ def make_sampler(given: Any) -> Any:
     }
     name = str(options.pop("sampler", ""))
     if name not in kinds:
-        raise ParameterError(f"resample: there is no sampler {name!r}{_near(name, kinds)}")
+        raise ParameterError(f"resample: there is no sampler {name!r}{_suggest(name, kinds)}")
     known = kinds[name]().get_params(deep=False)
     for option in options:
         if option not in known:
-            raise ParameterError(f"{name} has no parameter {option!r}{_near(option, known)}")
+            raise ParameterError(f"{name} has no parameter {option!r}{_suggest(option, known)}")
     return kinds[name](**options)
 
 
@@ -406,7 +410,7 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
         raise ParameterError("every claim needs a name and a text")
     for option in options:
         if option not in CLAIMS:
-            raise ParameterError(f"claim {name!r} has no {option!r}{_near(option, CLAIMS)}")
+            raise ParameterError(f"claim {name!r} has no {option!r}{_suggest(option, CLAIMS)}")
     try:
         if "why" in options:
             return Claim.untestable(name, text, **options)

@@ -1,4 +1,4 @@
-r"""What believing in some columns changed: the signature, the predictions, the stability.
+r"""Effects of a prior: on the signature, the predictions, the stability.
 
 .. math::
 
@@ -27,7 +27,7 @@ from featly.measures.stability import nogueira_stability
 from featly.measures.statistics import corrected_resampled_t
 from featly.preprocessing import Filler
 from featly.registry import METHODS
-from featly.study.dataset import Dataset, _by_position
+from featly.study.dataset import Dataset, _schema_by_position
 from featly.study.plan import Study, _method
 from featly.study.prior_words import Compared, Interval, PriorReport
 from featly.study.results import Results
@@ -64,7 +64,7 @@ def prior_report(
     n_jobs: int | None = None,
     verbose: Any = False,
 ) -> PriorReport:
-    r"""What the prior of a schema changed: which columns are chosen, how well, how stably.
+    r"""Report what the prior of a schema changes: which columns are chosen, how well, how stably.
 
     The method is fitted to all rows with the prior and without it, which gives two signatures. And
     it is judged with and without it on the same splits, on rows that the selection never saw.
@@ -143,28 +143,28 @@ def prior_report(
     >>> report.bcr.verdict()
     'no difference can be told'
     """
-    method = _checked_method(method)
+    method = _require_prior_method(method)
     check_fraction("level", level)
-    given = schema if schema is not None else method.schema
-    data = _dataset(X, y, given, row_groups)
-    beliefs, prior = _beliefs(data, given)
-    wanted = _checked_sizes(size, sizes, data.n_features)
-    alone = replace(beliefs, prior=_other(without, data))
-    both = {
+    used_schema = schema if schema is not None else method.schema
+    data = _dataset(X, y, used_schema, row_groups)
+    beliefs, prior = _beliefs(data, used_schema)
+    wanted = _check_sizes(size, sizes, data.n_features)
+    baseline = replace(beliefs, prior=_read_other_prior(without, data))
+    variants = {
         WITH: clone(method).set_params(schema=beliefs),
-        WITHOUT: clone(method).set_params(schema=alone),
+        WITHOUT: clone(method).set_params(schema=baseline),
     }
     study = Study(
-        both,
+        variants,
         data,
         _splitter(splits, random_state),
         sizes=wanted,
-        learner=_one_learner(learner),
+        learner=_require_one_learner(learner),
         fill=fill,
         random_state=random_state,
     )
     # all rows first: what is wrong with the table is told before the long work
-    fitted, notes = _on_all_rows(both, data, fill=fill)
+    fits, notes = _fit_on_all_rows(variants, data, fill=fill)
     results = study.run(n_jobs=n_jobs, verbose=verbose)
     figures, n_splits = _figures(results, wanted, prior > prior.min(), level)
     frame = X if is_frame(X) else getattr(X, "X", None)
@@ -173,23 +173,23 @@ def prior_report(
         size=int(size),
         names=data.names,  # type: ignore[arg-type]
         prior=prior,
-        rank_with=fitted[WITH].ranking_,
-        rank_without=fitted[WITHOUT].ranking_,
+        rank_with=fits[WITH].ranking_,
+        rank_without=fits[WITHOUT].ranking_,
         figures=figures,
-        splits=_in_words(study.splits, n_splits),
+        splits=_describe_splits(study.splits, n_splits),
         learner=next(iter(study.learners)),
         level=level,
         n_rows=data.n_rows,
         n_splits=n_splits,
         results=results,
         notes=list(dict.fromkeys([*notes, *results.notes])),
-        other={data.names[int(j)]: value for j, value in alone.prior.items()},
+        other={data.names[int(j)]: value for j, value in baseline.prior.items()},
         library=library_of(frame) if is_frame(frame) else None,
     )
 
 
 # ---- what users may pass -------------------------------------------------------------------------
-def _checked_method(method: Any) -> Ranker:
+def _require_prior_method(method: Any) -> Ranker:
     method = _method(method)
     able = [m.class_name for m in METHODS.values() if "prior" in m.uses]
     if not isinstance(method, Ranker) or "prior" not in method._uses:
@@ -208,11 +208,11 @@ def _dataset(X: Any, y: Any, schema: Any, row_groups: Any) -> Dataset:
     columns = Schema.of(schema).resolve(X.names, X.kinds)
     if (columns.kinds != X.kinds).any():
         raise SchemaError("X is a Dataset, which has its kinds: declare them when it is made")
-    return replace(X, schema=_by_position(columns))
+    return replace(X, schema=_schema_by_position(columns))
 
 
-def _beliefs(data: Dataset, given: Any) -> tuple[Schema, npt.NDArray[np.float64]]:
-    """The schema by position, and the prior of every column."""
+def _beliefs(data: Dataset, schema: Any) -> tuple[Schema, npt.NDArray[np.float64]]:
+    """Return the schema by position, and the prior of every column."""
     beliefs = data.schema or Schema()
     prior = np.ones(data.n_features)
     for j, value in beliefs.prior.items():
@@ -221,32 +221,33 @@ def _beliefs(data: Dataset, given: Any) -> tuple[Schema, npt.NDArray[np.float64]
         return beliefs, prior
     if prior.max() > 1:
         raise SchemaError(f"prior is {prior[0]:g} for every column, so it favours none: name fewer")
-    some = "its prior is 1 for all, give more" if Schema.of(given).prior else "say which"
+    remedy = "its prior is 1 for all, give more" if Schema.of(schema).prior else "say which"
     example = f"{{'prior': {{{data.names[0]!r}: 10}}}}"
-    raise SchemaError(f"the schema favours no column: {some}, such as schema={example}")
+    raise SchemaError(f"the schema favours no column: {remedy}, such as schema={example}")
 
 
-def _other(without: Any, data: Dataset) -> dict[str | int, float]:
-    """The prior to compare with, by position."""
+def _read_other_prior(without: Any, data: Dataset) -> dict[str | int, float]:
+    """Return the prior to compare with, by position."""
     if without is None:
         return {}
     prior = Schema(prior=without).resolve(data.names, data.kinds).prior
     return {} if prior is None else {int(j): float(prior[j]) for j in np.flatnonzero(prior > 1)}
 
 
-def _checked_sizes(size: Any, sizes: Any, n_features: int) -> list[int]:
+def _check_sizes(size: Any, sizes: Any, n_features: int) -> list[int]:
     try:
         wanted = [size, *sizes]
     except TypeError:
         raise ParameterError(f"sizes={sizes!r}: give a list of whole numbers") from None
-    for one in wanted:
-        whole = isinstance(one, int | np.integer) and not isinstance(one, bool)
-        if not whole or not 1 <= one < n_features:
+    for n_columns in wanted:
+        is_whole = isinstance(n_columns, int | np.integer) and not isinstance(n_columns, bool)
+        if not is_whole or not 1 <= n_columns < n_features:
             raise ParameterError(
-                f"size={one!r}: give a whole number from 1 and below the {n_features} columns of "
+                f"size={n_columns!r}: give a whole number from 1 and below the {n_features} "
+                "columns of "
                 "the table"
             )
-    return sorted({int(one) for one in wanted})
+    return sorted({int(n_columns) for n_columns in wanted})
 
 
 def _splitter(splits: Any, random_state: int) -> Any:
@@ -257,62 +258,64 @@ def _splitter(splits: Any, random_state: int) -> Any:
     return Subsampling(int(splits), test_size=0.1, random_state=random_state)
 
 
-def _one_learner(learner: Any) -> Any:
+def _require_one_learner(learner: Any) -> Any:
     if isinstance(learner, Mapping | list | tuple):
         raise ParameterError(f"learner={learner!r}: give one")
     return learner
 
 
 # ---- fits and figures ----------------------------------------------------------------------------
-def _on_all_rows(
+def _fit_on_all_rows(
     methods: Mapping[str, Ranker], data: Dataset, *, fill: bool
 ) -> tuple[dict[str, Ranker], list[str]]:
-    """The methods fitted to all rows, and what they warned of."""
+    """Fit the methods to all rows; return them and their warnings."""
     X = data.X
-    if fill and data.gappy:
-        X = Filler(columns=data.gappy).fit_transform(X)
+    if fill and data.columns_with_missing:
+        X = Filler(columns=data.columns_with_missing).fit_transform(X)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             fitted = {name: method.fit(X, data.y) for name, method in methods.items()}
         except DataError as problem:
-            raise type(problem)(_with_names(str(problem), data)) from None
+            raise type(problem)(_insert_names(str(problem), data)) from None
     return fitted, [f"{w.category.__name__}: {w.message}" for w in caught]
 
 
-def _with_names(message: str, data: Dataset) -> str:
-    """Numbers lie in an array, whose columns have no names; their table has."""
+def _insert_names(message: str, data: Dataset) -> str:
+    """Replace positions in a message by the names of the table, which an array has lost."""
     if is_frame(data.X) or isinstance(data.names, DefaultNames):
         return message
-    return re.sub(r"'x(\d+)'", lambda found: repr(data.names[int(found[1])]), message)
+    return re.sub(r"'x(\d+)'", lambda match: repr(data.names[int(match[1])]), message)
 
 
 def _figures(
     results: Results, sizes: Sequence[int], favoured: npt.NDArray[np.bool_], level: float
 ) -> tuple[dict[int, dict[str, Compared]], int]:
-    """With and without, at every size, over the splits on which both worked."""
+    """Compare with and without the prior at every size, over the splits on which both worked."""
     orders = {name: _orders(results, name) for name in (WITH, WITHOUT)}
     rates = {name: _rates(results, name) for name in (WITH, WITHOUT)}
-    both = [split for split in orders[WITH] if split in orders[WITHOUT]]
-    there = [s for s in both if all((s, size) in rates[m] for m in rates for size in sizes)]
-    if len(there) < FEWEST_SPLITS:
+    common = [split for split in orders[WITH] if split in orders[WITHOUT]]
+    usable = [s for s in common if all((s, size) in rates[m] for m in rates for size in sizes)]
+    if len(usable) < FEWEST_SPLITS:
         why = results.failures["failure"].to_list()[:1]
         raise DataError(
-            f"{len(there)} splits can be compared, where {FEWEST_SPLITS} are needed"
+            f"{len(usable)} splits can be compared, where {FEWEST_SPLITS} are needed"
             + (f": {why[0]}" if why else ", use more splits")
         )
     train, test = results._parts(next(iter(results.about["datasets"])))
-    found: dict[int, dict[str, Compared]] = {}
+    figures: dict[int, dict[str, Compared]] = {}
     for size in sizes:
-        values = {m: np.array([rates[m][split, size] for split in there]) for m in rates}
-        sets = {m: [orders[m][split][:size] for split in both] for m in orders}
-        others = {m: [s[~favoured[s]] for s in chosen] for m, chosen in sets.items()}
-        found[size] = {
-            "bcr": _compared_rates(values, train, test, level),
-            "stability": _compared_stability(sets, len(favoured), level),
-            "stability of the others": _compared_stability(others, len(favoured), level, favoured),
+        values = {m: np.array([rates[m][split, size] for split in usable]) for m in rates}
+        sets = {m: [orders[m][split][:size] for split in common] for m in orders}
+        not_favoured = {m: [s[~favoured[s]] for s in chosen] for m, chosen in sets.items()}
+        figures[size] = {
+            "bcr": _compare_rates(values, train, test, level),
+            "stability": _compare_stability(sets, len(favoured), level),
+            "stability of the others": _compare_stability(
+                not_favoured, len(favoured), level, favoured
+            ),
         }
-    return found, len(there)
+    return figures, len(usable)
 
 
 def _orders(results: Results, method: str) -> dict[int, Indices]:
@@ -336,7 +339,7 @@ def _rates(results: Results, method: str) -> dict[tuple[int, int], float]:
     }
 
 
-def _compared_rates(
+def _compare_rates(
     values: Mapping[str, npt.NDArray[np.float64]], train: float, test: float, level: float
 ) -> Compared:
     parts = [values[WITH], values[WITHOUT], values[WITH] - values[WITHOUT]]
@@ -344,16 +347,16 @@ def _compared_rates(
     return Compared(*(Interval(t.mean, t.lower, t.upper) for t in tests))
 
 
-def _compared_stability(
+def _compare_stability(
     sets: Mapping[str, list[Indices]],
     n_features: int,
     level: float,
     left_out: npt.NDArray[np.bool_] | None = None,
 ) -> Compared:
-    """Stabilities with Nogueira's intervals, and their difference with that of the jackknife."""
+    """Compare stabilities: Nogueira's intervals, and the jackknife's of the difference."""
     if left_out is not None:  # columns that no set holds are no columns to choose from either
-        place = np.cumsum(~left_out) - 1
-        sets = {name: [place[s] for s in chosen] for name, chosen in sets.items()}
+        position = np.cumsum(~left_out) - 1
+        sets = {name: [position[s] for s in chosen] for name, chosen in sets.items()}
         n_features = int((~left_out).sum())
     values = {name: nogueira_stability(chosen, n_features, level) for name, chosen in sets.items()}
     each = {name: stability_without_each(chosen, n_features) for name, chosen in sets.items()}
@@ -362,11 +365,13 @@ def _compared_stability(
     error = np.sqrt((n_splits - 1) / n_splits * ((difference - difference.mean()) ** 2).sum())
     half = float(stats.t.ppf((1 + level) / 2, n_splits - 1) * error)
     value = float(values[WITH].value - values[WITHOUT].value)
-    told = {
-        name: Interval(float(found.value), float(found.lower), float(found.upper))
-        for name, found in values.items()
+    intervals = {
+        name: Interval(float(estimate.value), float(estimate.lower), float(estimate.upper))
+        for name, estimate in values.items()
     }
-    return Compared(told[WITH], told[WITHOUT], Interval(value, value - half, value + half))
+    return Compared(
+        intervals[WITH], intervals[WITHOUT], Interval(value, value - half, value + half)
+    )
 
 
 def stability_without_each(selections: Sequence[Indices], n_features: int) -> npt.NDArray[Any]:
@@ -403,13 +408,15 @@ def stability_without_each(selections: Sequence[Indices], n_features: int) -> np
     company = np.array([counts[selection].sum() for selection in selections])
     apart = (counts * (n_runs - 1 - counts)).sum() + 2 * company - n_runs * sizes
     mean = (sizes.sum() - sizes) / (n_runs - 1)
-    room = mean * (1 - mean / n_features)
+    denominator = mean * (1 - mean / n_features)
     undefined = np.full(n_runs, np.nan)
-    share = np.divide(apart / ((n_runs - 1) * (n_runs - 2)), room, out=undefined, where=room > 0)
+    share = np.divide(
+        apart / ((n_runs - 1) * (n_runs - 2)), denominator, out=undefined, where=denominator > 0
+    )
     return 1 - share
 
 
-def _in_words(splitter: Any, n_splits: int) -> str:
+def _describe_splits(splitter: Any, n_splits: int) -> str:
     if isinstance(splitter, Subsampling):
         return f"{n_splits} random splits"
     return f"{n_splits} splits, {splitter!r}"

@@ -1,4 +1,4 @@
-"""What a prior changed, as figures, as a table and in words."""
+"""Effects of a prior as figures, as a table and in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Compared:
     difference: Interval
 
     def verdict(self) -> str:
-        """What the difference comes to, in words."""
+        """Return what the difference comes to, in words."""
         value, lower, upper = self.difference
         if np.isnan([value, lower, upper]).any():
             return "it cannot be told"
@@ -56,7 +56,7 @@ class Compared:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PriorReport:
-    """What a prior changed; what :func:`prior_report` returns.
+    """A report of what a prior changed, as :func:`prior_report` returns it.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class PriorReport:
 
     @property
     def stability(self) -> Compared:
-        """How much the selections of different splits agree, at `size`."""
+        """Agreement of the selections of different splits, at `size`."""
         return self.figures[self.size]["stability"]
 
     @property
     def stability_of_others(self) -> Compared:
-        """The same, of the columns alone that are not favoured."""
+        """Stability of the columns that are not favoured, at `size`."""
         return self.figures[self.size]["stability of the others"]
 
     @property
@@ -131,29 +131,35 @@ class PriorReport:
     @property
     def common(self) -> list[str]:
         """Columns of both signatures, best with the prior first."""
-        return self._named(self._in(self.rank_with) & self._in(self.rank_without), self.rank_with)
+        return self._names_by_rank(
+            self._in_signature(self.rank_with) & self._in_signature(self.rank_without),
+            self.rank_with,
+        )
 
     @property
     def came_in(self) -> list[str]:
         """Columns that are in the signature because of the prior."""
-        return self._named(self._in(self.rank_with) & ~self._in(self.rank_without), self.rank_with)
+        return self._names_by_rank(
+            self._in_signature(self.rank_with) & ~self._in_signature(self.rank_without),
+            self.rank_with,
+        )
 
     @property
     def went_out(self) -> list[str]:
-        """Columns that they took the place of, best without the prior first."""
-        gone = self._in(self.rank_without) & ~self._in(self.rank_with)
-        return self._named(gone, self.rank_without)
+        """Columns that left the signature, best without the prior first."""
+        dropped = self._in_signature(self.rank_without) & ~self._in_signature(self.rank_with)
+        return self._names_by_rank(dropped, self.rank_without)
 
-    def _in(self, ranks: Indices) -> npt.NDArray[np.bool_]:
+    def _in_signature(self, ranks: Indices) -> npt.NDArray[np.bool_]:
         return ranks <= self.size
 
-    def _named(self, chosen: npt.NDArray[np.bool_], ranks: Indices) -> list[str]:
+    def _names_by_rank(self, chosen: npt.NDArray[np.bool_], ranks: Indices) -> list[str]:
         where = np.flatnonzero(chosen)
         return [self.names[j] for j in where[np.argsort(ranks[where])]]
 
     # ---- tables -----------------------------------------------------------------------------
     def table(self) -> Any:
-        """One row a column, best with the prior first.
+        """Return one row a column, best with the prior first.
 
         Returns
         -------
@@ -168,18 +174,18 @@ class PriorReport:
                 "prior": self.prior[order],
                 "rank_without": self.rank_without[order],
                 "rank_with": self.rank_with[order],
-                "in_without": self._in(self.rank_without)[order],
-                "in_with": self._in(self.rank_with)[order],
+                "in_without": self._in_signature(self.rank_without)[order],
+                "in_with": self._in_signature(self.rank_with)[order],
             },
             self.library,
         )
 
     def curves(self) -> Any:
-        """One row a size and figure: with, without and their difference, with intervals."""
+        """Return one row a size and figure: with, without, their difference, with intervals."""
         rows = [
             (size, name, *c.with_prior, *c.without, *c.difference, c.verdict())
-            for size, found in self.figures.items()
-            for name, c in found.items()
+            for size, comparisons in self.figures.items()
+            for name, c in comparisons.items()
         ]
         parts = ("with", "without", "difference")
         ends = [f"{part}{end}" for part in parts for end in ("", "_lower", "_upper")]
@@ -200,7 +206,10 @@ class PriorReport:
             f"{instead}",
         ]
         if self.came_in:
-            lines += [f"  came in:  {_some(self.came_in)}", f"  went out: {_some(self.went_out)}"]
+            lines += [
+                f"  came in:  {_join_some(self.came_in)}",
+                f"  went out: {_join_some(self.went_out)}",
+            ]
         lines += [*self._favoured_lines(), *self._figure_lines(instead)]
         lines.append(
             f"({self.level:.0%} intervals; bcr: allowing for splits that share rows; stability: of "
@@ -217,11 +226,13 @@ class PriorReport:
         return f"<pre>{escape(str(self))}</pre>"
 
     def _favoured_lines(self) -> list[str]:
-        place = {self.names[j]: j for j in np.flatnonzero(self.prior > self.prior.min()).tolist()}
+        position = {
+            self.names[j]: j for j in np.flatnonzero(self.prior > self.prior.min()).tolist()
+        }
         names = self.favoured
         rows = [("favoured", "prior", "rank without", "rank with")]
         for name in names[:SHOWN_FAVOURED]:
-            j = place[name]
+            j = position[name]
             ranks = f"{self.rank_without[j]:,}", f"{self.rank_with[j]:,}"
             rows.append((name[:40], f"{self.prior[j]:g}", *ranks))
         first = max(len(row[0]) for row in rows)
@@ -236,10 +247,11 @@ class PriorReport:
             f"  {'':<23}  {'with the prior':<20}  {instead:<20}  difference",
         ]
         for name in FIGURES:
-            found = self.figures[self.size][name]
+            comparison = self.figures[self.size][name]
             lines.append(
-                f"  {name:<23}  {_short(found.with_prior):<20}  {_short(found.without):<20}  "
-                f"{_signed(found.difference)}"
+                f"  {name:<23}  {_format_interval(comparison.with_prior):<20}  "
+                f"{_format_interval(comparison.without):<20}  "
+                f"{_format_difference(comparison.difference)}"
             )
         alike: dict[str, list[str]] = {}
         for name in FIGURES:
@@ -248,8 +260,8 @@ class PriorReport:
         for size in [s for s in self.figures if s != self.size][:SHOWN_SIZES]:
             bcr, stability = (self.figures[size][name] for name in FIGURES[:2])
             lines.append(
-                f"at {size}: bcr {_signed(bcr.difference)}, stability "
-                f"{_signed(stability.difference)}"
+                f"at {size}: bcr {_format_difference(bcr.difference)}, stability "
+                f"{_format_difference(stability.difference)}"
             )
         return lines
 
@@ -264,16 +276,16 @@ class PriorReport:
         return lines + [f"note: {note}" for note in self.notes[:1]]
 
 
-def _some(names: Sequence[str]) -> str:
+def _join_some(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
     return ", ".join(name[:40] for name in names[:SHOWN_NAMES]) + more
 
 
-def _short(interval: Interval) -> str:
+def _format_interval(interval: Interval) -> str:
     value, lower, upper = interval
     return "none" if np.isnan(interval).any() else f"{value:.2f} ({lower:.2f} to {upper:.2f})"
 
 
-def _signed(interval: Interval) -> str:
+def _format_difference(interval: Interval) -> str:
     value, lower, upper = interval
     return "none" if np.isnan(interval).any() else f"{value:+.3f} ({lower:+.3f} to {upper:+.3f})"

@@ -1,4 +1,4 @@
-"""What a study found: performance, stability, sizes, differences, and what nothing would do."""
+"""Results of a study: performance, stability, sizes, differences, and the null."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,14 +24,14 @@ from featly.study.verdicts import Claim, Verdicts, judge
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SELECTION_METRICS", "Results", "only"]
+__all__ = ["SELECTION_METRICS", "Results", "restrict_to_plan"]
 
 OF_SEVERAL = ("within-interval", "within-corrected-interval", "one-standard-error")  # splits
 GREATER = {name: metric.greater_is_better for name, metric in METRICS.items()} | SELECTION_METRICS
 
 
 class Results:
-    """What a study found; what :meth:`featly.study.Study.run` returns.
+    """Results of a study, as :meth:`featly.study.Study.run` returns them.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Results:
         folder = Path(directory)
         finished = read_compacted(folder)
         if finished is not None:
-            return only(*finished)
+            return restrict_to_plan(*finished)
         if (folder / JOURNAL).is_file():
             with Journal(folder) as journal:
                 about = journal.about()
@@ -96,12 +96,12 @@ class Results:
 
     @property
     def biased(self) -> bool:
-        """Whether columns were selected with the test rows at hand."""
+        """Return whether columns were selected with the test rows at hand."""
         return bool(self.about["selection"] == "outside")
 
     @property
     def failures(self) -> "pl.DataFrame":
-        """What failed, with its error; a learner's failure tells its name and the size too."""
+        """Fits that failed, with the error; where a learner failed, its name and the size too."""
         import polars as pl
 
         columns = ["dataset", "method", "split", "null_draw", "learner", "size", "failure"]
@@ -118,7 +118,7 @@ class Results:
 
     # ---- values -----------------------------------------------------------------------------
     def values(self, metric: str) -> "pl.Series":
-        """A metric for every row of `rows`, whether the plan had it or not.
+        """Return a metric for every row of `rows`, whether the plan had it or not.
 
         Parameters
         ----------
@@ -138,13 +138,13 @@ class Results:
             return pl.Series(metric, selection_values(self, metric)).fill_nan(None)
         if metric not in METRICS:
             raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(GREATER)}")
-        found = np.full(self.rows.height, np.nan)
+        values = np.full(self.rows.height, np.nan)
         for where, confusion in self._confusions():
-            found[where] = METRICS[metric].function(confusion)
-        return pl.Series(metric, found).fill_nan(None)
+            values[where] = METRICS[metric].function(confusion)
+        return pl.Series(metric, values).fill_nan(None)
 
     def _confusions(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]:
-        """Rows and their confusion matrices, stacked, a number of classes at a time."""
+        """Yield rows and their confusion matrices, stacked, a number of classes at a time."""
         sizes = self.rows["confusion"].list.len().to_numpy()
         for size in np.unique(sizes[np.isfinite(sizes)]).astype(int):
             where = np.flatnonzero(sizes == size)
@@ -153,7 +153,7 @@ class Results:
             yield where, flat.reshape(-1, side, side)
 
     def roles(self, dataset: str) -> Roles | None:
-        """What is known of a dataset's columns."""
+        """Return what is known of a dataset's columns."""
         about = self.about["datasets"][dataset]
         if "roles" not in about:
             return None
@@ -162,14 +162,14 @@ class Results:
         return Roles(about["columns"], relevant, redundant)
 
     def _real(self) -> "pl.DataFrame":
-        """Rows with the true labels, of splits that have test rows of their own."""
+        """Return rows with the true labels, of splits that have test rows of their own."""
         import polars as pl
 
         return self.rows.filter((pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS))
 
     # ---- curves and sizes -------------------------------------------------------------------
     def curves(self, metric: str = "bcr", *, level: float = 0.95) -> "pl.DataFrame":
-        """A metric and the stability at every size.
+        """Return a metric and the stability at every size.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class Results:
         self, metric: str = "bcr", *, dataset: str | None = None, method: str | None = None,
         learner: str | None = None,
     ) -> Curve:  # fmt: skip
-        """One method's metric, split by split: what ``choose_size`` takes.
+        """Return one method's metric, split by split: what ``choose_size`` takes.
 
         Parameters
         ----------
@@ -208,9 +208,9 @@ class Results:
         import polars as pl
 
         chosen = {
-            "dataset": self._one("datasets", dataset),
-            "method": self._one("methods", method),
-            "learner": self._one("learners", learner),
+            "dataset": self._require_name("datasets", dataset),
+            "method": self._require_name("methods", method),
+            "learner": self._require_name("learners", learner),
         }
         rows = split_values(self, metric, draws=False).filter(
             pl.all_horizontal(pl.col(part) == name for part, name in chosen.items())
@@ -234,7 +234,7 @@ class Results:
         )
 
     def _parts(self, dataset: str) -> tuple[float, float]:
-        """Mean numbers of training and test rows."""
+        """Return mean numbers of training and test rows."""
         import polars as pl
 
         fits = self.rankings.filter(
@@ -244,7 +244,7 @@ class Results:
             return 1.0, 1.0
         return float(fits["n_train"].mean()), float(fits["n_test"].mean())  # type: ignore[arg-type]
 
-    def _one(self, part: str, name: str | None) -> str:
+    def _require_name(self, part: str, name: str | None) -> str:
         known = list(self.about[part])
         if name is None:
             if len(known) > 1:
@@ -257,7 +257,7 @@ class Results:
     def choose_size(
         self, rule: str | int = "within-interval", *, metric: str = "bcr", **which: Any
     ) -> int:
-        """How many columns one method should select; another rule needs no other fit.
+        """Choose how many columns one method should select; another rule needs no other fit.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Results:
         -------
         int
         """
-        dataset = self._one("datasets", which.get("dataset"))
+        dataset = self._require_name("datasets", which.get("dataset"))
         n_features = self.about["datasets"][dataset]["columns"]
         curve = self.curve(metric, **which)
         if rule in OF_SEVERAL and curve.n.max() < 2:
@@ -282,7 +282,7 @@ class Results:
     def summary(
         self, metric: str = "bcr", *, rule: str | int = "within-interval", level: float = 0.95
     ) -> "pl.DataFrame":
-        """One row a dataset, method and learner: at the size that a rule chooses, how well it does.
+        """Return one row a dataset, method and learner: how well it does at a chosen size.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class Results:
         return summary_frame(self, metric, rule, level)
 
     def families(self, metric: str = "bcr") -> "pl.DataFrame":
-        """Means over the draws of made datasets: ``led-25/0``, ``led-25/1``, ... are one family.
+        """Return means over draws of made datasets: ``led-25/0``, ``led-25/1``, ... are one.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Results:
         alpha: float = 0.05,
         rule: str | int = "within-interval",
     ) -> Comparison:
-        """Are the differences between methods more than chance?
+        """Test whether the differences between methods are more than chance.
 
         Parameters
         ----------
@@ -346,7 +346,7 @@ class Results:
         return compare(self, metric, size, alpha, rule)
 
     def null_test(self, metric: str = "bcr") -> "pl.DataFrame":
-        """How often shuffled labels do as well: the whole of the protocol, selection included.
+        """Test how often shuffled labels do as well, by the whole protocol, selection included.
 
         Parameters
         ----------
@@ -363,12 +363,12 @@ class Results:
 
     # ---- selections -------------------------------------------------------------------------
     def orders(self, dataset: str | None = None, method: str | None = None) -> list[Any]:
-        """The rankings of one method, one a split: columns by position, best first."""
+        """Return the rankings of one method, one a split: columns by position, best first."""
         import polars as pl
 
         fits = self.rankings.filter(
-            (pl.col("dataset") == self._one("datasets", dataset))
-            & (pl.col("method") == self._one("methods", method))
+            (pl.col("dataset") == self._require_name("datasets", dataset))
+            & (pl.col("method") == self._require_name("methods", method))
             & (pl.col("null_draw") == 0)
             & (pl.col("split") != ALL_ROWS)
             & pl.col("order").is_not_null()
@@ -385,7 +385,7 @@ class Results:
         rule: str = "union",
         metric: str = "bcr",
     ) -> list[str]:
-        """The selections of all splits merged into one.
+        """Merge the selections of all splits into one.
 
         Parameters
         ----------
@@ -402,16 +402,19 @@ class Results:
         list of str
             Names of columns, in the order of the table.
         """
-        which: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
-        name, called = self._one("datasets", dataset), self._one("methods", method)
+        line_key: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
+        name, method_name = (
+            self._require_name("datasets", dataset),
+            self._require_name("methods", method),
+        )
         if size is None:
-            size = self.choose_size(metric=metric, **which)
+            size = self.choose_size(metric=metric, **line_key)
         own = own_sizes(self).select("dataset", "method").rows()
         orders = self.orders(dataset, method)
-        orders = orders if (name, called) in own else [order[:size] for order in orders]
+        orders = orders if (name, method_name) in own else [order[:size] for order in orders]
         scores = None
         if rule == "best":
-            curve = self.curve(metric, **which)
+            curve = self.curve(metric, **line_key)
             if size not in curve.sizes:
                 raise ParameterError(f"size={size}: rankings were evaluated at {curve.sizes}")
             scores = curve.values[:, list(curve.sizes).index(size)]
@@ -424,7 +427,7 @@ class Results:
         self, groups: Mapping[str, Sequence[int]], *, dataset: str | None = None,
         method: str | None = None,
     ) -> Any:  # fmt: skip
-        """Where groups of columns stand in the rankings of one method: best, quartiles, worst.
+        """Return the positions of groups of columns in a method's rankings: best to worst.
 
         Parameters
         ----------
@@ -439,7 +442,7 @@ class Results:
 
     # ---- claims -----------------------------------------------------------------------------
     def verdicts(self) -> Verdicts:
-        """What was published, what we found, and whether it holds.
+        """Return a verdict on every claim: what was published, what we found, whether it holds.
 
         Returns
         -------
@@ -448,8 +451,10 @@ class Results:
         return judge(self.claims, self)
 
 
-def only(rows: "pl.DataFrame", rankings: "pl.DataFrame", about: Mapping[str, Any]) -> Results:
-    """What a plan speaks of, should the folder hold more."""
+def restrict_to_plan(
+    rows: "pl.DataFrame", rankings: "pl.DataFrame", about: Mapping[str, Any]
+) -> Results:
+    """Return the results that a plan speaks of, should the folder hold more."""
     import polars as pl
 
     wanted = (

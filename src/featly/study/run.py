@@ -1,4 +1,4 @@
-"""Doing the fits of a study: what is left of them, in this process and in others.
+"""Fits of a study: what is left of them, done in this process and in others.
 
 Fits run in this process until it is clear that they will take longer than it takes to start other
 processes, and on while those start; then they take over. Every process maps the same tables. Only
@@ -26,10 +26,18 @@ from featly.basics.errors import StudyError
 from featly.core.runtime.parallel import n_threads
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Protocol, evaluate
-from featly.study.results import Results, only
+from featly.study.results import Results, restrict_to_plan
 from featly.study.shared_tables import end_with_parent, open_shared, share
 from featly.study.splits import Split
-from featly.study.store import ALL_ROWS, SCRATCH, Fit, Journal, Key, read_compacted, tidy
+from featly.study.store import (
+    ALL_ROWS,
+    SCRATCH,
+    Fit,
+    Journal,
+    Key,
+    read_compacted,
+    remove_leftovers,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,37 +71,39 @@ class Task:
 
     @property
     def key(self) -> Key:
-        """What tells it from other fits."""
+        """Identity of the fit among all others."""
         return self.dataset, self.method, self.split.number, self.null_draw
 
 
 def run(study: "Study", folder: Path, *, n_jobs: int | None, verbose: Any) -> Results:
     """Do what is left of a study, compact it and read it."""
     about, counts = study.describe(), _counts(study)
-    finished = _finished(study, folder, about, counts)
+    finished = _read_if_finished(study, folder, about, counts)
     if finished is None:
         with Journal(folder) as journal:
             journal.sweep()
-            finished = _finished(study, folder, about, counts)  # another run may have ended by now
+            finished = _read_if_finished(
+                study, folder, about, counts
+            )  # another run may have ended by now
             if finished is None:
                 with _progress(verbose, study) as progress:
-                    everything = _take_up(journal, folder, about)
+                    merged_plan = resume(journal, folder, about)
                     _Runner(study, journal, n_threads(n_jobs), progress, counts).run()
-                results = Results(*journal.frames(), everything)
-                journal.compact(results.rows, results.rankings, everything)
-                return only(results.rows, results.rankings, about)
-    tidy(folder, finished[1])
-    return only(finished[0], finished[1], about)
+                results = Results(*journal.frames(), merged_plan)
+                journal.compact(results.rows, results.rankings, merged_plan)
+                return restrict_to_plan(results.rows, results.rankings, about)
+    remove_leftovers(folder, finished[1])
+    return restrict_to_plan(finished[0], finished[1], about)
 
 
-def _take_up(journal: Journal, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
-    """Put what was done before into the journal; all that the folder will then hold."""
+def resume(journal: Journal, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+    """Put what was done before into the journal; return all that the folder will then hold."""
     finished, begun = read_compacted(folder), journal.about()
     if begun:
         _check_same(begun, about, folder)
-        about = _together(begun, about)
+        about = merge_plans(begun, about)
     if finished is not None:
-        about = _together(finished[2], about)
+        about = merge_plans(finished[2], about)
         if not journal.done():
             journal.restore(finished[0], finished[1])
     journal.describe(about)
@@ -101,7 +111,7 @@ def _take_up(journal: Journal, folder: Path, about: dict[str, Any]) -> dict[str,
 
 
 def _counts(study: "Study") -> dict[str, int]:
-    """How many fits each dataset asks of a method, without shuffled labels."""
+    """Return how many fits each dataset asks of a method, without shuffled labels."""
     return {
         name: study.splits.count(
             data.X if study.splits.needs_table else None,
@@ -109,29 +119,29 @@ def _counts(study: "Study") -> dict[str, int]:
             row_groups=data.row_groups,
             official=data.official,
         )
-        + _whole_first(study)
+        + _needs_fit_on_all_rows(study)
         for name, data in study.datasets.items()
     }
 
 
-def _whole_first(study: "Study") -> bool:
-    """Whether methods are also fitted to all rows."""
+def _needs_fit_on_all_rows(study: "Study") -> bool:
+    """Return whether methods are also fitted to all rows."""
     return study.selection == "outside" or study.splits.needs_apparent
 
 
-def _finished(
+def _read_if_finished(
     study: "Study", folder: Path, about: dict[str, Any], counts: dict[str, int]
 ) -> "tuple[pl.DataFrame, pl.DataFrame, dict[str, Any]] | None":
-    """What the folder holds, where all of the plan has been done; None where something is left."""
-    found = read_compacted(folder)
-    if found is None:
+    """Return what the folder holds if all of the plan has been done, else None."""
+    stored = read_compacted(folder)
+    if stored is None:
         return None
-    _check_same(found[2], about, folder)
-    return found if _covers(found[1], study, counts) else None
+    _check_same(stored[2], about, folder)
+    return stored if _is_complete(stored[1], study, counts) else None
 
 
-def _covers(rankings: "pl.DataFrame", study: "Study", counts: dict[str, int]) -> bool:
-    """Whether all fits of a plan are among these."""
+def _is_complete(rankings: "pl.DataFrame", study: "Study", counts: dict[str, int]) -> bool:
+    """Return whether all fits of a plan are among these."""
     import polars as pl
 
     wanted = rankings.filter(pl.col("null_draw") <= study.null)
@@ -143,33 +153,34 @@ def _covers(rankings: "pl.DataFrame", study: "Study", counts: dict[str, int]) ->
     )
 
 
-def _together(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """What a folder holds when one plan comes after another: nothing done is forgotten."""
-    return now | {
-        "methods": before["methods"] | now["methods"],
-        "datasets": before["datasets"] | now["datasets"],
-        "null": max(before["null"], now["null"]),
+def merge_plans(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+    """Merge the plan of a folder with a later one: nothing done is forgotten."""
+    return later | {
+        "methods": earlier["methods"] | later["methods"],
+        "datasets": earlier["datasets"] | later["datasets"],
+        "null": max(earlier["null"], later["null"]),
     }
 
 
-def _check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
+def _check_same(earlier: dict[str, Any], later: dict[str, Any], folder: Path) -> None:
     """Refuse to mix two studies in one folder; methods, datasets and shuffles may be added."""
     for part in SAME:
-        if before.get(part) != now[part]:
+        if earlier.get(part) != later[part]:
             raise StudyError(
-                f"{str(folder)!r} holds a study with {part} = {before.get(part)}, this one has "
-                f"{part} = {now[part]}: use another folder"
+                f"{str(folder)!r} holds a study with {part} = {earlier.get(part)}, this one has "
+                f"{part} = {later[part]}: use another folder"
             )
-    for part, what in (("methods", "method"), ("datasets", "dataset")):
-        for name, value in now[part].items():
-            old = before[part].get(name)
+    for part, singular in (("methods", "method"), ("datasets", "dataset")):
+        for name, value in later[part].items():
+            old = earlier[part].get(name)
             if old is None:
                 continue
             if part == "datasets":
                 old, value = (" ".join([d["hash"], *d.get("sizes", [])]) for d in (old, value))
             if old != value:
                 raise StudyError(
-                    f"{what} {name!r} is not what it was when the study in {str(folder)!r} began "
+                    f"{singular} {name!r} is not what it was when the study in {str(folder)!r} "
+                    "began "
                     f"({old} then, {value} now): use another folder or another name"
                 )
 
@@ -197,22 +208,22 @@ class _Runner:
 
     def run(self) -> None:
         """Do all that is left."""
-        if _whole_first(self.study):
-            self._do(self._whole())
-        tasks = self._by_split()
-        self._do(tasks if self.study.selection == "inside" else self._given(tasks))
+        if _needs_fit_on_all_rows(self.study):
+            self._do(self._tasks_on_all_rows())
+        tasks = self._tasks_by_split()
+        self._do(tasks if self.study.selection == "inside" else self._add_rankings(tasks))
 
     # ---- what is to be done -----------------------------------------------------------------
-    def _whole(self) -> Iterator[Task]:
-        """Every method on all rows."""
+    def _tasks_on_all_rows(self) -> Iterator[Task]:
+        """Yield the task of every method on all rows."""
         for name, data in self.study.datasets.items():
             rows = np.arange(data.n_rows)
             for method in self.study.methods:
                 for draw in range(self.study.null + 1):
                     yield Task(name, method, Split(ALL_ROWS, rows, rows), draw)
 
-    def _by_split(self) -> Iterator[Task]:
-        """One split of everything before the next, so that the time left is soon known."""
+    def _tasks_by_split(self) -> Iterator[Task]:
+        """Yield one split of everything before the next, so that the time left is soon known."""
         study = self.study
         splits = {
             (name, draw): study.splits.split(
@@ -233,24 +244,24 @@ class _Runner:
                 for method in study.methods:
                     yield Task(name, method, split, draw)
 
-    def _given(self, tasks: Iterable[Task]) -> Iterator[Task]:
-        """The same with the ranking of all rows."""
+    def _add_rankings(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """Yield the same tasks with the ranking of all rows."""
         # read beforehand: the tasks of a pool are made in threads that the journal does not serve
         draws = range(self.study.null + 1)
-        whole = {
+        rankings = {
             (name, method, draw): self.journal.ranking((name, method, ALL_ROWS, draw))
             for name in self.study.datasets
             for method in self.study.methods
             for draw in draws
         }
-        return (_with_ranking(t, whole[t.dataset, t.method, t.null_draw]) for t in tasks)
+        return (_add_ranking(t, rankings[t.dataset, t.method, t.null_draw]) for t in tasks)
 
     # ---- doing it ---------------------------------------------------------------------------
     def _do(self, tasks: Iterable[Task]) -> None:
         left = (task for task in tasks if task.key not in self.done)
-        if self._alone(left):
+        if self._work_alone(left):
             return
-        with self._shared() as (folders, protocol):
+        with self._share_tables() as (folders, protocol):
             from joblib import Parallel, delayed
 
             pool = Parallel(
@@ -260,34 +271,36 @@ class _Runner:
                 pre_dispatch=f"{WAITING} * n_jobs",
             )
             common = folders, self.study.methods, protocol
-            seed, here = self.study.random_state, os.getpid()
-            found = pool(delayed(_work)(*common, some, seed, here) for some in self._portions(left))
+            seed, parent = self.study.random_state, os.getpid()
+            batches = pool(
+                delayed(_work)(*common, portion, seed, parent) for portion in self._portions(left)
+            )
             try:
-                for fits in found:
+                for fits in batches:
                     for fit in fits:
-                        self._keep(fit)
+                        self._record_fit(fit)
             except BrokenProcessPool:
                 raise StudyError(
                     "a process of the study died, for want of memory perhaps: what is done is "
                     "kept, run again to go on; n_jobs=1 needs the least memory"
                 ) from None
             finally:
-                found.close()
+                batches.close()
 
     def _portions(self, left: Iterator[Task]) -> Iterator[list[Task]]:
-        """Tasks that take a process a fifth of a second, so that handing them over costs little."""
-        some: list[Task] = []
+        """Yield tasks that take a fifth of a second, so that handing them over costs little."""
+        portion: list[Task] = []
         seconds = 0.0
         for task in left:
-            some.append(task)
+            portion.append(task)
             seconds += self.clock.mean((task.dataset, task.method))
             if seconds >= PORTION_SECONDS:
-                yield some
-                some, seconds = [], 0.0
-        if some:
-            yield some
+                yield portion
+                portion, seconds = [], 0.0
+        if portion:
+            yield portion
 
-    def _alone(self, left: Iterator[Task]) -> bool:
+    def _work_alone(self, left: Iterator[Task]) -> bool:
         """Work in this process until others are ready, where it is worth while to start them."""
         starting: threading.Thread | None = None
         protocol = self.study.protocol(one_thread=self.workers == 1)
@@ -296,9 +309,11 @@ class _Runner:
             data = self.study.datasets[task.dataset]
             if task.null_draw:
                 data = data.shuffled(task.null_draw, self.study.random_state)
-            self._keep(_evaluated(data, self.study.methods[task.method], protocol, task))
-            if starting is None and self.workers > 1 and self._worth_while(began):
-                starting = threading.Thread(target=_start, args=(self.workers,), daemon=True)
+            self._record_fit(_evaluate_task(data, self.study.methods[task.method], protocol, task))
+            if starting is None and self.workers > 1 and self._is_worth_more_processes(began):
+                starting = threading.Thread(
+                    target=_start_workers, args=(self.workers,), daemon=True
+                )
                 starting.start()
             if starting is not None and not starting.is_alive():
                 return False
@@ -306,33 +321,33 @@ class _Runner:
             starting.join()
         return True
 
-    def _worth_while(self, began: float) -> bool:
-        """Whether enough is left for other processes to help."""
+    def _is_worth_more_processes(self, began: float) -> bool:
+        """Return whether enough is left for other processes to help."""
         spent = time.perf_counter() - began
-        tried = spent > TRIAL_SECONDS and self.clock.fewest() >= TRIAL_FITS
-        if not tried and spent <= LONG_TRIAL:
+        is_tried = spent > TRIAL_SECONDS and self.clock.fewest() >= TRIAL_FITS
+        if not is_tried and spent <= LONG_TRIAL:
             return False
         seconds = self.clock.left()
         return seconds is None or seconds > START_SECONDS
 
-    def _keep(self, fit: Fit) -> None:
+    def _record_fit(self, fit: Fit) -> None:
         self.journal.write(fit)
         spent = fit.seconds + sum(outcome.seconds for outcome in fit.outcomes)
         self.clock.finish((fit.dataset, fit.method), spent)
 
     @contextmanager
-    def _shared(self) -> Iterator[tuple[dict[str, str], Protocol]]:
-        """The tables where all processes can map them."""
-        place = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=self.journal.folder))
+    def _share_tables(self) -> Iterator[tuple[dict[str, str], Protocol]]:
+        """Write the tables where all processes can map them."""
+        scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=self.journal.folder))
         self.clock.workers = self.workers
         try:
             folders = {
-                name: share(data, place / str(number))
+                name: share(data, scratch / str(number))
                 for number, (name, data) in enumerate(self.study.datasets.items())
             }
             yield folders, self.study.protocol(one_thread=True)
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def stop_workers() -> None:
@@ -343,20 +358,20 @@ def stop_workers() -> None:
         executor.terminate(kill_workers=True)
 
 
-def _with_ranking(task: Task, found: tuple[npt.NDArray[Any], bool] | None) -> Task:
-    if found is None:
+def _add_ranking(task: Task, ranking: tuple[npt.NDArray[Any], bool] | None) -> Task:
+    if ranking is None:
         return replace(task, error="no selection: it failed on all rows")
-    return replace(task, order=found[0].astype(np.int64), subset=found[1])
+    return replace(task, order=ranking[0].astype(np.int64), subset=ranking[1])
 
 
-def _start(workers: int) -> None:
+def _start_workers(workers: int) -> None:
     """Start other processes and let them load what fits need."""
     from joblib import Parallel, delayed
 
-    Parallel(n_jobs=workers, batch_size=1)(delayed(_ready)(os.getpid()) for _ in range(workers))
+    Parallel(n_jobs=workers, batch_size=1)(delayed(_warm_up)(os.getpid()) for _ in range(workers))
 
 
-def _ready(parent: int) -> None:
+def _warm_up(parent: int) -> None:
     end_with_parent(parent)
     time.sleep(0.1)  # or the first that is there would take the places of the others
 
@@ -369,18 +384,18 @@ def _work(
     random_state: int,
     parent: int,
 ) -> list[Fit]:
-    """Some fits in another process."""
+    """Do some fits in another process."""
     end_with_parent(parent)
-    found = []
+    fits = []
     for task in tasks:
         data = open_shared(folders[task.dataset])
         if task.null_draw:
             data = data.shuffled(task.null_draw, random_state)
-        found.append(_evaluated(data, methods[task.method], protocol, task))
-    return found
+        fits.append(_evaluate_task(data, methods[task.method], protocol, task))
+    return fits
 
 
-def _evaluated(data: Dataset, method: Any, protocol: Protocol, task: Task) -> Fit:
+def _evaluate_task(data: Dataset, method: Any, protocol: Protocol, task: Task) -> Fit:
     if task.error is not None:
         n_train, n_test = len(task.split.train), len(task.split.test)
         return Fit(*task.key, n_train, n_test, error=task.error)
@@ -398,7 +413,7 @@ def _evaluated(data: Dataset, method: Any, protocol: Protocol, task: Task) -> Fi
 
 # ---- how long it will take -----------------------------------------------------------------------
 class Clock:
-    """Counts fits and tells how long the others will take, from what each kind has taken so far.
+    """A clock that counts fits and tells how long the others will take.
 
     Methods and datasets differ a thousandfold in cost, so the time left is the sum over kinds of
     the fits left times the mean of those done; None as long as some kind has not been seen. The
@@ -428,17 +443,17 @@ class Clock:
         self._seen: dict[Any, int] = defaultdict(int)
 
     def expect(self, kind: Any, count: int) -> None:
-        """So many fits of a kind will come."""
+        """Expect so many fits of a kind."""
         self._expected[kind] += count
         self.total += count
 
     def skip(self, kind: Any) -> None:
-        """One of them was done in an earlier run."""
+        """Count a fit that was done in an earlier run."""
         self._expected[kind] -= 1
         self.done += 1
 
     def finish(self, kind: Any, seconds: float) -> None:
-        """One of them is done."""
+        """Count a fit that is done now."""
         self._seen[kind] += 1
         if self._seen[kind] == 2:
             self._seconds[kind] = [0.0, 0.0]
@@ -450,16 +465,16 @@ class Clock:
             self.progress(self.done, self.total, self.left())
 
     def mean(self, kind: Any) -> float:
-        """Seconds of a fit of a kind; infinite where none has been seen."""
+        """Return the seconds of a fit of a kind; infinite where none has been seen."""
         seconds, number = self._seconds[kind]
         return seconds / number if number else float("inf")
 
     def fewest(self) -> int:
-        """How many fits were done of the kind of which fewest were, among those not finished."""
+        """Return how many fits were done of the unfinished kind of which fewest were."""
         return min((self._seen[kind] for kind, n in self._expected.items() if n), default=self.done)
 
     def left(self) -> float | None:
-        """Seconds until all is done."""
+        """Return the seconds until all is done."""
         total = 0.0
         for kind, count in self._expected.items():
             seconds, number = self._seconds[kind]
@@ -471,7 +486,7 @@ class Clock:
 
 @contextmanager
 def _progress(verbose: Any, study: "Study") -> Iterator[Progress | None]:
-    """What `verbose` asks for."""
+    """Yield the progress function that `verbose` asks for."""
     if callable(verbose):
         yield verbose
         return
@@ -494,12 +509,12 @@ def _progress(verbose: Any, study: "Study") -> Iterator[Progress | None]:
         task = bar.add_task(title, total=0, left="")
 
         def show(done: int, total: int, seconds: float | None) -> None:
-            bar.update(task, completed=done, total=total, left=_in_words(seconds))
+            bar.update(task, completed=done, total=total, left=_describe_time(seconds))
 
         yield show
 
 
-def _in_words(seconds: float | None) -> str:
+def _describe_time(seconds: float | None) -> str:
     if seconds is None:
         return "time left not known yet"
     if seconds < 90:

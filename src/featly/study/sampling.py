@@ -18,7 +18,7 @@ from featly.basics.errors import DataError, ParameterError
 from featly.study.splitter import Rows
 from featly.study.stratification import class_quotas, draw_counts, draw_groups
 
-__all__ = ["REDRAWS", "check_test_size", "has_two", "random_test"]
+__all__ = ["REDRAWS", "check_test_size", "has_two_classes", "make_test_drawer"]
 
 IntArray = npt.NDArray[np.int64]
 REDRAWS = 1000
@@ -29,20 +29,20 @@ Draw = Callable[[np.random.Generator], npt.NDArray[Any]]
 def check_test_size(value: Any) -> None:
     """Refuse what is neither a fraction nor a number of rows."""
     number = isinstance(value, int | float | np.integer | np.floating)
-    if isinstance(value, bool) or not number or not (0 < value < 1 or _whole(value)):
+    if isinstance(value, bool) or not number or not (0 < value < 1 or _is_count(value)):
         raise ParameterError(
             f"test_size={value!r}: give a fraction between 0 and 1, or a number of rows from 1"
         )
 
 
-def _whole(value: Any) -> bool:
+def _is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and bool(value >= 1)
 
 
-def random_test(rows: Rows, test_size: float | int, stratify: bool) -> Draw:
-    """A function that draws test rows (positions or a mask) from a generator."""
+def make_test_drawer(rows: Rows, test_size: float | int, stratify: bool) -> Draw:
+    """Return a function that draws test rows (positions or a mask) from a generator."""
     n_test = int(test_size)
-    if not _whole(test_size):  # the small number: 0.145 of 100 rows is 14.499999999999998
+    if not _is_count(test_size):  # the small number: 0.145 of 100 rows is 14.499999999999998
         n_test = max(1, int(np.floor(test_size * rows.n + 0.5 + 1e-9)))
     least = len(rows.classes) if stratify else 2
     if rows.n - n_test < least:
@@ -52,9 +52,11 @@ def random_test(rows: Rows, test_size: float | int, stratify: bool) -> Draw:
             f"{'one of every class' if stratify else 'two of different classes'}"
         )
     if rows.groups is not None:
-        return _test_of_groups(rows, n_test, test_size, stratify)
+        return _make_group_drawer(rows, n_test, test_size, stratify)
     if not stratify:
-        return _until_two(rows, lambda g: g.choice(rows.n, n_test, replace=False, shuffle=False))
+        return _redraw_until_two_classes(
+            rows, lambda g: g.choice(rows.n, n_test, replace=False, shuffle=False)
+        )
     members, quotas = rows.members, class_quotas(rows.class_sizes, n_test)
 
     def draw(generator: np.random.Generator) -> IntArray:
@@ -70,17 +72,17 @@ def random_test(rows: Rows, test_size: float | int, stratify: bool) -> Draw:
     return draw
 
 
-def _test_of_groups(rows: Rows, n_test: int, test_size: float | int, stratify: bool) -> Draw:
-    """A function that draws groups and gives a mask of their rows."""
+def _make_group_drawer(rows: Rows, n_test: int, test_size: float | int, stratify: bool) -> Draw:
+    """Return a function that draws groups and gives a mask of their rows."""
     groups, table, n_groups = rows.units, rows.table, rows.n_units
     if not stratify:
         count = min(max(1, int(np.floor(n_groups * n_test / rows.n + 0.5))), n_groups - 1)
 
-        def some(generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+        def draw_mask(generator: np.random.Generator) -> npt.NDArray[np.bool_]:
             chosen = generator.choice(n_groups, count, replace=False, shuffle=False)
             return np.isin(np.arange(n_groups), chosen)[groups]
 
-        return _until_two(rows, some)
+        return _redraw_until_two_classes(rows, draw_mask)
     free = np.flatnonzero(~(table == rows.class_sizes).any(axis=1))
     if not len(free):
         raise DataError(
@@ -103,24 +105,24 @@ def _test_of_groups(rows: Rows, n_test: int, test_size: float | int, stratify: b
     return draw
 
 
-def _until_two(rows: Rows, draw: Draw) -> Draw:
-    """Draw until two classes are left to train on."""
+def _redraw_until_two_classes(rows: Rows, draw: Draw) -> Draw:
+    """Return a function that draws until two classes are left to train on."""
 
-    def again(generator: np.random.Generator) -> npt.NDArray[Any]:
+    def redraw(generator: np.random.Generator) -> npt.NDArray[Any]:
         for _ in range(REDRAWS):
             test = draw(generator)
             train = np.ones(rows.n, bool)
             train[test] = False
-            if has_two(rows.y[train]):
+            if has_two_classes(rows.y[train]):
                 return test
         raise DataError(
             f"{REDRAWS} random splits all left one class to train on: a class has too few rows "
             "or groups. Pass stratify=True, or test fewer rows"
         )
 
-    return again
+    return redraw
 
 
-def has_two(y: IntArray) -> bool:
-    """Whether there are two classes."""
+def has_two_classes(y: IntArray) -> bool:
+    """Return whether there are two classes."""
     return bool(np.any(y != y[0]))

@@ -23,7 +23,7 @@ SELECTION_METRICS = {  # whether greater is better
 
 
 def selection_values(results: "Results", metric: str) -> npt.NDArray[np.float64]:
-    """The metric of the first `size` columns of the ranking of every row; NaN where unknown."""
+    """Return a metric of the first `size` columns of every ranking; NaN where unknown."""
     orders = {
         tuple(key): (order, subset)
         for *key, order, subset in results.rankings.select(
@@ -40,24 +40,24 @@ def selection_values(results: "Results", metric: str) -> npt.NDArray[np.float64]
         name: set(about["kinds"].get("categorical", ()))
         for name, about in results.about["datasets"].items()
     }
-    found = np.full(results.rows.height, np.nan)
+    values = np.full(results.rows.height, np.nan)
     known: dict[tuple[object, ...], float] = {}  # learners share a selection
     rows = results.rows.select("dataset", "method", "split", "null_draw", "size").rows()
     for at, (*key, size) in enumerate(rows):
-        whole = (*key, size)
-        if whole not in known:
+        selection_key = (*key, size)
+        if selection_key not in known:
             order, subset = orders.get(tuple(key), (None, False))
             truth = roles.get(key[0])
             selected = None if order is None else order[:size]
             if selected is None:
-                known[whole] = np.nan
+                known[selection_key] = np.nan
             elif metric == "categorical":
-                known[whole] = float(len(labels[key[0]].intersection(selected)))
+                known[selection_key] = float(len(labels[key[0]].intersection(selected)))
             elif truth is None:
-                known[whole] = np.nan
+                known[selection_key] = np.nan
             elif metric == "success":
-                known[whole] = success_index(selected, truth, ranked=not subset)
+                known[selection_key] = success_index(selected, truth, ranked=not subset)
             else:
-                known[whole] = float(getattr(count_roles(selected, truth), metric))
-        found[at] = known[whole]
-    return found
+                known[selection_key] = float(getattr(count_roles(selected, truth), metric))
+        values[at] = known[selection_key]
+    return values

@@ -43,14 +43,14 @@ def share(dataset: Dataset, folder: Path) -> str:
 
 @functools.lru_cache(maxsize=64)
 def open_shared(folder: str) -> Dataset:
-    """A dataset that another process has shared: its numbers are mapped, not copied."""
-    place = Path(folder)
-    small: Dataset = pickle.loads((place / "dataset.pickle").read_bytes())
-    if (place / "X.npy").exists():
-        return replace(small, X=np.load(place / "X.npy", mmap_mode="r"))
-    if (place / "labels.arrow").exists():
-        return replace(small, X=_mapped_frame(place, small))
-    parts = tuple(np.load(place / f"{part}.npy", mmap_mode="r") for part in PARTS)
+    """Open a dataset that another process has shared: its numbers are mapped, not copied."""
+    location = Path(folder)
+    small: Dataset = pickle.loads((location / "dataset.pickle").read_bytes())
+    if (location / "X.npy").exists():
+        return replace(small, X=np.load(location / "X.npy", mmap_mode="r"))
+    if (location / "labels.arrow").exists():
+        return replace(small, X=_map_frame(location, small))
+    parts = tuple(np.load(location / f"{part}.npy", mmap_mode="r") for part in PARTS)
     shape = (small.n_rows, small.n_features)
     return replace(small, X=scipy.sparse.csr_array(parts, shape=shape))
 
@@ -70,12 +70,12 @@ def end_with_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _mapped_frame(place: Path, small: Dataset) -> Any:
-    """A frame whose columns of numbers lie in a mapped file; labels are this process's own."""
+def _map_frame(location: Path, small: Dataset) -> Any:
+    """Return a frame whose numbers lie in a mapped file; labels are this process's own."""
     import polars as pl
 
-    path = place / "numbers.npy"
-    labels = iter(pl.read_ipc(place / "labels.arrow").get_columns())
+    path = location / "numbers.npy"
+    labels = iter(pl.read_ipc(location / "labels.arrow").get_columns())
     numbers = iter(np.load(path, mmap_mode="r").T if path.exists() else ())
     return pl.DataFrame(
         [

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KEYS",
+    "add_pooled_intervals",
     "at_own_size",
     "is_pooled",
     "own_sizes",
     "split_values",
     "stacks",
-    "with_pooled_intervals",
 ]
 
 KEYS = ["dataset", "method", "learner", "size"]
@@ -41,7 +41,7 @@ Stack = npt.NDArray[np.int64]  # splits x classes x classes
 
 
 def is_pooled(results: "Results") -> bool:
-    """Whether a rate of a single split says nothing: it tests one row, or one group of rows."""
+    """Return whether a rate of a single split says nothing: it tests one row, or one group."""
     import polars as pl
 
     if results.about["splitter"] == "LeaveOneOut":
@@ -51,7 +51,7 @@ def is_pooled(results: "Results") -> bool:
 
 
 def split_values(results: "Results", metric: str, *, draws: bool = True) -> "pl.DataFrame":
-    """The rows of all splits with a column `value`, whose mean over splits is what is told.
+    """Return the rows of all splits with a column `value`, whose mean is what is reported.
 
     Where splits test one row at a time, the value is the share of that split in the rate of all.
 
@@ -76,12 +76,12 @@ def split_values(results: "Results", metric: str, *, draws: bool = True) -> "pl.
     for _, stack, where in _groups(numbered, [*KEYS, "null_draw"], own_sizes(results)):
         hits, tested = _counts(stack, metric)
         value[where] = len(stack) * (hits / tested.sum(axis=0)).mean(axis=1)
-    found = rows.drop("at", "value").with_columns(pl.Series("value", value))
-    return found.with_columns(pl.col("value").fill_nan(None))
+    pooled = rows.drop("at", "value").with_columns(pl.Series("value", value))
+    return pooled.with_columns(pl.col("value").fill_nan(None))
 
 
 def own_sizes(results: "Results") -> "pl.DataFrame":
-    """Methods that say themselves how many columns to take, with the mean of their numbers."""
+    """Return methods that choose how many columns to take, with the mean of their numbers."""
     import polars as pl
 
     return (
@@ -94,7 +94,7 @@ def own_sizes(results: "Results") -> "pl.DataFrame":
 
 
 def at_own_size(rows: "pl.DataFrame", own: "pl.DataFrame") -> "pl.DataFrame":
-    """Rows of methods that choose their own number under the mean of it."""
+    """Return rows, those of methods that choose their own number under its mean."""
     import polars as pl
 
     if own.is_empty():
@@ -106,15 +106,15 @@ def at_own_size(rows: "pl.DataFrame", own: "pl.DataFrame") -> "pl.DataFrame":
 def stacks(
     rows: "pl.DataFrame", keys: list[str], own: "pl.DataFrame"
 ) -> Iterator[tuple[tuple[Any, ...], Stack]]:
-    """The confusion matrices of all splits, for every combination of `keys`."""
+    """Yield the confusion matrices of all splits, for every combination of `keys`."""
     for key, stack, _ in _groups(rows.with_row_index("at"), keys, own):
         yield key, stack
 
 
-def with_pooled_intervals(
+def add_pooled_intervals(
     means: "pl.DataFrame", results: "Results", metric: str, level: float, own: "pl.DataFrame"
 ) -> "pl.DataFrame":
-    """Means of pooled splits with the interval of a rate."""
+    """Return means of pooled splits with the interval of a rate."""
     import polars as pl
 
     real = results.rows.filter((pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS))
@@ -130,7 +130,7 @@ def with_pooled_intervals(
 def _groups(
     rows: "pl.DataFrame", keys: list[str], own: "pl.DataFrame"
 ) -> Iterator[tuple[tuple[Any, ...], Stack, npt.NDArray[Any]]]:
-    """Key, confusion matrices, and which rows they are (column `at`)."""
+    """Yield key, confusion matrices, and which rows they are (column `at`)."""
     import polars as pl
 
     usable = at_own_size(rows.filter(pl.col("confusion").is_not_null()), own)
@@ -141,20 +141,20 @@ def _groups(
 
 
 def _counts(stack: Stack, metric: str) -> tuple[Stack, Stack]:
-    """Hits and rows of every split; for the balanced rate those of every class that has rows."""
+    """Return hits and rows of every split; for the balanced rate those of every class."""
     hits, rows = np.diagonal(stack, axis1=1, axis2=2), stack.sum(axis=2)
-    every = rows.sum(axis=1, keepdims=True)
+    totals = rows.sum(axis=1, keepdims=True)
     if metric == "accuracy":
-        return hits.sum(axis=1, keepdims=True), every
+        return hits.sum(axis=1, keepdims=True), totals
     if metric == "error":
-        return every - hits.sum(axis=1, keepdims=True), every
+        return totals - hits.sum(axis=1, keepdims=True), totals
     if metric == "specificity":
-        negative = every - rows[:, 1:2]
+        negative = totals - rows[:, 1:2]
         hits, rows = negative - stack.sum(axis=1)[:, 1:2] + hits[:, 1:2], negative
     elif metric == "sensitivity":
         hits, rows = hits[:, 1:2], rows[:, 1:2]
-    there = rows.sum(axis=0) > 0
-    return hits[:, there], rows[:, there]
+    occurs = rows.sum(axis=0) > 0
+    return hits[:, occurs], rows[:, occurs]
 
 
 def _standard_error(stack: Stack, metric: str) -> float:

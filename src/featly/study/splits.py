@@ -23,8 +23,15 @@ from featly.basics.errors import DataError, ParameterError
 from featly.study.dob_scv import DistributionBalancedKFold
 from featly.study.fixed_splits import FixedSplits, FromSklearn, official_split
 from featly.study.identifiers import suspect_identifier
-from featly.study.sampling import REDRAWS, check_test_size, has_two, random_test
-from featly.study.splitter import Folds, Rows, Split, Splitter, require_whole, trains_on_two
+from featly.study.sampling import REDRAWS, check_test_size, has_two_classes, make_test_drawer
+from featly.study.splitter import (
+    Folds,
+    Rows,
+    Split,
+    Splitter,
+    has_two_training_classes,
+    require_whole,
+)
 from featly.study.stratification import deal_groups, deal_rows
 
 __all__ = [
@@ -96,7 +103,7 @@ class Subsampling(Splitter):
     stratify: bool = True
     random_state: int = 0
 
-    _shown = ("n_splits", "test_size")
+    _always_shown = ("n_splits", "test_size")
 
     def check_parameters(self) -> None:
         """Raise ParameterError for parameters that make no sense."""
@@ -108,7 +115,7 @@ class Subsampling(Splitter):
         return int(self.n_splits)
 
     def _drawer(self, rows: Rows) -> Callable[[int], Split]:
-        draw = random_test(rows, self.test_size, self.stratify)
+        draw = make_test_drawer(rows, self.test_size, self.stratify)
         return lambda number: Split.testing(number, draw(self._generator(number)), rows.n)
 
 
@@ -154,7 +161,7 @@ class KFold(Folds):
     stratify: bool = True
     random_state: int = 0
 
-    _shown = ("n_folds",)
+    _always_shown = ("n_folds",)
 
     def _deal(self, rows: Rows, generator: np.random.Generator) -> IntArray:
         if rows.groups is None:
@@ -192,7 +199,7 @@ class LeaveOneOut(Splitter):
         labels, groups = rows.group_labels, rows.groups
         if labels is None or groups is None:
             return lambda row: Split.testing(row, np.array([row]), rows.n, f"row {row}")
-        left = trains_on_two(rows.table)
+        left = has_two_training_classes(rows.table)
         if not left.all():
             raise DataError(
                 f"leaving out {rows.unit_name(int(np.argmin(left)))} leaves one class to train "
@@ -243,7 +250,7 @@ class Holdout(Splitter):
     random_state: int = 0
 
     @property
-    def _shown(self) -> tuple[str, ...]:  # type: ignore[override]
+    def _always_shown(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("test_size",) if self.column is None else ()
 
     def check_parameters(self) -> None:
@@ -266,7 +273,7 @@ class Holdout(Splitter):
             return lambda number: official_split(rows, self.column)
         if self.column is not None:
             raise DataError(f"{self!r}: the table came without its official split, pass official=")
-        draw = random_test(rows, self.test_size, self.stratify)
+        draw = make_test_drawer(rows, self.test_size, self.stratify)
         return lambda number: Split.testing(number, draw(self._generator(number)), rows.n, "random")
 
 
@@ -310,11 +317,11 @@ class Bootstrap(Splitter):
     stratify: bool = False
     random_state: int = 0
 
-    _shown = ("n_splits", "estimator")
+    _always_shown = ("n_splits", "estimator")
 
     @property
     def needs_apparent(self) -> bool:
-        """Whether `estimator` also wants the error on the rows that a fit has seen."""
+        """Return whether `estimator` also wants the error on the rows that a fit has seen."""
         return self.estimator != "out-of-bag"
 
     def check_parameters(self) -> None:
@@ -341,7 +348,7 @@ class Bootstrap(Splitter):
                 drawn = [m[generator.integers(len(m), size=len(m))] for m in strata]
                 times = np.bincount(np.concatenate(drawn), minlength=rows.n_units)[rows.units]
                 train, test = np.repeat(np.arange(rows.n), times), np.flatnonzero(times == 0)
-                if len(test) and has_two(rows.y[train]):
+                if len(test) and has_two_classes(rows.y[train]):
                     return Split(number, train, test)
             raise DataError(
                 f"{self!r}: {REDRAWS} draws left no row to test, or one class to train on. "
@@ -352,7 +359,7 @@ class Bootstrap(Splitter):
 
 
 def as_splitter(value: Any) -> Splitter:
-    """What a user means by ``splits=``.
+    """Return the splitter that a user means by ``splits=``.
 
     Parameters
     ----------

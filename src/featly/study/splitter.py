@@ -1,4 +1,4 @@
-"""What every splitter is: a small object that divides rows into a training and a test part.
+"""Base of all splitters: small objects that divide rows into a training and a test part.
 
 Split number k of a splitter depends on its parameters, the rows and k alone: it is the same
 whether 10 or 200 are asked for, and can be made without the others.
@@ -19,7 +19,15 @@ from featly.problem.problem import read_target
 from featly.study.stratification import main_classes
 from featly.table.frames import values_of
 
-__all__ = ["Folds", "Rows", "Split", "Splitter", "require_flag", "require_whole", "trains_on_two"]
+__all__ = [
+    "Folds",
+    "Rows",
+    "Split",
+    "Splitter",
+    "has_two_training_classes",
+    "require_flag",
+    "require_whole",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -65,7 +73,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What is to be divided, read and checked.
+    """Rows that are to be divided, read and checked.
 
     Attributes
     ----------
@@ -101,12 +109,12 @@ class Rows:
 
     @property
     def n(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return len(self.y)
 
     @property
     def n_units(self) -> int:
-        """How many things can be divided: groups, or rows where there are none."""
+        """Number of things that can be divided: groups, or rows where there are none."""
         return self.n if self.group_labels is None else len(self.group_labels)
 
     @property
@@ -127,7 +135,7 @@ class Rows:
     @cached_property
     def table(self) -> IntArray:
         """Rows of each class in each group: of shape (groups, classes)."""
-        return counts_of(self.units, self.y, self.n_units, len(self.classes))
+        return count_code_pairs(self.units, self.y, self.n_units, len(self.classes))
 
     @cached_property
     def group_sizes(self) -> IntArray:
@@ -140,7 +148,7 @@ class Rows:
         return self.y if self.groups is None else main_classes(self.table)
 
     def unit_name(self, unit: int) -> str:
-        """A group or a row, for people."""
+        """Return a group or a row, for people."""
         if self.group_labels is None:
             return f"row {unit}"
         return f"group {self.group_labels.tolist()[unit]!r}"
@@ -161,16 +169,16 @@ class Rows:
                 "Subsampling, which keeps it in training where the other class can be tested"
             )
 
-    def straddling(self, split: Split) -> str | None:
-        """A group with rows on both sides, for people, or None."""
+    def find_straddling_group(self, split: Split) -> str | None:
+        """Return a group with rows on both sides, for people, or None."""
         if self.groups is None:
             return None
-        both = np.intersect1d(self.groups[split.train], self.groups[split.test])
-        return self.unit_name(int(both[0])) if len(both) else None
+        shared = np.intersect1d(self.groups[split.train], self.groups[split.test])
+        return self.unit_name(int(shared[0])) if len(shared) else None
 
 
 def _read_groups(row_groups: Any, n_rows: int) -> tuple[IntArray, npt.NDArray[Any]]:
-    """The group of every row as a number, and the labels."""
+    """Return the group of every row as a number, and the labels."""
     if isinstance(row_groups, str):
         raise ParameterError(
             f"row_groups={row_groups!r}: a splitter takes the labels themselves, one a row"
@@ -191,26 +199,27 @@ def _read_groups(row_groups: Any, n_rows: int) -> tuple[IntArray, npt.NDArray[An
             "its own where it belongs to none"
         )
     try:
-        found, codes = np.unique(labels, return_inverse=True)
+        group_labels, codes = np.unique(labels, return_inverse=True)
     except TypeError:
         raise DataError(
             "row_groups mixes types that cannot be compared: make all labels text, or all numbers"
         ) from None
-    if len(found) < 2:
+    if len(group_labels) < 2:
         raise DataError(
-            f"row_groups has one group only ({found.tolist()[0]!r}): rows of one group never "
+            f"row_groups has one group only ({group_labels.tolist()[0]!r}): rows of one group "
+            "never "
             "straddle a split, so nothing can be divided"
         )
-    return codes.astype(np.int64), found
+    return codes.astype(np.int64), group_labels
 
 
-def counts_of(a: IntArray, b: IntArray, n_a: int, n_b: int) -> IntArray:
-    """How often each pair of codes occurs: of shape (n_a, n_b)."""
+def count_code_pairs(a: IntArray, b: IntArray, n_a: int, n_b: int) -> IntArray:
+    """Return how often each pair of codes occurs: of shape (n_a, n_b)."""
     return np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
 
 
-def trains_on_two(table: IntArray) -> npt.NDArray[np.bool_]:
-    """For rows of each class in each test part: whether two classes are left to train on."""
+def has_two_training_classes(table: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether two classes are left to train on, from the class counts of each test part."""
     return np.count_nonzero(table.sum(axis=0) - table, axis=1) >= 2
 
 
@@ -229,11 +238,11 @@ class Splitter(ABC):
     """
 
     needs_table: ClassVar[bool] = False
-    _shown: ClassVar[tuple[str, ...]] = ()  # parameters in the repr even at their default
+    _always_shown: ClassVar[tuple[str, ...]] = ()  # parameters in the repr even at their default
 
     @property
     def needs_apparent(self) -> bool:
-        """Whether the estimate also wants the error on the training rows themselves."""
+        """Return whether the estimate also wants the error on the training rows themselves."""
         return False
 
     def split(
@@ -271,7 +280,7 @@ class Splitter(ABC):
         return self._drawer(rows)(int(number))
 
     def count(self, X: Any, y: Any, *, row_groups: Any = None, official: Any = None) -> int:
-        """How many splits there are, without making them."""
+        """Return the number of splits, without making them."""
         return self._count(self._read(X, y, row_groups, official))
 
     def check_parameters(self) -> None:
@@ -291,27 +300,31 @@ class Splitter(ABC):
 
     @abstractmethod
     def _count(self, rows: Rows) -> int:
-        """How many splits."""
+        """Return the number of splits."""
 
     @abstractmethod
     def _drawer(self, rows: Rows) -> Callable[[int], Split]:
-        """A function that makes split number k; what all splits share is computed here."""
+        """Return a function that makes split number k; what splits share is computed here."""
 
     def _generator(self, number: int) -> np.random.Generator:
-        """The random numbers of one split, whatever was drawn for others."""
+        """Return the random numbers of one split, whatever was drawn for others."""
         state = getattr(self, "random_state", 0)
         return np.random.default_rng(np.random.SeedSequence([int(state), number]))
 
     def __repr__(self) -> str:
-        given = []
+        arguments = []
         for position, field in enumerate(fields(self)):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if field.name in self._shown or field.default is MISSING or value != field.default:
-                text = _short(value)
-                given.append(
+            if (
+                field.name in self._always_shown
+                or field.default is MISSING
+                or value != field.default
+            ):
+                text = _format_parameter(value)
+                arguments.append(
                     text if position == 0 and not field.kw_only else f"{field.name}={text}"
                 )
-        return f"{type(self).__name__}({', '.join(given)})"
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 class Folds(Splitter):
@@ -325,7 +338,7 @@ class Folds(Splitter):
 
     @abstractmethod
     def _deal(self, rows: Rows, generator: np.random.Generator) -> IntArray:
-        """The fold of every row."""
+        """Return the fold of every row."""
 
     def check_parameters(self) -> None:
         """Raise ParameterError for parameters that make no sense."""
@@ -338,9 +351,10 @@ class Folds(Splitter):
 
     def _drawer(self, rows: Rows) -> Callable[[int], Split]:
         if self.n_folds > rows.n_units:
-            what = "rows" if rows.groups is None else "row groups"
+            unit_word = "rows" if rows.groups is None else "row groups"
             raise ParameterError(
-                f"n_folds={self.n_folds}, but there are {rows.n_units} {what}: take fewer folds"
+                f"n_folds={self.n_folds}, but there are {rows.n_units} {unit_word}: take fewer "
+                "folds"
             )
         rows.refuse_lonely_class()
 
@@ -361,7 +375,9 @@ class Folds(Splitter):
         """Deal until every fold leaves two classes to train on."""
         for _ in range(DEALS):
             folds = self._deal(rows, generator)
-            if trains_on_two(counts_of(folds, rows.y, int(self.n_folds), len(rows.classes))).all():
+            if has_two_training_classes(
+                count_code_pairs(folds, rows.y, int(self.n_folds), len(rows.classes))
+            ).all():
                 return folds
         raise DataError(
             f"{self!r} found no {self.n_folds} folds of which each leaves two classes to train "
@@ -369,8 +385,8 @@ class Folds(Splitter):
         )
 
 
-def _short(value: Any) -> str:
-    """A parameter as one would write it: a third is 1/3."""
+def _format_parameter(value: Any) -> str:
+    """Return a parameter as one would write it: a third is 1/3."""
     if isinstance(value, float) and len(repr(value)) > 8:
         simple = Fraction(value).limit_denominator(30)
         if float(simple) == value:
@@ -380,8 +396,8 @@ def _short(value: Any) -> str:
 
 def require_whole(name: str, value: Any, least: int) -> None:
     """Refuse what is not a whole number of at least `least`."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < least:
         raise ParameterError(f"{name}={value!r}: give a whole number of at least {least}")
 
 

@@ -1,4 +1,4 @@
-"""Where a study keeps what it has done: a journal while it runs, parquet when it is done.
+"""Files of a study: a journal while it runs, parquet when it is done.
 
 Every fit is one transaction of a SQLite journal, so a study that is killed at any instant loses
 at most the fits it was at. When all are done, the journal is compacted into two parquet files and
@@ -24,7 +24,16 @@ from featly.basics.errors import StudyError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ALL_ROWS", "SCRATCH", "Fit", "Journal", "Key", "Outcome", "read_compacted", "tidy"]
+__all__ = [
+    "ALL_ROWS",
+    "SCRATCH",
+    "Fit",
+    "Journal",
+    "Key",
+    "Outcome",
+    "read_compacted",
+    "remove_leftovers",
+]
 
 SCRATCH = ".featly-study-"  # begins the names of folders that only a run at work needs
 JOURNAL, ROWS, RANKINGS, ABOUT = "journal.sqlite", "rows.parquet", "rankings.parquet", "study.json"
@@ -36,7 +45,7 @@ Key = tuple[str, str, int, int]  # dataset, method, split, null draw
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one learner did with the first `size` columns: a confusion matrix, or an error."""
+    """Outcome of a learner with the first `size` columns: a confusion matrix, or an error."""
 
     learner: str
     size: int
@@ -47,7 +56,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Fit:
-    """What one method did on one split: its ranking and an outcome for every size."""
+    """Fit of one method on one split: its ranking and an outcome for every size."""
 
     dataset: str
     method: str
@@ -64,7 +73,7 @@ class Fit:
 
     @property
     def key(self) -> Key:
-        """What tells it from other fits."""
+        """Identity of the fit among all others."""
         return self.dataset, self.method, self.split, self.null_draw
 
 
@@ -124,12 +133,12 @@ class Journal:
         self._base.close()
 
     def about(self) -> dict[str, Any]:
-        """What was said about the study when it began; empty if it has not."""
+        """Return the description that was written when the study began; empty if there is none."""
         rows = self._base.execute("SELECT part, value FROM about")
         return {part: json.loads(value) for part, value in rows}
 
     def describe(self, about: dict[str, Any]) -> None:
-        """Say what the study is."""
+        """Write the description of the study."""
         with _transaction(self._base):
             self._base.executemany(
                 "INSERT OR REPLACE INTO about VALUES (?, ?)",
@@ -137,9 +146,9 @@ class Journal:
             )
 
     def done(self) -> set[Key]:
-        """The fits that are in."""
-        found = self._base.execute("SELECT dataset, method, split, null_draw FROM fits")
-        return set(found)
+        """Return the keys of the fits that are in."""
+        rows = self._base.execute("SELECT dataset, method, split, null_draw FROM fits")
+        return set(rows)
 
     def write(self, fit: Fit) -> None:
         """Put one fit in, whole."""
@@ -154,7 +163,7 @@ class Journal:
                     fit.seconds,
                     fit.error,
                     json.dumps(fit.notes) if fit.notes else None,
-                    None if fit.order is None else _packed(fit.order, fit.outcomes),
+                    None if fit.order is None else _pack_ranking(fit.order, fit.outcomes),
                 ),
             )
             self._base.executemany(
@@ -173,18 +182,18 @@ class Journal:
             )
 
     def ranking(self, key: Key) -> tuple[npt.NDArray[np.uint32], bool] | None:
-        """The ranking of one fit, and whether the method itself said how many to take."""
-        found = self._base.execute(
+        """Return the ranking of one fit, and whether the method itself said how many to take."""
+        row = self._base.execute(
             "SELECT ranking, subset FROM fits "
             "WHERE dataset=? AND method=? AND split=? AND null_draw=?",
             key,
         ).fetchone()
-        if found is None or found[0] is None:
+        if row is None or row[0] is None:
             return None
-        return np.frombuffer(found[0], "<u4"), bool(found[1])
+        return np.frombuffer(row[0], "<u4"), bool(row[1])
 
     def frames(self) -> tuple["pl.DataFrame", "pl.DataFrame"]:
-        """All that is in: one row an outcome, and one row a fit."""
+        """Return all that is in: one row an outcome, and one row a fit."""
         import polars as pl
 
         keys = ["dataset", "method", "split", "null_draw"]
@@ -243,8 +252,8 @@ class Journal:
             self._base.executemany(
                 "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (*row, matrix, *rest)
-                    for row, matrix, rest in zip(
+                    (*row, matrix, *result)
+                    for row, matrix, result in zip(
                         rows.select(columns).rows(),
                         matrices,
                         rows.select("seconds", "failure").rows(),
@@ -282,7 +291,7 @@ _OUTCOME_TYPES = {
 def write_compacted(
     folder: Path, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: dict[str, Any]
 ) -> None:
-    """A finished study as files; the description comes last and says that it is whole."""
+    """Write a finished study; the description comes last and says that it is whole."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
         drafts = Path(scratch)
         for name, frame in ((ROWS, rows), (RANKINGS, rankings)):
@@ -297,7 +306,7 @@ def write_compacted(
 def read_compacted(
     folder: Path,
 ) -> tuple["pl.DataFrame", "pl.DataFrame", dict[str, Any]] | None:
-    """Rows, rankings and description of a finished study; None where there is none."""
+    """Return rows, rankings and description of a finished study; None where there is none."""
     import polars as pl
 
     if not (folder / ABOUT).is_file():
@@ -307,7 +316,7 @@ def read_compacted(
     return rows, rankings, about
 
 
-def tidy(folder: Path, rankings: "pl.DataFrame") -> None:
+def remove_leftovers(folder: Path, rankings: "pl.DataFrame") -> None:
     """Remove what was left beside a finished study by a run that was killed at its very end.
 
     A journal with fits that the finished study does not have is another matter: it stays.
@@ -325,7 +334,7 @@ def tidy(folder: Path, rankings: "pl.DataFrame") -> None:
 
 
 class _transaction:  # noqa: N801  read as a word: with _transaction(base)
-    """All of it, or nothing."""
+    """A transaction: all of it, or nothing."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self.base = base
@@ -342,20 +351,20 @@ def _bytes(values: npt.NDArray[Any], dtype: str = "<i8") -> bytes:
 
 
 def _lists(name: str, blobs: Sequence[bytes | None], dtype: str) -> "pl.Series":
-    """Bytes as a column of lists of numbers; None stays None."""
+    """Return bytes as a column of lists of numbers; None stays None."""
     import polars as pl
 
     width = np.dtype(dtype).itemsize
     lengths = [0 if blob is None else len(blob) // width for blob in blobs]
     flat = np.frombuffer(b"".join(blob for blob in blobs if blob is not None), dtype)
     at = np.repeat(np.arange(len(blobs)), lengths)
-    found = pl.DataFrame([pl.Series("at", at), pl.Series(name, flat)])
-    found = found.group_by("at", maintain_order=True).agg(name)
-    every = pl.DataFrame([pl.Series("at", np.arange(len(blobs)))])
-    return every.join(found, on="at", how="left", maintain_order="left")[name]
+    lists = pl.DataFrame([pl.Series("at", at), pl.Series(name, flat)])
+    lists = lists.group_by("at", maintain_order=True).agg(name)
+    positions = pl.DataFrame([pl.Series("at", np.arange(len(blobs)))])
+    return positions.join(lists, on="at", how="left", maintain_order="left")[name]
 
 
-def _packed(order: npt.NDArray[Any], outcomes: Iterable[Outcome]) -> bytes:
-    """A ranking, cut where nobody will look: a million columns at each of 200 splits is much."""
+def _pack_ranking(order: npt.NDArray[Any], outcomes: Iterable[Outcome]) -> bytes:
+    """Return a ranking as bytes, cut where nobody will look."""
     most = max((outcome.size for outcome in outcomes), default=0)
     return _bytes(order[: max(most, MOST_POSITIONS)], "<u4")

@@ -1,4 +1,4 @@
-r"""Who goes to which side: class counts of a random test part, and rows or groups dealt to folds.
+r"""Class counts of a random test part, and rows or groups dealt to folds.
 
 .. math::
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.ranking.ordering import rounded
+from featly.core.ranking.ordering import round_scores
 
 __all__ = [
     "Quotas",
@@ -33,7 +33,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Quotas:
-    """What each class is due: ``whole + remainder / unit`` test rows, in whole numbers."""
+    """Test rows due to each class: ``whole + remainder / unit``, in whole numbers."""
 
     whole: IntArray
     remainder: IntArray
@@ -41,7 +41,7 @@ class Quotas:
 
 
 def class_quotas(sizes: IntArray, n_test: int) -> Quotas:
-    """Test rows due to each class, proportional to its size, but never the whole class.
+    """Return the test rows due to each class, proportional to its size, never the whole class.
 
     A class of one row is due none. Where a proportional share would take a class away from
     training, the class gives all rows but one, and the others share the rest. `n_test` is at most
@@ -57,20 +57,20 @@ def class_quotas(sizes: IntArray, n_test: int) -> Quotas:
     whole = np.zeros(len(sizes), np.int64)
     free = np.ones(len(sizes), bool)
     while True:
-        left = n_test - int(whole[~free].sum())
+        remaining = n_test - int(whole[~free].sum())
         unit = max(1, int(sizes[free].sum()))
-        over = free & (left * sizes > (sizes - 1) * unit)
-        if not over.any():
+        is_over = free & (remaining * sizes > (sizes - 1) * unit)
+        if not is_over.any():
             break
-        whole[over] = sizes[over] - 1
-        free &= ~over
+        whole[is_over] = sizes[is_over] - 1
+        free &= ~is_over
     remainder = np.zeros(len(sizes), np.int64)
-    whole[free], remainder[free] = np.divmod(left * sizes[free], unit)
+    whole[free], remainder[free] = np.divmod(remaining * sizes[free], unit)
     return Quotas(whole, remainder, unit)
 
 
 def draw_counts(quotas: Quotas, generator: np.random.Generator) -> IntArray:
-    """Whole test counts: each quota rounded up with a probability equal to its remainder.
+    """Draw test counts: each quota rounded up with a probability equal to its remainder.
 
     The remainders lie end to end, in random order; points one unit apart, from a random start,
     fall on those that are rounded up. So the sum is always right, and so is every class on
@@ -87,7 +87,7 @@ def draw_counts(quotas: Quotas, generator: np.random.Generator) -> IntArray:
 
 
 def deal_rows(y: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
-    """The fold of every row: rows in random order within classes, dealt like cards.
+    """Return the fold of every row: dealt like cards, in random order within classes.
 
     Class by class, without starting anew, so that both the classes and the folds differ by at most
     one row. Pass zeros to deal without regard to classes.
@@ -100,7 +100,7 @@ def deal_rows(y: IntArray, n_folds: int, generator: np.random.Generator) -> IntA
 
 
 def deal_groups(table: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
-    r"""The fold of every group, given its rows of each class: largest share first, greedily.
+    r"""Return the fold of every group, dealt greedily: those with the largest share first.
 
     With :math:`a_{gc}` rows of class c in group g, and :math:`n_{fc}` in fold f so far, the group
     goes where
@@ -116,20 +116,20 @@ def deal_groups(table: IntArray, n_folds: int, generator: np.random.Generator) -
     totals = counts.sum(axis=0)
     shares = counts / np.sqrt(totals)  # so that their products are the terms above
     order = generator.permutation(len(table))
-    weight = rounded((counts / totals).sum(axis=1))[order]
+    weight = round_scores((counts / totals).sum(axis=1))[order]
     order = order[np.argsort(-weight, kind="stable")]
-    names = generator.permutation(n_folds)  # ties between folds
-    held = np.zeros((n_folds, shares.shape[1]))
+    fold_labels = generator.permutation(n_folds)  # ties between folds
+    fold_shares = np.zeros((n_folds, shares.shape[1]))
     folds = np.empty(len(table), np.int64)
     for group in order:
-        fold = int(np.argmin(rounded(held @ shares[group])))
-        held[fold] += shares[group]
-        folds[group] = names[fold]
+        fold = int(np.argmin(round_scores(fold_shares @ shares[group])))
+        fold_shares[fold] += shares[group]
+        folds[group] = fold_labels[fold]
     return folds
 
 
 def main_classes(table: IntArray) -> IntArray:
-    """The class most frequent in each group; the rarer one over all groups where several are."""
+    """Return the most frequent class of each group; of several, the rarest over all groups."""
     rarest_first = np.argsort(table.sum(axis=0), kind="stable")
     return rarest_first[np.argmax(table[:, rarest_first], axis=1)]
 
@@ -150,35 +150,35 @@ def draw_groups(
     for stratum in np.unique(strata):
         members = generator.permutation(np.flatnonzero(strata == stratum))
         members = members[np.argsort(sizes[members], kind="stable")]
-        winners, last, rest = _compete([chance] * len(members), generator)
+        winners, last, last_chance = _compete([chance] * len(members), generator)
         chosen[members[winners]] = True
         undecided.append(int(members[last]))
-        chances.append(rest)
+        chances.append(last_chance)
     order = generator.permutation(len(undecided))
-    winners, last, rest = _compete([chances[k] for k in order], generator)
+    winners, last, last_chance = _compete([chances[k] for k in order], generator)
     for winner in winners:
         chosen[undecided[order[winner]]] = True
-    chosen[undecided[order[last]]] = generator.random() < rest
+    chosen[undecided[order[last]]] = generator.random() < last_chance
     return chosen
 
 
 def _compete(
     chances: Sequence[float], generator: np.random.Generator
 ) -> tuple[list[int], int, float]:
-    """Winners among units in a row, the one still undecided, and its chance."""
+    """Return the winners among units in a row, the one still undecided, and its chance."""
     winners: list[int] = []
     holder, chance = 0, chances[0]
     for rival, draw in enumerate(generator.random(len(chances) - 1).tolist(), 1):
-        both = chance + chances[rival]
-        if both <= 1:  # one goes out, the other takes both chances
-            if draw * both < chances[rival]:
+        combined = chance + chances[rival]
+        if combined <= 1:  # one goes out, the other takes both chances
+            if draw * combined < chances[rival]:
                 holder = rival
-            chance = both
+            chance = combined
         else:  # one is in, the other takes what is left
-            if draw * (2 - both) < 1 - chances[rival]:
+            if draw * (2 - combined) < 1 - chances[rival]:
                 winners.append(holder)
                 holder = rival
             else:
                 winners.append(rival)
-            chance = both - 1
+            chance = combined - 1
     return winners, holder, chance

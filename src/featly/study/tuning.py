@@ -106,8 +106,8 @@ class Tuned(BaseEstimator):
             raise ParameterError(f"metric={self.metric!r}: give one of {', '.join(GREATER)}")
         combinations = list(ParameterGrid(dict(self.grid)))
         data = Dataset.of(X, y, schema=self.schema)
-        found = Study(
-            {str(k): self._with(chosen) for k, chosen in enumerate(combinations)},
+        results = Study(
+            {str(k): self._make_method(chosen) for k, chosen in enumerate(combinations)},
             data,
             self.splits,
             sizes=self.sizes,
@@ -115,24 +115,24 @@ class Tuned(BaseEstimator):
             metrics=(self.metric,),
         ).run(n_jobs=1)
         sign = 1.0 if GREATER[self.metric] else -1.0
-        curves = found.curves(self.metric).drop_nulls("mean").group_by("method")
+        curves = results.curves(self.metric).drop_nulls("mean").group_by("method")
         means = {
             str(name): sign * float(np.mean(curve["mean"].to_numpy())) for (name,), curve in curves
         }
         if not means:
-            raise DataError(f"no combination could be fitted: {found.failures['failure'][0]}")
+            raise DataError(f"no combination could be fitted: {results.failures['failure'][0]}")
         values = [means.get(str(k), -np.inf) for k in range(len(combinations))]
         self.best_params_ = combinations[int(np.argmax(values))]
         self.results_ = [
             (chosen, sign * value) for chosen, value in zip(combinations, values, strict=True)
         ]
-        self.method_ = self._with(self.best_params_).fit(X, y)
+        self.method_ = self._make_method(self.best_params_).fit(X, y)
         for attribute in ("order_", "ranking_", "scores_", "support_"):
             if hasattr(self.method_, attribute):
                 setattr(self, attribute, getattr(self.method_, attribute))
         return self
 
-    def _with(self, chosen: Mapping[str, Any]) -> Any:
+    def _make_method(self, chosen: Mapping[str, Any]) -> Any:
         method = clone(self.method)
         known = method.get_params(deep=False)
         if self.schema is not None and "schema" in known and known["schema"] is None:
@@ -142,5 +142,5 @@ class Tuned(BaseEstimator):
         return method.set_params(**chosen)
 
     def get_support(self, indices: bool = False) -> Any:
-        """Mask or positions of the columns that the tuned method selects."""
+        """Return a mask or positions of the columns that the tuned method selects."""
         return self.method_.get_support(indices=indices)

@@ -35,7 +35,7 @@ WHICH = ("dataset", "method", "metric", "learner", "size")
 
 @dataclass(frozen=True)
 class Finding:
-    """What we found about a claim: a value with its interval, and whether the claim holds.
+    """Our finding about a claim: a value with its interval, and whether the claim holds.
 
     `holds` is None where the claim cannot be tested, and `why` says why.
     """
@@ -49,7 +49,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that was published, and how to test it.
+    """A published claim, and how to test it.
 
     Use :meth:`value`, :meth:`better`, :meth:`equal`, :meth:`untestable`, or pass a `check` of your
     own.
@@ -107,7 +107,7 @@ class Claim:
             (``led-25/0``, ``led-25/1``, ...) are meant by the name before the slash. Learner and
             size may be left out where there is one only.
         """
-        allowed = _rounding(published) if tolerance is None else tolerance
+        allowed = _half_unit(published) if tolerance is None else tolerance
         _check(name, which, ("dataset", "method"))
         return cls(
             name, text, lambda results: _judge_value(results, published, allowed, which),
@@ -163,7 +163,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and what became of it."""
+    """A claim with the finding about it."""
 
     claim: Claim
     finding: Finding
@@ -176,7 +176,7 @@ class Verdict:
 
 
 class Verdicts(Sequence[Verdict]):
-    """What became of the claims of a study; what :meth:`Results.verdicts` returns."""
+    """Verdicts on the claims of a study, as :meth:`Results.verdicts` returns them."""
 
     def __init__(self, verdicts: Sequence[Verdict], biased: bool = False) -> None:
         self._verdicts = list(verdicts)
@@ -189,7 +189,7 @@ class Verdicts(Sequence[Verdict]):
         return len(self._verdicts)
 
     def table(self) -> "pl.DataFrame":
-        """One row a claim: published, ours with its interval, verdict, why, biased."""
+        """Return one row a claim: published, ours with its interval, verdict, why, biased."""
         import polars as pl
 
         rows = [
@@ -197,7 +197,7 @@ class Verdicts(Sequence[Verdict]):
                 v.claim.name,
                 v.claim.text,
                 v.claim.where,
-                None if v.claim.published is None else _number(v.claim.published),
+                None if v.claim.published is None else _format_number(v.claim.published),
                 v.finding.ours,
                 v.finding.lower,
                 v.finding.upper,
@@ -214,12 +214,12 @@ class Verdicts(Sequence[Verdict]):
         return pl.DataFrame(rows, orient="row", schema=schema)
 
     def counts(self) -> dict[str, int]:
-        """How many hold, do not hold, cannot be tested."""
-        found = [v.verdict for v in self]
-        return {word: found.count(word) for word in (HOLDS, FAILS, UNTESTABLE)}
+        """Return how many claims hold, do not hold, cannot be tested."""
+        outcomes = [v.verdict for v in self]
+        return {word: outcomes.count(word) for word in (HOLDS, FAILS, UNTESTABLE)}
 
     def markdown(self) -> str:
-        """A table for a page."""
+        """Return a table for a page."""
         lines = [f"**{BIASED}**", ""] if self.biased else []
         lines += [
             "| claim | what was published | printed | ours | verdict | why |",
@@ -227,17 +227,27 @@ class Verdicts(Sequence[Verdict]):
         ]
         for v in self:
             where = f" ({v.claim.where})" if v.claim.where else ""
-            printed = "" if v.claim.published is None else _number(v.claim.published)
-            cells = [v.claim.name, v.claim.text + where, printed, _ours(v.finding), v.verdict]
+            printed = "" if v.claim.published is None else _format_number(v.claim.published)
+            cells = [
+                v.claim.name,
+                v.claim.text + where,
+                printed,
+                _format_ours(v.finding),
+                v.verdict,
+            ]
             cells.append(v.finding.why)
-            lines.append("| " + " | ".join(_in_a_cell(text) for text in cells) + " |")
+            lines.append("| " + " | ".join(_escape_cell(text) for text in cells) + " |")
         return "\n".join(lines) + "\n"
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {word}" for word, n in self.counts().items())
         lines = [
-            f"{v.claim.name}: {v.verdict} ({_ours(v.finding) or 'no figure'}"
-            + (f"; printed {_number(v.claim.published)}" if v.claim.published is not None else "")
+            f"{v.claim.name}: {v.verdict} ({_format_ours(v.finding) or 'no figure'}"
+            + (
+                f"; printed {_format_number(v.claim.published)}"
+                if v.claim.published is not None
+                else ""
+            )
             + f"): {v.claim.text}. {v.finding.why}"
             for v in self
         ]
@@ -246,7 +256,7 @@ class Verdicts(Sequence[Verdict]):
 
 
 def judge(claims: Sequence[Claim], results: "Results") -> Verdicts:
-    """A verdict on every claim."""
+    """Return a verdict on every claim."""
     return Verdicts([Verdict(claim, claim.check(results)) for claim in claims], results.biased)
 
 
@@ -260,7 +270,7 @@ def lines_of(
     learner: str | None = None,
     size: int | None = None,
 ) -> "pl.DataFrame":
-    """The line of the curves that a claim speaks of; several, one a draw, of a made dataset.
+    """Return the line of the curves that a claim speaks of; of a made dataset, one a draw.
 
     Parameters
     ----------
@@ -275,8 +285,8 @@ def lines_of(
     """
     import polars as pl
 
-    learners, every = list(results.about["learners"]), list(results.about["datasets"])
-    names = [dataset] if dataset in every else [n for n in every if family_of(n) == dataset]
+    learners, datasets = list(results.about["learners"]), list(results.about["datasets"])
+    names = [dataset] if dataset in datasets else [n for n in datasets if family_of(n) == dataset]
     if not names:
         raise ParameterError(f"the study has no dataset {dataset!r}")
     if method not in results.about["methods"]:
@@ -305,85 +315,85 @@ def lines_of(
     return lines
 
 
-def _are_draws(lines: "pl.DataFrame") -> bool:
+def _has_draws(lines: "pl.DataFrame") -> bool:
     return lines.height > 1
 
 
-def _by_split(results: "Results", lines: "pl.DataFrame", metric: str) -> dict[Any, float]:
-    """The values behind one line, by split."""
+def _values_by_split(results: "Results", lines: "pl.DataFrame", metric: str) -> dict[Any, float]:
+    """Return the values behind one line, by split."""
     rows = at_own_size(split_values(results, metric, draws=False), own_sizes(results))
     rows = rows.join(lines.select(KEYS), on=KEYS, how="semi").drop_nulls("value")
     return dict(rows.select("split", "value").rows())
 
 
 def _judge_value(
-    results: "Results", published: float, tolerance: float, which: dict[str, Any]
+    results: "Results", published: float, tolerance: float, line_key: dict[str, Any]
 ) -> Finding:
     try:
-        lines = lines_of(results, **which)
+        lines = lines_of(results, **line_key)
     except ParameterError as problem:
         return Finding(None, str(problem))
     ours = float(lines["mean"].mean())  # type: ignore[arg-type]
-    if _are_draws(lines):  # what was published is one draw, too
+    if _has_draws(lines):  # what was published is one draw, too
         means = lines["mean"].to_numpy()
         lower, upper = float(means.min()), float(means.max())
-        over, what = f"{lines.height} draws", "the range of our draws"
+        over, interval_name = f"{lines.height} draws", "the range of our draws"
     else:
         lower, upper = (lines[end].fill_null(np.nan)[0] for end in ("lower", "upper"))
-        over, what = _number_of_splits(lines["n"][0]), "our 95% interval"
-    near = abs(ours - published) <= tolerance
-    room = 0.0 if near else tolerance  # what was printed was rounded
-    inside = bool(lower - room <= published <= upper + room)
+        over, interval_name = _number_of_splits(lines["n"][0]), "our 95% interval"
+    is_near = abs(ours - published) <= tolerance
+    margin = 0.0 if is_near else tolerance  # what was printed was rounded
+    inside = bool(lower - margin <= published <= upper + margin)
     if inside:
-        why = f"inside {what} ({over})"
-    elif near:
+        why = f"inside {interval_name} ({over})"
+    elif is_near:
         why = f"ours rounds to it ({over})"
     elif np.isnan(lower):
         why = f"ours does not round to it ({over}, which makes no interval)"
     else:
-        why = f"outside {what} ({over})"
-    return _finding(inside or near, why, ours, lower, upper)
+        why = f"outside {interval_name} ({over})"
+    return _make_finding(inside or is_near, why, ours, lower, upper)
 
 
 def _judge_pair(
-    results: "Results", method: str, than: str, which: dict[str, Any], *, equal: bool
+    results: "Results", method: str, than: str, line_key: dict[str, Any], *, equal: bool
 ) -> Finding:
     from featly.study.results import GREATER
 
-    metric = which.get("metric", "bcr")
+    metric = line_key.get("metric", "bcr")
     try:
-        one, other = (lines_of(results, method=m, **which) for m in (method, than))
+        first, second = (lines_of(results, method=m, **line_key) for m in (method, than))
     except ParameterError as problem:
         return Finding(None, str(problem))
-    if _are_draws(one) or _are_draws(other):
-        values = [dict(lines.select("dataset", "mean").rows()) for lines in (one, other)]
+    if _has_draws(first) or _has_draws(second):
+        values = [dict(lines.select("dataset", "mean").rows()) for lines in (first, second)]
     else:
-        values = [_by_split(results, lines, metric) for lines in (one, other)]
+        values = [_values_by_split(results, lines, metric) for lines in (first, second)]
     if set(values[0]) != set(values[1]):
-        what = "draws" if _are_draws(one) else "splits"
-        return Finding(None, f"the methods failed on different {what}: they cannot be paired")
+        paired_by = "draws" if _has_draws(first) else "splits"
+        return Finding(None, f"the methods failed on different {paired_by}: they cannot be paired")
     sign = 1 if GREATER[metric] else -1
     difference = sign * np.array([values[0][key] - values[1][key] for key in values[0]])
     ours = float(difference.mean())
     if len(difference) < 2:
         return Finding(None, "one split makes no interval: nothing says how sure it is", ours)
-    if _are_draws(one):
+    if _has_draws(first):
         lower, upper = plain_interval(difference)
         over = f"{len(difference)} draws"
     else:
-        test = corrected_resampled_t(difference, *results._parts(one["dataset"][0]))
+        test = corrected_resampled_t(difference, *results._parts(first["dataset"][0]))
         lower, upper, over = test.lower, test.upper, _number_of_splits(len(difference))
     if equal:
         holds = bool(lower <= 0 <= upper)
         why = f"the interval of the difference {'contains' if holds else 'excludes'} 0 ({over})"
-        return _finding(holds, why, ours, lower, upper)
+        return _make_finding(holds, why, ours, lower, upper)
     if lower > 0:
-        return _finding(True, f"the difference is above 0 ({over})", ours, lower, upper)
+        return _make_finding(True, f"the difference is above 0 ({over})", ours, lower, upper)
     why = "is below 0" if upper < 0 else "cannot be told from 0"
-    return _finding(False, f"the difference {why} ({over})", ours, lower, upper)
+    return _make_finding(False, f"the difference {why} ({over})", ours, lower, upper)
 
 
-def _finding(holds: bool, why: str, ours: float, lower: float, upper: float) -> Finding:
+def _make_finding(holds: bool, why: str, ours: float, lower: float, upper: float) -> Finding:
     if np.isnan(lower):
         return Finding(holds, why, ours)
     return Finding(holds, why, ours, float(lower), float(upper))
@@ -400,16 +410,16 @@ def _no_values(results: "Results", names: list[str], dataset: str, method: str) 
     return f"{method} failed on {dataset}: {failed['failure'][0]}"
 
 
-def _check(name: str, which: dict[str, Any], needed: tuple[str, ...]) -> None:
+def _check(name: str, line_key: dict[str, Any], needed: tuple[str, ...]) -> None:
     """Refuse what would only be noticed when the study is done."""
     known = [part for part in WHICH if part != "method" or part in needed]
-    for part in which:
+    for part in line_key:
         if part not in known:
             near = difflib.get_close_matches(part, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
             raise ParameterError(f"claim {name!r} has no {part!r}: {hint}")
     for part in needed:
-        if part not in which:
+        if part not in line_key:
             raise ParameterError(f"claim {name!r}: say {part}=")
 
 
@@ -417,23 +427,23 @@ def _number_of_splits(n: int) -> str:
     return f"{n} split{'s' * (n != 1)}"
 
 
-def _rounding(published: float) -> float:
-    """Half a unit of the last digit."""
+def _half_unit(published: float) -> float:
+    """Return half a unit of the last digit."""
     if float(published).is_integer():
         return 0.5
     exponent = Decimal(repr(float(published))).as_tuple().exponent
     return 0.5 * 10.0 ** int(exponent)
 
 
-def _in_a_cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _number(value: float | str) -> str:
+def _format_number(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _ours(finding: Finding) -> str:
+def _format_ours(finding: Finding) -> str:
     if finding.ours is None:
         return ""
     if finding.lower is None or finding.upper is None:

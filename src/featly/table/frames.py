@@ -20,10 +20,10 @@ __all__ = [
     "ArrayTable",
     "DefaultNames",
     "Table",
-    "absent",
     "as_floats",
     "frame_of",
     "is_frame",
+    "is_missing",
     "library_of",
     "open_table",
     "refuse_shapes",
@@ -35,7 +35,7 @@ MOST_LEVELS = 65_535
 
 
 def library_of(X: Any) -> str | None:
-    """'pandas', 'polars', 'pyarrow', 'other' for frames of theirs, None for anything else."""
+    """Return 'pandas', 'polars', 'pyarrow' or 'other' for a frame, None for anything else."""
     # a library that was never imported cannot have made X
     for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
         module = sys.modules.get(library)
@@ -47,7 +47,7 @@ def library_of(X: Any) -> str | None:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a data frame of some library."""
+    """Return whether X is a data frame of some library."""
     return library_of(X) is not None
 
 
@@ -65,7 +65,7 @@ def refuse_shapes(X: Any) -> None:
 
 
 def values_of(y: Any) -> Any:
-    """A column of any library as something that NumPy reads; anything else unchanged."""
+    """Return a column of any library as something that NumPy reads; anything else unchanged."""
     if isinstance(y, np.ndarray) or not hasattr(y, "to_numpy"):
         return y
     return y.to_pylist() if type(y).__module__.startswith("pyarrow") else y.to_numpy()
@@ -98,7 +98,7 @@ class DefaultNames:
         return f"DefaultNames({self.count})"
 
     def position(self, name: str) -> int | None:
-        """Where `name` stands, or None."""
+        """Return the position of `name`, or None."""
         digits = name[1:]
         if name[:1] == "x" and digits.isdecimal() and str(int(digits)) == digits:
             return int(digits) if int(digits) < self.count else None
@@ -119,46 +119,46 @@ class Table(ABC):
 
     @abstractmethod
     def kinds(self) -> list[np.uint8]:
-        """The kind of every column as its dtype tells it; DataError if a dtype is of no use."""
+        """Return the kind of every column by its dtype; DataError if a dtype is of no use."""
 
     @abstractmethod
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
-        """Some columns as float32 or float64, rows x columns, missing as NaN."""
+        """Return some columns as float32 or float64, rows x columns, missing as NaN."""
 
     @abstractmethod
     def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
-        """One column as codes from 1, 0 where missing, and its levels in order.
+        """Return one column as codes from 1, 0 where missing, and its levels in order.
 
         The order is that of the dtype where it has one, else sorted.
         """
 
     def codes(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Some columns as a feature-major matrix of codes, and how many levels each has."""
-        found = np.zeros((len(columns), self.n_rows), np.uint16)
+        """Return some columns as a feature-major matrix of codes, and their numbers of levels."""
+        codes = np.zeros((len(columns), self.n_rows), np.uint16)
         sizes = np.zeros(len(columns), np.int64)
         for k, column in enumerate(columns):
-            one, size = self._code(column)
+            column_codes, size = self._code(column)
             self.check_levels(column, size)
-            found[k], sizes[k] = one, size
-        return (found.astype(np.uint8) if sizes.max(initial=0) < 255 else found), sizes
+            codes[k], sizes[k] = column_codes, size
+        return (codes.astype(np.uint8) if sizes.max(initial=0) < 255 else codes), sizes
 
     def _code(self, column: int) -> tuple[np.ndarray, int]:
-        """One column as codes and how many levels it has; names of levels are not needed."""
+        """Return one column as codes and its number of levels; names of levels are not needed."""
         codes, levels = self.texts(column)
         return codes, len(levels)
 
     def levels(self, column: int) -> tuple[list[Any], int]:
-        """The levels that occur in one column, in order, and how many cells are missing."""
+        """Return the levels that occur in one column, in order, and how many cells are missing."""
         codes, levels = self.texts(column)
         occurs = np.bincount(codes, minlength=len(levels) + 1)
         return [level for level, n in zip(levels, occurs[1:], strict=True) if n], int(occurs[0])
 
-    def ordered(self, column: int) -> bool:
-        """Whether the dtype of a column gives its levels an order."""
+    def is_ordered(self, column: int) -> bool:
+        """Return whether the dtype of a column gives its levels an order."""
         return False
 
-    def declared(self, column: int) -> bool:
-        """Whether the dtype of a column says that it is categorical, beyond being text."""
+    def is_declared(self, column: int) -> bool:
+        """Return whether the dtype of a column says that it is categorical, beyond being text."""
         return False
 
     def check_levels(self, column: int, n_levels: int) -> None:
@@ -169,34 +169,34 @@ class Table(ABC):
                 "categorical column can hold: is it an identifier? Leave it out"
             )
 
-    def _useless(self, column: int, what: str, instead: str) -> DataError:
-        return DataError(f"column {self.names[column]!r} {what}: {instead}")
+    def _dtype_error(self, column: int, problem: str, remedy: str) -> DataError:
+        return DataError(f"column {self.names[column]!r} {problem}: {remedy}")
 
-    def _dates(self, column: int) -> DataError:
-        return self._useless(
+    def _date_error(self, column: int) -> DataError:
+        return self._dtype_error(
             column, "holds dates or times", "turn it into a number, such as days since an event"
         )
 
-    def _mixture(self, column: int, values: Any) -> DataError:
-        """Blame the first row whose value is not of the type of most."""
-        present = [(row, v) for row, v in enumerate(values) if not absent(v)]
+    def _mixture_error(self, column: int, values: Any) -> DataError:
+        """Return an error that names the first row whose value is not of the type of most."""
+        present = [(row, v) for row, v in enumerate(values) if not is_missing(v)]
         texts = [(row, v) for row, v in present if isinstance(v, str)]
-        rest = [(row, v) for row, v in present if not isinstance(v, str)]
-        row, value = min((texts, rest), key=len)[0]
-        return self._useless(
+        non_texts = [(row, v) for row, v in present if not isinstance(v, str)]
+        row, value = min((texts, non_texts), key=len)[0]
+        return self._dtype_error(
             column,
             f"mixes text and numbers (row {row}: {value!r})",
             "correct that value, or make the whole column text",
         )
 
 
-def absent(value: Any) -> bool:
-    """Whether a value is missing: None, NaN, or pandas's NA, which cannot be compared."""
+def is_missing(value: Any) -> bool:
+    """Return whether a value is missing: None, NaN, or pandas's NA, which cannot be compared."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def open_table(X: Any) -> Table:
-    """Read access to a frame, or to a two-dimensional array of objects or text."""
+    """Open a frame, or a two-dimensional array of objects or text, for reading."""
     library = library_of(X)
     if library == "pandas":
         table: Table = _Pandas(X)
@@ -232,43 +232,43 @@ class _Pandas(Table):
     def kinds(self) -> list[np.uint8]:
         categories = sys.modules["pandas"].CategoricalDtype
         known: dict[Any, np.uint8 | None] = {}
-        found = []
+        kinds = []
         for column, dtype in enumerate(self._dtypes):
             if isinstance(dtype, categories):  # first: hashing one hashes all its categories
-                found.append(ORDINAL if dtype.ordered else CATEGORICAL)
+                kinds.append(ORDINAL if dtype.ordered else CATEGORICAL)
                 continue
             if dtype not in known:
                 known[dtype] = self._kind(dtype, column)
             kind = known[dtype]
-            found.append(self._look(column) if kind is None else kind)
-        return found
+            kinds.append(self._infer_kind(column) if kind is None else kind)
+        return kinds
 
     def _kind(self, dtype: Any, column: int) -> np.uint8 | None:
-        """The kind of a dtype; None for objects, which must be looked at."""
+        """Return the kind of a dtype; None for objects, which must be looked at."""
         from pandas.api import types
 
         if types.is_bool_dtype(dtype):
             return CATEGORICAL
         if types.is_complex_dtype(dtype):
-            raise self._useless(column, "is complex", "Complex data not supported")
+            raise self._dtype_error(column, "is complex", "Complex data not supported")
         if types.is_numeric_dtype(dtype):
             return CONTINUOUS
         if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
-            raise self._dates(column)
+            raise self._date_error(column)
         if types.is_object_dtype(dtype):
             return None
         if types.is_string_dtype(dtype):
             return CATEGORICAL
-        raise self._useless(column, f"has dtype {dtype}", "make it numbers or text")
+        raise self._dtype_error(column, f"has dtype {dtype}", "make it numbers or text")
 
-    def _look(self, column: int) -> np.uint8:
+    def _infer_kind(self, column: int) -> np.uint8:
         values = self.frame.iloc[:, column]
-        found = sys.modules["pandas"].api.types.infer_dtype(values, skipna=True)
-        if found in ("string", "boolean", "categorical"):
+        inferred = sys.modules["pandas"].api.types.infer_dtype(values, skipna=True)
+        if inferred in ("string", "boolean", "categorical"):
             return CATEGORICAL
-        if found in ("floating", "integer", "mixed-integer-float", "decimal", "empty"):
+        if inferred in ("floating", "integer", "mixed-integer-float", "decimal", "empty"):
             return CONTINUOUS
-        if found in (
+        if inferred in (
             "datetime",
             "datetime64",
             "date",
@@ -277,8 +277,8 @@ class _Pandas(Table):
             "time",
             "period",
         ):
-            raise self._dates(column)
-        raise self._mixture(column, list(values))
+            raise self._date_error(column)
+        raise self._mixture_error(column, list(values))
 
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
         frame = self.frame
@@ -299,21 +299,23 @@ class _Pandas(Table):
         if isinstance(dtype, sys.modules["pandas"].CategoricalDtype):
             if dtype.ordered:  # a level that no row has still separates its neighbours
                 return values.array.codes + np.int64(1), list(dtype.categories)
-            return _used(values.array.codes, list(dtype.categories))
-        codes, found = sys.modules["pandas"].factorize(values)
-        return _sorted_levels(codes, list(found))
+            return _drop_unused_levels(values.array.codes, list(dtype.categories))
+        codes, levels = sys.modules["pandas"].factorize(values)
+        return _sort_levels(codes, list(levels))
 
     def _code(self, column: int) -> tuple[np.ndarray, int]:
         dtype = self._dtypes[column]
         if not isinstance(dtype, sys.modules["pandas"].CategoricalDtype):
             return super()._code(column)
-        codes, levels = _used(self._column(column).array.codes, range(len(dtype.categories)))
+        codes, levels = _drop_unused_levels(
+            self._column(column).array.codes, range(len(dtype.categories))
+        )
         return codes, len(levels)
 
-    def ordered(self, column: int) -> bool:
+    def is_ordered(self, column: int) -> bool:
         return bool(getattr(self._dtypes[column], "ordered", False))
 
-    def declared(self, column: int) -> bool:
+    def is_declared(self, column: int) -> bool:
         return isinstance(self._dtypes[column], sys.modules["pandas"].CategoricalDtype)
 
 
@@ -331,17 +333,17 @@ class _Polars(Table):
     def kinds(self) -> list[np.uint8]:
         import polars as pl
 
-        found = []
+        kinds = []
         for column, dtype in enumerate(self._dtypes):
             if dtype.is_numeric() or dtype == pl.Null:
-                found.append(CONTINUOUS)
+                kinds.append(CONTINUOUS)
             elif dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum):
-                found.append(CATEGORICAL)
+                kinds.append(CATEGORICAL)
             elif dtype.is_temporal():
-                raise self._dates(column)
+                raise self._date_error(column)
             else:
-                raise self._useless(column, f"has dtype {dtype}", "make it numbers or text")
-        return found
+                raise self._dtype_error(column, f"has dtype {dtype}", "make it numbers or text")
+        return kinds
 
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
         import polars as pl
@@ -379,49 +381,49 @@ class _Polars(Table):
         return [(low, min(low + step, n_columns)) for low in range(0, n_columns, step)]
 
     def _shared_codes(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Columns of one categorical dtype, whose physical codes mean the same text in all.
+        """Code columns of one categorical dtype, whose physical codes mean the same text in all.
 
         Every text is ranked once, not once a cell.
         """
         import polars as pl
 
-        absent = np.iinfo(np.uint32).max
+        missing = np.iinfo(np.uint32).max
         frame = self.frame[:, list(columns)]
-        cells = frame.select(pl.all().to_physical().cast(pl.UInt32).fill_null(absent))
-        found = cells.to_numpy().T  # feature-major, as polars has it
-        largest = int(np.max(found, where=found != absent, initial=0))
-        found = np.where(found == absent, np.uint32(largest + 1), found)
-        somewhere = np.full(largest + 2, -1, np.int64)
-        for column in range(len(found)):
-            somewhere[found[column]] = column
-        somewhere[largest + 1] = -1
-        used = np.flatnonzero(somewhere >= 0)
+        cells = frame.select(pl.all().to_physical().cast(pl.UInt32).fill_null(missing))
+        physical = cells.to_numpy().T  # feature-major, as polars has it
+        largest = int(np.max(physical, where=physical != missing, initial=0))
+        physical = np.where(physical == missing, np.uint32(largest + 1), physical)
+        column_of = np.full(largest + 2, -1, np.int64)
+        for column in range(len(physical)):
+            column_of[physical[column]] = column
+        column_of[largest + 1] = -1
+        used = np.flatnonzero(column_of >= 0)
         texts = [
-            frame.to_series(column)[int(np.flatnonzero(found[column] == code)[0])]
-            for code, column in zip(used.tolist(), somewhere[used].tolist(), strict=True)
+            frame.to_series(column)[int(np.flatnonzero(physical[column] == code)[0])]
+            for code, column in zip(used.tolist(), column_of[used].tolist(), strict=True)
         ]
         rank = np.zeros(largest + 2, np.uint8 if len(used) < 255 else np.uint32)
         rank[used[sorted(range(len(used)), key=texts.__getitem__)]] = np.arange(1, len(used) + 1)
         sizes = np.zeros(len(columns), np.int64)
-        codes = np.zeros(found.shape, np.uint8)
+        codes = np.zeros(physical.shape, np.uint8)
         for low, high in self._tiles(len(columns)):
-            tile = rank[found[low:high]]  # ranks among all texts, which become ranks in a column
+            tile = rank[physical[low:high]]  # ranks among all texts, which become ranks in a column
             if len(used) <= 16:
                 size = np.zeros((high - low, 1), np.uint8)
                 for text in range(1, len(used) + 1):
-                    here = tile == text
-                    size += here.any(axis=1, keepdims=True)
-                    codes[low:high] += here * size
+                    is_text = tile == text
+                    size += is_text.any(axis=1, keepdims=True)
+                    codes[low:high] += is_text * size
                 sizes[low:high] = size[:, 0]
                 continue
             for k in range(low, high):
-                there, dense = np.unique(tile[k - low], return_inverse=True)
-                gap = int(there[0] == 0)
-                sizes[k] = len(there) - gap
+                occurring, dense = np.unique(tile[k - low], return_inverse=True)
+                has_missing = int(occurring[0] == 0)
+                sizes[k] = len(occurring) - has_missing
                 self.check_levels(columns[k], int(sizes[k]))
                 if codes.dtype == np.uint8 and sizes[k] >= 255:
                     codes = codes.astype(np.uint16)
-                codes[k] = dense + 1 - gap
+                codes[k] = dense + 1 - has_missing
         return codes, sizes
 
     def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
@@ -441,17 +443,17 @@ class _Polars(Table):
         import polars as pl
 
         values = self.frame.to_series(column)
-        found = values.unique().drop_nulls()
+        levels = values.unique().drop_nulls()
         if values.dtype != pl.Enum:
-            found = (found if values.dtype == pl.Boolean else found.cast(pl.String)).sort()
-        return found.to_list(), values.null_count()
+            levels = (levels if values.dtype == pl.Boolean else levels.cast(pl.String)).sort()
+        return levels.to_list(), values.null_count()
 
-    def ordered(self, column: int) -> bool:
+    def is_ordered(self, column: int) -> bool:
         import polars as pl
 
         return bool(self._dtypes[column] == pl.Enum)
 
-    def declared(self, column: int) -> bool:
+    def is_declared(self, column: int) -> bool:
         import polars as pl
 
         return self._dtypes[column] in (pl.Categorical, pl.Enum)
@@ -466,29 +468,29 @@ class _Arrow(Table):
     def kinds(self) -> list[np.uint8]:
         from pyarrow import types
 
-        found = []
+        kinds = []
         for column, dtype in enumerate(self.frame.schema.types):
             if types.is_dictionary(dtype):
-                found.append(ORDINAL if dtype.ordered else CATEGORICAL)
+                kinds.append(ORDINAL if dtype.ordered else CATEGORICAL)
             elif (
                 types.is_boolean(dtype)
                 or types.is_string(dtype)
                 or types.is_large_string(dtype)
                 or (hasattr(types, "is_string_view") and types.is_string_view(dtype))
             ):
-                found.append(CATEGORICAL)
+                kinds.append(CATEGORICAL)
             elif (
                 types.is_integer(dtype)
                 or types.is_floating(dtype)
                 or types.is_decimal(dtype)
                 or types.is_null(dtype)
             ):
-                found.append(CONTINUOUS)
+                kinds.append(CONTINUOUS)
             elif types.is_temporal(dtype):
-                raise self._dates(column)
+                raise self._date_error(column)
             else:
-                raise self._useless(column, f"has type {dtype}", "make it numbers or text")
-        return found
+                raise self._dtype_error(column, f"has type {dtype}", "make it numbers or text")
+        return kinds
 
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
         import pyarrow as pa
@@ -496,13 +498,13 @@ class _Arrow(Table):
         schema = self.frame.schema.types
         small = {pa.float32(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16()}
         target = np.float32 if all(schema[c] in small for c in columns) else np.float64
-        found = np.empty((len(columns), self.n_rows), target)
+        numbers = np.empty((len(columns), self.n_rows), target)
         for k, column in enumerate(columns):
             values = self.frame.column(column)
             if not pa.types.is_floating(schema[column]):
                 values = values.cast(pa.float64())
-            found[k] = values.to_numpy()
-        return found.T
+            numbers[k] = values.to_numpy()
+        return numbers.T
 
     def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
         import pyarrow as pa
@@ -518,13 +520,13 @@ class _Arrow(Table):
         codes = values.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
         if ordered:
             return codes + 1, levels
-        codes, levels = _sorted_levels(codes, levels)
-        return _used(codes - 1, levels)
+        codes, levels = _sort_levels(codes, levels)
+        return _drop_unused_levels(codes - 1, levels)
 
-    def ordered(self, column: int) -> bool:
+    def is_ordered(self, column: int) -> bool:
         return bool(getattr(self.frame.schema.types[column], "ordered", False))
 
-    def declared(self, column: int) -> bool:
+    def is_declared(self, column: int) -> bool:
         return hasattr(self.frame.schema.types[column], "ordered")
 
 
@@ -537,26 +539,26 @@ class ArrayTable(Table):
         self.n_rows = X.shape[0]
 
     def kinds(self) -> list[np.uint8]:
-        """All continuous."""
+        """Return the kinds: all continuous."""
         return [CONTINUOUS] * len(self.names)
 
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
-        """Some columns, dense."""
+        """Return some columns, dense."""
         block = self.array[:, list(columns)]
         return as_floats(block.toarray() if hasattr(block, "toarray") else block)
 
     def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
-        """The values of a column as levels."""
+        """Return the values of a column as levels."""
         values = self.numbers([column])[:, 0]
         present = ~np.isnan(values)
         levels, codes = np.unique(values[present], return_inverse=True)
-        found = np.zeros(len(values), np.int64)
-        found[present] = codes + 1
-        return found, levels.tolist()
+        all_codes = np.zeros(len(values), np.int64)
+        all_codes[present] = codes + 1
+        return all_codes, levels.tolist()
 
 
 def as_floats(X: np.ndarray) -> np.ndarray:
-    """Numbers as float32 or float64, without a copy where they are so already."""
+    """Return numbers as float32 or float64, without a copy where they are so already."""
     if X.dtype in (np.float32, np.float64):
         return X
     return X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)
@@ -576,42 +578,44 @@ class _Objects(Table):
     def _kind(self, column: int) -> np.uint8:
         if self.array.dtype.kind in "UST":
             return CATEGORICAL
-        values = [v for v in self.array[:, column] if not absent(v)]
+        values = [v for v in self.array[:, column] if not is_missing(v)]
         n_texts = sum(isinstance(v, str) for v in values)
         if n_texts and n_texts == len(values):
             return CATEGORICAL
         if n_texts:
-            raise self._mixture(column, self.array[:, column])
+            raise self._mixture_error(column, self.array[:, column])
         return CATEGORICAL if values and all(isinstance(v, bool) for v in values) else CONTINUOUS
 
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
         block = self.array[:, list(columns)]
-        absent = np.array([[v is None for v in row] for row in block], dtype=bool)
-        return np.where(absent, np.nan, block).astype(np.float64)
+        is_none = np.array([[v is None for v in row] for row in block], dtype=bool)
+        return np.where(is_none, np.nan, block).astype(np.float64)
 
     def texts(self, column: int) -> tuple[np.ndarray, list[Any]]:
         values = self.array[:, column]
-        levels = sorted({v for v in values if not absent(v)}, key=str)
-        place = {level: code for code, level in enumerate(levels, 1)}
-        codes = [0 if absent(v) else place[v] for v in values]
+        levels = sorted({v for v in values if not is_missing(v)}, key=str)
+        code_of = {level: code for code, level in enumerate(levels, 1)}
+        codes = [0 if is_missing(v) else code_of[v] for v in values]
         return np.array(codes, dtype=np.int64), levels
 
 
-def _sorted_levels(codes: np.ndarray, levels: list[Any]) -> tuple[np.ndarray, list[Any]]:
-    """Codes from -1 to codes from 0, in an order that does not depend on that of the rows."""
+def _sort_levels(codes: np.ndarray, levels: list[Any]) -> tuple[np.ndarray, list[Any]]:
+    """Turn codes from -1 into codes from 0, in an order independent of that of the rows."""
     order = sorted(range(len(levels)), key=lambda k: str(levels[k]))
-    place = np.zeros(len(levels) + 1, np.int64)  # the last is that of code -1
-    place[order] = np.arange(1, len(levels) + 1)
-    return place[codes], [levels[k] for k in order]
+    new_code = np.zeros(len(levels) + 1, np.int64)  # the last is that of code -1
+    new_code[order] = np.arange(1, len(levels) + 1)
+    return new_code[codes], [levels[k] for k in order]
 
 
-def _used(codes: np.ndarray, levels: Sequence[Any]) -> tuple[np.ndarray, Sequence[Any]]:
-    """Codes from -1 to codes from 0, without the levels that no row has."""
+def _drop_unused_levels(
+    codes: np.ndarray, levels: Sequence[Any]
+) -> tuple[np.ndarray, Sequence[Any]]:
+    """Turn codes from -1 into codes from 0, without the levels that no row has."""
     occurs = np.bincount(codes + 1, minlength=len(levels) + 1)[1:] > 0
     if occurs.all():
         return codes + np.int64(1), levels
-    place = np.concatenate([[0], np.cumsum(occurs)])
-    return place[codes + 1], [level for level, used in zip(levels, occurs, strict=True) if used]
+    new_code = np.concatenate([[0], np.cumsum(occurs)])
+    return new_code[codes + 1], [level for level, used in zip(levels, occurs, strict=True) if used]
 
 
 def _fits_float32(dtype: Any) -> bool:
@@ -619,7 +623,7 @@ def _fits_float32(dtype: Any) -> bool:
 
 
 def take_columns(X: Any, columns: Sequence[int]) -> Any:
-    """Some columns of a frame, as a frame of the same library; dtypes and index are kept."""
+    """Return some columns of a frame, of the same library; dtypes and index are kept."""
     library = library_of(X)
     positions = [int(column) for column in columns]
     if library == "pandas":
@@ -635,7 +639,7 @@ def take_columns(X: Any, columns: Sequence[int]) -> Any:
 
 
 def frame_of(columns: dict[str, Any], library: str | None) -> Any:
-    """A frame of the given library: pandas and pyarrow as asked, polars otherwise if present."""
+    """Make a frame of a library: pandas and pyarrow as asked, polars otherwise if present."""
     if library is None and importlib.util.find_spec("polars") is None:
         library = "pandas"
     if library == "pandas":

@@ -1,4 +1,4 @@
-"""What is known about the columns, in one object."""
+"""Knowledge about the columns, in one object."""
 
 import difflib
 import math
@@ -20,7 +20,7 @@ from featly.table.frames import (
     open_table,
     refuse_shapes,
 )
-from featly.table.schema_report import SchemaReport, report_on
+from featly.table.schema_report import SchemaReport, build_schema_report
 
 __all__ = ["Columns", "Schema", "SchemaReport"]
 
@@ -31,7 +31,7 @@ Name = str | int
 
 @dataclass(frozen=True)
 class Schema:
-    """What is known about the columns: kinds, prices, beliefs, groups.
+    """Knowledge about the columns: kinds, prices, beliefs, groups.
 
     Every method takes ``schema=``: a Schema, the same as a plain dict, or None to read the kinds
     from the dtypes: category, text and bool are categorical, ordered categories are ordinal,
@@ -97,19 +97,19 @@ class Schema:
             raise SchemaError("column_groups must map the name of a group to its columns")
         for group, members in self.column_groups.items():
             self._check_columns(f"column_groups[{group!r}]", members)
-        said: dict[Name, str] = {}
+        kind_of: dict[Name, str] = {}
         for kind in KINDS:
             for name in getattr(self, kind):
-                if name in said:
-                    raise SchemaError(f"{name!r} cannot be {said[name]} and {kind}")
-                said[name] = kind
+                if name in kind_of:
+                    raise SchemaError(f"{name!r} cannot be {kind_of[name]} and {kind}")
+                kind_of[name] = kind
 
     def __repr__(self) -> str:
         parts = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self)]
-        given = [
+        stated = [
             part for part, f in zip(parts, fields(self), strict=True) if len(getattr(self, f.name))
         ]
-        return f"Schema({', '.join(given)})"
+        return f"Schema({', '.join(stated)})"
 
     @staticmethod
     def _check_columns(part: str, columns: Any) -> None:
@@ -131,7 +131,7 @@ class Schema:
 
     @classmethod
     def of(cls, schema: "Schema | Mapping[str, Any] | None") -> "Schema":
-        """A Schema from what a method's ``schema`` parameter may be.
+        """Return a Schema from the value of a method's ``schema`` parameter.
 
         Examples
         --------
@@ -147,7 +147,7 @@ class Schema:
         known = [f.name for f in fields(cls)]
         for part in schema:
             if part not in known:
-                raise SchemaError(f"a schema has no part {part!r}{_nearest(str(part), known)}")
+                raise SchemaError(f"a schema has no part {part!r}{_nearest_hint(str(part), known)}")
         return cls(**schema)
 
     @classmethod
@@ -160,7 +160,7 @@ class Schema:
         columns: Any = None,
         graded: bool = False,
     ) -> "Schema":
-        r"""A prior for one table from a ranking on another: its best columns are favoured.
+        r"""Make a prior for one table from a ranking on another, whose best columns are favoured.
 
         All `top` best columns get the same weight, as in the paper; or, `graded`, the r-th of
         them gets
@@ -219,49 +219,50 @@ class Schema:
         number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
         if not number or not math.isfinite(weight) or weight < 1:
             raise ParameterError(f"weight={weight!r}: a prior is a finite number of at least 1")
-        names = _best_first(ranking)
+        names = _ranked_names(ranking)
         if columns is not None:
-            known = _names_of(columns)
+            known = _column_names(columns)
             shared = set(known)
-            found = [name for name in names if name in shared]
-            if not found:
+            names_in_table = [name for name in names if name in shared]
+            if not names_in_table:
                 raise SchemaError(
-                    f"none of the {len(names)} ranked columns ({_some(names)}) is a column of the "
-                    f"table ({_some(known)}): are they called by other names there?"
+                    f"none of the {len(names)} ranked columns ({_list_some(names)}) is a column of "
+                    "the "
+                    f"table ({_list_some(known)}): are they called by other names there?"
                 )
-            names = found
+            names = names_in_table
         falls = [1 - r / int(top) if graded else 1.0 for r in range(min(int(top), len(names)))]
         return cls(prior={n: float(weight) ** fall for n, fall in zip(names, falls, strict=False)})
 
     def resolve(self, names: "list[str] | DefaultNames", inferred: Any) -> "Columns":
         """Apply this schema to a table with these column names and kinds by dtype."""
-        places: dict[str, list[int]] = {}
+        positions_of: dict[str, list[int]] = {}
 
         def position(part: str, name: str) -> int | None:
             if isinstance(names, DefaultNames):
                 return names.position(name)
-            if not places:
-                wanted = self._mentioned()  # of millions of names, these alone are kept
+            if not positions_of:
+                mentioned = self._all_names()  # of millions of names, these alone are kept
                 for k, known in enumerate(names):
-                    if known in wanted:
-                        places.setdefault(known, []).append(k)
-            found = places.get(name, [])
-            if len(found) > 1:  # in a file that may be so
+                    if known in mentioned:
+                        positions_of.setdefault(known, []).append(k)
+            hits = positions_of.get(name, [])
+            if len(hits) > 1:  # in a file that may be so
                 raise SchemaError(
-                    f"{part} names {name!r}, and {len(found)} columns are called so (positions "
-                    f"{found[0]}, {found[1]}{', ...' if len(found) > 2 else ''}): give positions"
+                    f"{part} names {name!r}, and {len(hits)} columns are called so (positions "
+                    f"{hits[0]}, {hits[1]}{', ...' if len(hits) > 2 else ''}): give positions"
                 )
-            return found[0] if found else None
+            return hits[0] if hits else None
 
         def find(part: str, column: Name) -> int:
             if isinstance(column, str):
-                found = position(part, column)
-                if found is None:
+                index = position(part, column)
+                if index is None:
                     raise SchemaError(
                         f"{part} names {column!r}, which is not a column"
-                        f"{_nearest(column, names[:MOST_COMPARED])}"
+                        f"{_nearest_hint(column, names[:MOST_COMPARED])}"
                     )
-                return found
+                return index
             if not 0 <= column < len(names):
                 raise SchemaError(
                     f"{part} names position {column}: positions run from 0 to {len(names) - 1}"
@@ -269,13 +270,13 @@ class Schema:
             return int(column)
 
         def find_all(part: str, columns: Iterable[Name]) -> list[int]:
-            found = [find(part, column) for column in columns]
+            indices = [find(part, column) for column in columns]
             seen: set[int] = set()
-            for column in found:
+            for column in indices:
                 if column in seen:
                     raise SchemaError(f"{part} names {names[column]!r} twice")
                 seen.add(column)
-            return found
+            return indices
 
         def numbers(part: str, values: Mapping[Name, float], default: float) -> Any:
             if not values:
@@ -286,12 +287,12 @@ class Schema:
 
         inferred = np.asarray(inferred, dtype=np.uint8)
         kinds = inferred.copy()
-        said: dict[int, str] = {}
+        kind_of: dict[int, str] = {}
         for code, word in enumerate(KINDS):
             for column in find_all(word, getattr(self, word)):
-                if column in said:
-                    raise SchemaError(f"{names[column]!r} cannot be {said[column]} and {word}")
-                said[column] = word
+                if column in kind_of:
+                    raise SchemaError(f"{names[column]!r} cannot be {kind_of[column]} and {word}")
+                kind_of[column] = word
                 kinds[column] = code
         levels = {}
         if isinstance(self.ordinal, Mapping):
@@ -310,14 +311,14 @@ class Schema:
             },
         )
 
-    def _mentioned(self) -> set[str]:
-        """The names of columns in any part."""
+    def _all_names(self) -> set[str]:
+        """Return the names of columns in any part."""
         parts = (self.categorical, self.ordinal, self.continuous, self.keep, self.prior, self.costs)
         every: list[Iterable[Name]] = [*parts, *self.column_groups.values()]
         return {name for part in every for name in part if isinstance(name, str)}
 
     def describe(self, X: Any) -> "SchemaReport":
-        """How this schema reads a table, and which columns look wrong.
+        """Report the kinds that this schema gives a table, and the columns that look wrong.
 
         Nothing is changed: a remark says what looks odd and what could be declared.
 
@@ -353,7 +354,7 @@ class Schema:
             for kind in KINDS
             for name in getattr(self, kind)
         }
-        return report_on(table, kinds, declared, library)
+        return build_schema_report(table, kinds, declared, library)
 
 
 @dataclass(frozen=True)
@@ -369,8 +370,8 @@ class Columns:
     costs: np.ndarray | None
     groups: dict[str, np.ndarray]
 
-    def given(self) -> list[str]:
-        """The parts beside kinds that the schema states."""
+    def stated_parts(self) -> list[str]:
+        """Return the parts beside kinds that the schema states."""
         parts = {
             "keep": len(self.keep) > 0,
             "prior": self.prior is not None,
@@ -380,18 +381,18 @@ class Columns:
         return [part for part, present in parts.items() if present]
 
 
-def _nearest(name: str, known: list[str]) -> str:
-    found = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"; did you mean {found[0]!r}?" if found else ""
+def _nearest_hint(name: str, known: list[str]) -> str:
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 # ---- names, best first ---------------------------------------------------------------------------
-def _best_first(ranking: Any) -> list[str]:
-    """The names of a ranking: an estimator with a table, that table, or a list."""
+def _ranked_names(ranking: Any) -> list[str]:
+    """Return the names of a ranking: an estimator with a table, that table, or a list."""
     if not _is_table(ranking) and callable(getattr(ranking, "table", None)):
         ranking = ranking.table()
     table = open_table(ranking) if _is_table(ranking) else None
-    names = _listed("ranking", ranking) if table is None else _from_table(table)
+    names = _as_names("ranking", ranking) if table is None else _names_from_table(table)
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -403,65 +404,71 @@ def _best_first(ranking: Any) -> list[str]:
 
 
 def _is_table(X: Any) -> bool:
-    """Whether X is a frame; one column of a frame is a list."""
+    """Return whether X is a frame; one column of a frame is a list."""
     return is_frame(X) and len(getattr(X, "shape", ())) == 2
 
 
-def _from_table(table: Table) -> list[str]:
-    """From what ``table()`` returns, or from what was read back from a file of it."""
-    at = {name: position for position, name in enumerate(table.names)}
-    by = next((name for name in ("rank", "selected") if name in at), None)
-    if "feature" not in at or by is None:
+def _names_from_table(table: Table) -> list[str]:
+    """Return the names, best first, from a frame as ``table()`` returns it."""
+    position_of = {name: position for position, name in enumerate(table.names)}
+    rank_column = next((name for name in ("rank", "selected") if name in position_of), None)
+    if "feature" not in position_of or rank_column is None:
         raise SchemaError(
             "a ranking has the columns 'feature' and 'rank', or 'feature' and 'selected', as "
-            f"table() returns them: this one has {_some(table.names)}"
+            f"table() returns them: this one has {_list_some(table.names)}"
         )
     kinds = table.kinds()
-    codes, levels = table.texts(at["feature"])
+    codes, levels = table.texts(position_of["feature"])
     if (codes == 0).any():
         raise SchemaError(f"row {int(np.argmin(codes))} of the ranking has no feature")
-    if kinds[at["feature"]] == CONTINUOUS:  # names such as 1007, which a reader took for numbers
+    if (
+        kinds[position_of["feature"]] == CONTINUOUS
+    ):  # names such as 1007, which a reader took for numbers
         levels = [int(v) if float(v).is_integer() else v for v in map(float, levels)]
     names = [str(levels[code - 1]) for code in codes]
-    if by == "selected":
-        codes, levels = table.texts(at["selected"])
+    if rank_column == "selected":
+        codes, levels = table.texts(position_of["selected"])
         chosen = ["", *(str(level).lower() for level in levels)]
         return [n for n, c in zip(names, codes, strict=True) if chosen[c] in ("true", "1", "1.0")]
-    ranks = table.numbers([at["rank"]])[:, 0] if kinds[at["rank"]] == CONTINUOUS else None
+    ranks = (
+        table.numbers([position_of["rank"]])[:, 0]
+        if kinds[position_of["rank"]] == CONTINUOUS
+        else None
+    )
     if ranks is None or np.isnan(ranks).any():
         raise SchemaError("'rank' of the ranking must be a number in every row, 1 for the best")
     return [names[row] for row in np.argsort(ranks, kind="stable")]
 
 
-def _names_of(columns: Any) -> list[str]:
-    """What the columns of a table are called."""
+def _column_names(columns: Any) -> list[str]:
+    """Return the names of the columns of a table."""
     if _is_table(columns):
         return open_table(columns).names
     if hasattr(columns, "names") and hasattr(columns, "X"):  # a file that was read
         return [str(name) for name in columns.names]
     if getattr(columns, "ndim", 1) == 2:
         return DefaultNames(columns.shape[1])[:]
-    return _listed("columns", columns)
+    return _as_names("columns", columns)
 
 
-def _listed(what: str, names: Any) -> list[str]:
-    """A list of names, and nothing else."""
+def _as_names(label: str, names: Any) -> list[str]:
+    """Return a list of names, or raise ParameterError for anything else."""
     if isinstance(names, str | bytes | os.PathLike):
         raise ParameterError(
-            f"{what}={str(names)!r} is one text: give a list of names or a table, such as "
+            f"{label}={str(names)!r} is one text: give a list of names or a table, such as "
             "featly.read_table(path).X for a file of it"
         )
     if isinstance(names, Mapping) or not isinstance(names, Iterable):
-        raise ParameterError(f"{what}={names!r}: give a table, or a list of names, best first")
+        raise ParameterError(f"{label}={names!r}: give a table, or a list of names, best first")
     listed = list(names)
     for name in listed:
         if not isinstance(name, str):
             raise ParameterError(
-                f"{what} has {name!r}, which is no name: a position says nothing about another "
+                f"{label} has {name!r}, which is no name: a position says nothing about another "
                 "table, give the names of columns"
             )
     return [str(name) for name in listed]
 
 
-def _some(names: Sequence[str]) -> str:
+def _list_some(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")

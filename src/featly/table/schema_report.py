@@ -1,4 +1,4 @@
-"""How a schema reads a table, and which columns look wrong."""
+"""Report of the kinds that a schema gives a table, and of the columns that look wrong."""
 
 import math
 import re
@@ -11,12 +11,12 @@ import numpy as np
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS
 from featly.table.frames import Table, frame_of
 
-__all__ = ["SchemaReport", "report_on"]
+__all__ = ["SchemaReport", "build_schema_report"]
 
 
 @dataclass(frozen=True)
 class SchemaReport:
-    """How a schema reads a table: what :meth:`featly.Schema.describe` returns.
+    """Kinds and suspicious columns of a table: the result of :meth:`featly.Schema.describe`.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class SchemaReport:
     library: str | None = None
 
     def table(self) -> Any:
-        """One row a column: name, kind, missing and distinct values, remark."""
+        """Return a frame of one row a column: name, kind, missing and distinct values, remark."""
         return frame_of(
             {
                 "column": self.names,
@@ -68,14 +68,14 @@ class SchemaReport:
             lines.append(f"{missing} column{'s have' if missing > 1 else ' has'} missing values")
         alike: dict[str, list[str]] = {}
         for name, remark in self.remarks.items():
-            alike.setdefault(_in_general(remark), []).append(name)
+            alike.setdefault(_generalise(remark), []).append(name)
         for remark, names in alike.items():
             if len(names) <= 3:
                 lines += [f"{name}: {self.remarks[name]}" for name in names]
             else:
-                own = {self.remarks[name] for name in names}
-                told = own.pop() if len(own) == 1 else remark
-                lines.append(f"{len(names)} columns ({', '.join(names[:3])}, ...): {told}")
+                distinct_remarks = {self.remarks[name] for name in names}
+                text = distinct_remarks.pop() if len(distinct_remarks) == 1 else remark
+                lines.append(f"{len(names)} columns ({', '.join(names[:3])}, ...): {text}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -84,8 +84,8 @@ class SchemaReport:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def _in_general(remark: str) -> str:
-    """A remark without what is special about one column, so that many can share it."""
+def _generalise(remark: str) -> str:
+    """Return a remark without what is special about one column, so that many can share it."""
     return re.sub(r"^\d+ whole", "few whole", re.sub(r" \(.*?\)(?=;)| '.*?'", "", remark))
 
 
@@ -94,7 +94,7 @@ BLOCK = 256  # columns of numbers that are read together
 ID_WORDS = ("id", "identifier", "uuid", "key", "index", "patient_id", "sample", "sample_id", "name")
 
 
-def report_on(
+def build_schema_report(
     table: Table, kinds: np.ndarray, declared: Collection[str], library: str | None
 ) -> SchemaReport:
     """Look at the values of every column.
@@ -111,20 +111,20 @@ def report_on(
     """
     inferred = table.kinds()
     n_missing, n_distinct, remarks = [], [], {}
-    for j, (levels, gaps) in enumerate(_levels(table, inferred)):
+    for j, (levels, missing) in enumerate(_levels(table, inferred)):
         name = table.names[j]
-        n_missing.append(gaps)
+        n_missing.append(missing)
         n_distinct.append(len(levels))
         remark = _remark(
             name,
             int(inferred[j]),
             levels,
-            table.n_rows - gaps,
+            table.n_rows - missing,
             declared=name in declared,
-            category=table.declared(j),
+            category=table.is_declared(j),
         )
         if inferred[j] == CATEGORICAL and kinds[j] == CONTINUOUS:
-            wrong = [level for level in levels if not _reads_as_number(level)]
+            wrong = [level for level in levels if not _is_number_text(level)]
             remark = f"declared continuous, but {wrong[0]!r} is no number" if wrong else remark
         if remark:
             remarks[name] = remark
@@ -140,7 +140,7 @@ def report_on(
 
 
 def _levels(table: Table, inferred: Any) -> Iterator[tuple[list[Any], int]]:
-    """The different values of every column in order, and how many are missing."""
+    """Yield the different values of every column in order, and how many are missing."""
     at = 0
     while at < len(inferred):
         stop = at + 1
@@ -160,7 +160,7 @@ def _levels(table: Table, inferred: Any) -> Iterator[tuple[list[Any], int]]:
 def _remark(
     name: str, kind: int, levels: list[Any], n_present: int, *, declared: bool, category: bool
 ) -> str:
-    """What looks wrong about a column, or an empty string.
+    """Return a remark on what looks wrong about a column, or an empty string.
 
     `declared` in the schema, nothing is doubted; a `category` by its dtype may well have numbers
     for names.
@@ -184,7 +184,7 @@ def _remark(
             return f"{len(levels)} whole numbers, read as continuous; are they labels?"
         return ""
     if kind == CATEGORICAL:
-        odd = [level for level in levels if not _reads_as_number(level)]
+        odd = [level for level in levels if not _is_number_text(level)]
         if not odd and not category and all(isinstance(level, str) for level in levels):
             return "text that reads as numbers; declare it continuous, or convert it"
         blank = [level for level in odd if str(level).strip().lower() in _BLANKS]
@@ -204,7 +204,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4
 _BLANKS = {"", "?", "na", "n/a", "nan", "none", "null", "missing", "-", "."}
 
 
-def _reads_as_number(level: Any) -> bool:
+def _is_number_text(level: Any) -> bool:
     if isinstance(level, bool):
         return True
     try:

@@ -1,4 +1,4 @@
-"""The checks that every method passes, for methods of yours too.
+"""Checks that every method of featly passes, for other methods too.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""What must hold for every method, one function a property.
+"""Checks of the properties that every method must have, one function a property.
 
 Each check takes an unfitted estimator and raises AssertionError. They read what the method
 declares about itself, so a method that takes categorical columns is tested on them, and one that
@@ -16,11 +16,11 @@ from sklearn.base import clone
 
 from featly.base import Ranker
 from featly.basics.errors import ConvergenceWarning, DataError, SchemaError, SchemaWarning
-from featly.core.ranking.ordering import rounded
+from featly.core.ranking.ordering import round_scores
 from featly.registry import METHODS
 from featly.table.schema import Schema
 from featly.testing.leaks import LEAK_CHECKS
-from featly.testing.tables import Example, example, in_library, installed, sparse_example
+from featly.testing.tables import Example, example, in_library, installed_libraries, sparse_example
 
 __all__ = ["CHECKS", "check_method", "method_checks"]
 
@@ -57,7 +57,7 @@ def check_method(estimator: Any, *, scikit_learn: bool = True) -> None:
 
 
 def method_checks(estimator: Any) -> Iterator[tuple[str, Check]]:
-    """The checks that apply to a method, as (name, function of the estimator)."""
+    """Yield the checks that apply to a method, as (name, function of the estimator)."""
     for name, check in CHECKS.items():
         if name in _RANKERS_ONLY and not isinstance(estimator, Ranker):
             continue
@@ -91,20 +91,22 @@ def _names(fitted: Any, table: Example) -> list[str]:
 
 
 def _tied_names(fitted: Any, table: Example) -> list[list[str]]:
-    """Names best first, those of equal score together and sorted."""
+    """Return names best first, those of equal score together and sorted."""
     names = _names(fitted, table)
     if not isinstance(fitted, Ranker):
         return [[name] for name in names]
-    scores = rounded(fitted.scores_[fitted.order_])
+    scores = round_scores(fitted.scores_[fitted.order_])
     starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
     return [sorted(part) for part in np.split(np.array(names, object), starts[1:])]
 
 
-def _same(found: list[Any], expected: list[Any], what: str) -> None:
-    assert found == expected, f"{what} changed the outcome: {found[:8]} instead of {expected[:8]}"
+def _assert_same(outcome: list[Any], expected: list[Any], change: str) -> None:
+    assert outcome == expected, (
+        f"{change} changed the outcome: {outcome[:8]} instead of {expected[:8]}"
+    )
 
 
-def _refuses(
+def _assert_refuses(
     estimator: Any, X: Any, y: Any, *words: str, error: type[Exception] = DataError
 ) -> None:
     try:
@@ -121,7 +123,7 @@ def _refuses(
 # ---- the result -----------------------------------------------------------------------------
 @_ranker_check
 def check_ranking_is_consistent(estimator: Any) -> None:
-    """`order_`, `ranking_`, `scores_`, `support_` and `table()` tell the same story."""
+    """`order_`, `ranking_`, `scores_`, `support_` and `table()` agree."""
     table = example(estimator)
     fitted = _fit(estimator, table)
     p = len(table.names)
@@ -162,7 +164,7 @@ def check_subset_is_consistent(estimator: Any) -> None:
 
 @_ranker_check
 def check_order_independent_of_count(estimator: Any) -> None:
-    """`order_[:k]` does not depend on `n_features_to_select`, nor does choosing anew need a fit."""
+    """`order_` does not depend on `n_features_to_select`, which may change without a new fit."""
     table = example(estimator)
     whole = _fit(estimator, table)
     p = len(table.names)
@@ -173,8 +175,8 @@ def check_order_independent_of_count(estimator: Any) -> None:
         whole.set_params(n_features_to_select=wanted)
         assert np.array_equal(whole.support_, fitted.support_)
     for wrong in (0, -1, 1.5, p + 1, "some", True, float("nan")):
-        asked = clone(estimator).set_params(n_features_to_select=wrong)
-        _refuses(asked, _frame(table), table.y, "n_features_to_select", error=ValueError)
+        changed = clone(estimator).set_params(n_features_to_select=wrong)
+        _assert_refuses(changed, _frame(table), table.y, "n_features_to_select", error=ValueError)
 
 
 @_check
@@ -200,8 +202,8 @@ def check_permuted_rows(estimator: Any) -> None:
     expected = _names(_fit(estimator, table), table)
     for seed in range(3):
         rows = np.random.default_rng(seed).permutation(len(table.y))
-        found = _names(_fit(estimator, table.rows(rows)), table)
-        _same(found, expected, "permuting the rows")
+        ranked_names = _names(_fit(estimator, table.take_rows(rows)), table)
+        _assert_same(ranked_names, expected, "permuting the rows")
     # few values and unequal classes: many scores are zero or tie, and must do so exactly
     rng = np.random.default_rng(7)
     for n_ill in (4, 9, 15):
@@ -211,7 +213,9 @@ def check_permuted_rows(estimator: Any) -> None:
             expected = clone(estimator).fit(X, y).order_.tolist()
             for seed in range(3):
                 rows = np.random.default_rng(seed).permutation(30)
-                _same(clone(estimator).fit(X[rows], y[rows]).order_.tolist(), expected, "the rows")
+                _assert_same(
+                    clone(estimator).fit(X[rows], y[rows]).order_.tolist(), expected, "the rows"
+                )
 
 
 @_check
@@ -220,42 +224,48 @@ def check_permuted_columns(estimator: Any) -> None:
     table = example(estimator)
     expected = _tied_names(_fit(estimator, table), table)
     for seed in range(3):
-        shuffled = table.ordered(np.random.default_rng(seed).permutation(table.names).tolist())
-        _same(_tied_names(_fit(estimator, shuffled), shuffled), expected, "permuting the columns")
+        shuffled = table.select_columns(
+            np.random.default_rng(seed).permutation(table.names).tolist()
+        )
+        _assert_same(
+            _tied_names(_fit(estimator, shuffled), shuffled), expected, "permuting the columns"
+        )
 
 
 @_check
 def check_relabelled_categories(estimator: Any) -> None:
-    """What the levels of a categorical column are called does not matter."""
+    """Names of the levels of a categorical column do not matter."""
     table = example(estimator)
     expected = _names(_fit(estimator, table), table)
     for name in table.categorical:
         levels = np.unique(table.columns[name])
         new = dict(zip(levels, [f"level {k}" for k in range(len(levels))][::-1], strict=True))
         renamed = np.array([new[level] for level in table.columns[name]])
-        found = _names(_fit(estimator, table.replaced(**{name: renamed})), table)
-        _same(found, expected, f"renaming the levels of {name!r}")
+        ranked_names = _names(_fit(estimator, table.replace_columns(**{name: renamed})), table)
+        _assert_same(ranked_names, expected, f"renaming the levels of {name!r}")
 
 
 @_check
 def check_relabelled_classes(estimator: Any) -> None:
-    """What the classes are called, and of which type, does not matter."""
+    """Names of the classes, and their type, do not matter."""
     table = example(estimator)
     expected = _names(_fit(estimator, table), table)
     number = (table.y == "yes").astype(int)
     for labels in (number, 1 - number, number.astype(bool), number * 2.0 - 1, number.astype(str)):
-        found = clone(estimator).fit(_frame(table), labels)
-        _same(_names(found, table), expected, f"labels of type {labels.dtype}")
+        fitted = clone(estimator).fit(_frame(table), labels)
+        _assert_same(_names(fitted, table), expected, f"labels of type {labels.dtype}")
     import polars as pl
 
     for series in (pl.Series(table.y), table.y.tolist()):
-        _same(_names(clone(estimator).fit(_frame(table), series), table), expected, "another y")
+        _assert_same(
+            _names(clone(estimator).fit(_frame(table), series), table), expected, "another y"
+        )
 
 
 @_check
 def check_units(estimator: Any) -> None:
     """The unit and the zero of a continuous column do not matter."""
-    if estimator._units_matter():
+    if estimator._is_scale_dependent():
         return
     table = example(estimator)
     expected = _names(_fit(estimator, table), table)
@@ -264,8 +274,8 @@ def check_units(estimator: Any) -> None:
             name: table.columns[name] * factor + offset
             for name in ("number 0", "number 5", "whole")
         }
-        found = _names(_fit(estimator, table.replaced(**changed)), table)
-        _same(found, expected, f"columns times {factor:g} plus {offset:g}")
+        ranked_names = _names(_fit(estimator, table.replace_columns(**changed)), table)
+        _assert_same(ranked_names, expected, f"columns times {factor:g} plus {offset:g}")
 
 
 @_check
@@ -274,21 +284,21 @@ def check_duplicated_columns_tie(estimator: Any) -> None:
     for n_rows in (60, 61, 67):
         table = example(estimator, n_rows=n_rows)
         copies = {f"copy of {name}": table.columns[name].copy() for name in table.names}
-        both = Example({**table.columns, **copies}, table.y, list(table.categorical))
-        both.categorical += [f"copy of {name}" for name in table.categorical]
-        fitted = _fit(estimator, both)
+        doubled = Example({**table.columns, **copies}, table.y, list(table.categorical))
+        doubled.categorical += [f"copy of {name}" for name in table.categorical]
+        fitted = _fit(estimator, doubled)
         if not isinstance(estimator, Ranker):
             continue
         p = len(table.names)
         assert (fitted.ranking_[:p] < fitted.ranking_[p:]).all(), "a copy is before its original"
-        if _one_by_one(estimator):
+        if _scores_one_by_one(estimator):
             assert np.array_equal(fitted.scores_[:p], fitted.scores_[p:]), "equal columns differ"
 
 
-def _one_by_one(estimator: Any) -> bool:
-    """Whether it is a filter that scores every column once."""
+def _scores_one_by_one(estimator: Any) -> bool:
+    """Return whether it is a filter that scores every column once."""
     families = {method.class_name: method.family for method in METHODS.values()}
-    return families.get(type(estimator).__name__) == "filter" and not estimator._greedy()
+    return families.get(type(estimator).__name__) == "filter" and not estimator._is_greedy()
 
 
 @_check
@@ -304,7 +314,7 @@ def check_threads(estimator: Any) -> None:
             outcomes.append((fitted.order_.tobytes(), scores))
         assert outcomes[0] == outcomes[1] == outcomes[2], "threads change the outcome"
     for wrong in (0, "two", True):
-        _refuses(clone(estimator).set_params(n_jobs=wrong), X, y, "n_jobs", error=ValueError)
+        _assert_refuses(clone(estimator).set_params(n_jobs=wrong), X, y, "n_jobs", error=ValueError)
 
 
 @_check
@@ -318,7 +328,7 @@ def check_layouts(estimator: Any) -> None:
     locked = X.copy()
     locked.setflags(write=False)
     for layout in (X, np.asfortranarray(X), spread[::2, ::2], locked, X.astype(float).tolist()):
-        _same(clone(estimator).fit(layout, table.y).order_.tolist(), expected, "the layout")
+        _assert_same(clone(estimator).fit(layout, table.y).order_.tolist(), expected, "the layout")
 
 
 @_check
@@ -326,13 +336,13 @@ def check_dense_is_sparse(estimator: Any) -> None:
     """A sparse table ranks as the same table dense, or is refused in words."""
     X, y = sparse_example()
     if not estimator._sparse:
-        return _refuses(estimator, X, y, "sparse")
+        return _assert_refuses(estimator, X, y, "sparse")
     expected = clone(estimator).fit(X.toarray(), y).order_.tolist()
     for form in ("csr", "csc", "coo"):
         fitted = clone(estimator).fit(X.asformat(form), y)
-        _same(fitted.order_.tolist(), expected, f"the sparse form {form}")
-        taken = fitted.transform(X.asformat(form))
-        assert np.array_equal(taken.toarray(), X.toarray()[:, fitted.get_support()])
+        _assert_same(fitted.order_.tolist(), expected, f"the sparse form {form}")
+        selected = fitted.transform(X.asformat(form))
+        assert np.array_equal(selected.toarray(), X.toarray()[:, fitted.get_support()])
     return None
 
 
@@ -342,34 +352,36 @@ def check_frame_libraries(estimator: Any) -> None:
     """Every frame library ranks alike and comes out as it went in: library, names, dtypes."""
     table = example(estimator)
     expected = _names(_fit(estimator, table), table)
-    for library in installed():
+    for library in installed_libraries():
         frame = in_library(table, library)
         fitted = clone(estimator).fit(frame, table.y)
-        _same(_names(fitted, table), expected, f"the library {library}")
+        _assert_same(_names(fitted, table), expected, f"the library {library}")
         assert type(fitted.table()) is type(frame), "table() is of another library"
-        taken = fitted.transform(frame)
-        assert type(taken) is type(frame), "transform returns another library"
+        selected = fitted.transform(frame)
+        assert type(selected) is type(frame), "transform returns another library"
         chosen = [table.names[column] for column in fitted.get_support(indices=True)]
-        columns = taken.column_names if library == "pyarrow" else list(taken.columns)
+        columns = selected.column_names if library == "pyarrow" else list(selected.columns)
         assert columns == chosen == list(fitted.get_feature_names_out())
         if library == "pyarrow":
-            assert all(taken.schema.field(n).type == frame.schema.field(n).type for n in chosen)
+            assert all(selected.schema.field(n).type == frame.schema.field(n).type for n in chosen)
         else:
             before = dict(zip(frame.columns, frame.dtypes, strict=True))
-            assert list(taken.dtypes) == [before[name] for name in chosen], "dtypes changed"
+            assert list(selected.dtypes) == [before[name] for name in chosen], "dtypes changed"
 
 
 @_check
 def check_set_output(estimator: Any) -> None:
     """``set_output`` gives the library asked for, from any other."""
     table = example(estimator)
-    for wanted in (library for library in installed() if library != "pyarrow"):
-        for given in installed():
-            fitted = clone(estimator).set_output(transform=wanted)
-            fitted.fit(in_library(table, given), table.y)
-            taken = fitted.transform(in_library(table, given))
-            assert type(taken).__module__.split(".")[0] == wanted, f"{given} to {wanted}"
-            assert list(taken.columns) == list(fitted.get_feature_names_out())
+    for output_library in (library for library in installed_libraries() if library != "pyarrow"):
+        for source_library in installed_libraries():
+            fitted = clone(estimator).set_output(transform=output_library)
+            fitted.fit(in_library(table, source_library), table.y)
+            selected = fitted.transform(in_library(table, source_library))
+            assert type(selected).__module__.split(".")[0] == output_library, (
+                f"{source_library} to {output_library}"
+            )
+            assert list(selected.columns) == list(fitted.get_feature_names_out())
 
 
 @_check
@@ -419,17 +431,17 @@ def check_keep(estimator: Any) -> None:
     table = example(estimator)
     free = _names(_fit(estimator, table), table)
     keep = [free[-1], free[-3]]
-    for given in (keep, [table.names.index(name) for name in keep]):
-        fitted = _fit(estimator, table, schema={"keep": given}, n_features_to_select=3)
-        found = _names(fitted, table)
-        assert set(found[:2]) == set(keep), "columns to keep are not first"
+    for keep_form in (keep, [table.names.index(name) for name in keep]):
+        fitted = _fit(estimator, table, schema={"keep": keep_form}, n_features_to_select=3)
+        ranked_names = _names(fitted, table)
+        assert set(ranked_names[:2]) == set(keep), "columns to keep are not first"
         assert fitted.support_.sum() == 3
-    if _one_by_one(estimator):
-        assert found[2:] == [name for name in free if name not in keep]
+    if _scores_one_by_one(estimator):
+        assert ranked_names[2:] == [name for name in free if name not in keep]
     everything = _fit(estimator, table, schema=Schema(keep=table.names))
     assert everything.support_.all(), "None selects at least what is kept"
     fewer = clone(estimator).set_params(schema=Schema(keep=keep), n_features_to_select=1)
-    _refuses(fewer, _frame(table), table.y, "keep", error=ValueError)
+    _assert_refuses(fewer, _frame(table), table.y, "keep", error=ValueError)
 
 
 @_check
@@ -452,8 +464,8 @@ def check_schema_forms(estimator: Any) -> None:
         ({"keeps": ["whole"]}, "'keep'"),
         ({"continuous": ["whole"], "ordinal": ["whole"]}, "whole"),
     ):
-        named = clone(estimator).set_params(schema=schema)
-        _refuses(named, _frame(table), table.y, word, error=SchemaError)
+        changed = clone(estimator).set_params(schema=schema)
+        _assert_refuses(changed, _frame(table), table.y, word, error=SchemaError)
     for part, value in (
         ("prior", {"whole": 2.0}),
         ("costs", {"whole": 2.0}),
@@ -462,17 +474,19 @@ def check_schema_forms(estimator: Any) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             _fit(estimator, table, schema={part: value})
-        told = [w for w in caught if issubclass(w.category, SchemaWarning)]
-        assert len(told) == (part not in estimator._uses), f"{part}: {len(told)} warnings"
-        assert all(part in str(w.message) for w in told)
+        schema_warnings = [w for w in caught if issubclass(w.category, SchemaWarning)]
+        assert len(schema_warnings) == (part not in estimator._uses), (
+            f"{part}: {len(schema_warnings)} warnings"
+        )
+        assert all(part in str(w.message) for w in schema_warnings)
 
 
 # ---- hard cases -----------------------------------------------------------------------------
 @_check
 def check_constant_column(estimator: Any) -> None:
-    """A constant column is no use, and no trouble; nor is a table of nothing else."""
+    """A constant column ranks low and raises no error; nor does a table of nothing else."""
     table = example(estimator)
-    flat = table.replaced(flat=np.full(len(table.y), 0.1), zero=np.zeros(len(table.y)))
+    flat = table.replace_columns(flat=np.full(len(table.y), 0.1), zero=np.zeros(len(table.y)))
     fitted = _fit(estimator, flat)
     order = _names(fitted, flat)
     assert not {"flat", "zero"} & set(order[: len(order) // 2]), "a constant column ranks high"
@@ -493,7 +507,7 @@ def check_small_tables(estimator: Any) -> None:
         assert fitted.get_support().any()
     # with fewer rows many columns of noise tell the classes apart as well, by their ranks; one is
     # enough to make the right one redundant
-    n_rows = 24 if estimator._greedy() else 12
+    n_rows = 24 if estimator._is_greedy() else 12
     wide = rng.normal(size=(n_rows, 3000))
     wide[:, 1234] = 4 * (np.arange(n_rows) % 2) + rng.normal(scale=1e-3, size=n_rows)
     fitted = clone(estimator).fit(wide, np.arange(n_rows) % 2)
@@ -509,21 +523,25 @@ def check_many_classes(estimator: Any) -> None:
         expected = _names(_fit(estimator, table), table)
         rows = np.random.default_rng(0).permutation(len(table.y))
         if not estimator.__sklearn_tags__().non_deterministic:
-            _same(_names(_fit(estimator, table.rows(rows)), table), expected, "permuting the rows")
+            _assert_same(
+                _names(_fit(estimator, table.take_rows(rows)), table),
+                expected,
+                "permuting the rows",
+            )
         lonely = np.array(["a", "b"] * 6 + ["c"])
         clone(estimator).fit(table.array()[:13], lonely)
     else:
-        _refuses(estimator, _frame(table), table.y, "3 classes")
+        _assert_refuses(estimator, _frame(table), table.y, "3 classes")
 
 
 @_check
 def check_missing_values(estimator: Any) -> None:
     """Missing values work where the method says so; else the error names column, row, remedy."""
     table = example(estimator)
-    holes = table.columns["number 4"].copy()
-    holes[[3, 17]] = np.nan
-    gapped = table.replaced(**{"number 4": holes})
-    for library in installed():
+    values = table.columns["number 4"].copy()
+    values[[3, 17]] = np.nan
+    gapped = table.replace_columns(**{"number 4": values})
+    for library in installed_libraries():
         frame = in_library(gapped, library)
         if estimator._missing:
             fitted = clone(estimator).fit(frame, table.y)
@@ -531,25 +549,29 @@ def check_missing_values(estimator: Any) -> None:
             if isinstance(estimator, Ranker):
                 assert np.isfinite(fitted.scores_).all()
         else:
-            _refuses(estimator, frame, table.y, "'number 4'", "row 3", "NaN", "Fill them in")
+            _assert_refuses(estimator, frame, table.y, "'number 4'", "row 3", "NaN", "Fill them in")
     if not estimator._missing:
-        numbers = gapped.ordered([name for name in table.names if name not in table.categorical])
-        _refuses(estimator, _frame(numbers), table.y, "use a method that takes missing", "FTest")
+        numbers = gapped.select_columns(
+            [name for name in table.names if name not in table.categorical]
+        )
+        _assert_refuses(
+            estimator, _frame(numbers), table.y, "use a method that takes missing", "FTest"
+        )
     else:
-        gone = table.replaced(**{"number 8": np.full(len(table.y), np.nan)})
-        fitted = _fit(estimator, gone)
-        assert _names(fitted, gone)[0] != "number 8", "a column without values ranks first"
+        emptied = table.replace_columns(**{"number 8": np.full(len(table.y), np.nan)})
+        fitted = _fit(estimator, emptied)
+        assert _names(fitted, emptied)[0] != "number 8", "a column without values ranks first"
     if table.categorical and not estimator._missing:
         import polars as pl
 
         # entirely missing: no level at all, first and last among the columns
         nothing = pl.Series("nothing", [None] * len(table.y), dtype=pl.String)
         for frame in (_frame(table).with_columns(nothing), _frame(table).insert_column(0, nothing)):
-            _refuses(estimator, frame, table.y, "'nothing'", "row 0")
+            _assert_refuses(estimator, frame, table.y, "'nothing'", "row 0")
         frame = _frame(table).with_columns(
             pl.when(pl.int_range(pl.len()) == 5).then(None).otherwise("colour").alias("colour")
         )
-        _refuses(estimator, frame, table.y, "'colour'", "row 5")
+        _assert_refuses(estimator, frame, table.y, "'colour'", "row 5")
 
 
 @_check
@@ -560,7 +582,7 @@ def check_unsupported_kinds(estimator: Any) -> None:
     table = example(estimator)
     frame = _frame(table).with_columns(pl.Series("tumour", ["x", "y", "z"] * 20))
     if "categorical" not in estimator._kinds:
-        _refuses(estimator, frame, table.y, "'tumour'", "categorical", "SVMRFE")
+        _assert_refuses(estimator, frame, table.y, "'tumour'", "categorical", "SVMRFE")
         order = {"ordinal": {"tumour": ["x", "y", "z"]}}
         clone(estimator).set_params(schema=order).fit(frame, table.y)
     else:
@@ -569,44 +591,44 @@ def check_unsupported_kinds(estimator: Any) -> None:
 
 @_check
 def check_bad_input(estimator: Any) -> None:
-    """Each mistake gets one line that names the culprit and says what to do."""
+    """Each mistake raises an error of one line that names the culprit and says what to do."""
     import polars as pl
 
     table = example(estimator)
     frame, y, X = _frame(table), table.y, table.array()
     huge = X.copy()
     huge[4, 2] = np.inf
-    _refuses(estimator, huge, y, "'x2'", "row 4", "inf")
+    _assert_refuses(estimator, huge, y, "'x2'", "row 4", "inf")
     huge[4, 2] = 1e200
     try:  # a method that squares nothing may take it
         clone(estimator).fit(huge, y)
     except ValueError:
-        _refuses(estimator, huge, y, "'x2'", "overflow")
-    _refuses(estimator, frame, np.full(len(y), "yes"), "one class", "'yes'")
-    _refuses(estimator, frame, y[:-1], str(len(y)), str(len(y) - 1))
-    _refuses(estimator, frame, [None, *y[1:]], "row 0")
-    _refuses(estimator, frame, np.where(np.arange(len(y)) == 2, np.nan, 1.0), "row 2")
-    _refuses(estimator, frame, np.random.default_rng(0).normal(size=len(y)), "real numbers")
-    _refuses(estimator, frame, ["a", 1] * (len(y) // 2), "y mixes")
-    _refuses(estimator, frame.head(0), y[:0], "0 sample")
-    _refuses(estimator, frame.select([]), y, "0 feature")
-    _refuses(estimator, frame.lazy(), y, "LazyFrame", "collect")
-    _refuses(estimator, frame["whole"], y, "one column")
-    _refuses(estimator, frame.with_columns(day=pl.date(2020, 1, 1)), y, "'day'", "date")
+        _assert_refuses(estimator, huge, y, "'x2'", "overflow")
+    _assert_refuses(estimator, frame, np.full(len(y), "yes"), "one class", "'yes'")
+    _assert_refuses(estimator, frame, y[:-1], str(len(y)), str(len(y) - 1))
+    _assert_refuses(estimator, frame, [None, *y[1:]], "row 0")
+    _assert_refuses(estimator, frame, np.where(np.arange(len(y)) == 2, np.nan, 1.0), "row 2")
+    _assert_refuses(estimator, frame, np.random.default_rng(0).normal(size=len(y)), "real numbers")
+    _assert_refuses(estimator, frame, ["a", 1] * (len(y) // 2), "y mixes")
+    _assert_refuses(estimator, frame.head(0), y[:0], "0 sample")
+    _assert_refuses(estimator, frame.select([]), y, "0 feature")
+    _assert_refuses(estimator, frame.lazy(), y, "LazyFrame", "collect")
+    _assert_refuses(estimator, frame["whole"], y, "one column")
+    _assert_refuses(estimator, frame.with_columns(day=pl.date(2020, 1, 1)), y, "'day'", "date")
     mixed = np.array(X, dtype=object)
     mixed[7, 1] = "n/a"
-    _refuses(estimator, mixed, y, "'x1'", "row 7", "'n/a'")
-    if "pandas" in installed():
+    _assert_refuses(estimator, mixed, y, "'x1'", "row 7", "'n/a'")
+    if "pandas" in installed_libraries():
         import pandas as pd
 
         twice = pd.DataFrame(X[:, :3], columns=["a", "b", "a"])
-        _refuses(estimator, twice, y, "'a'")
+        _assert_refuses(estimator, twice, y, "'a'")
         text = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).astype({"b": object})
         text.loc[5, "b"] = "high"
-        _refuses(estimator, text, y, "'b'", "row 5", "'high'")
+        _assert_refuses(estimator, text, y, "'b'", "row 5", "'high'")
     words = frame.with_columns(pl.Series("dose", ["1.5", "2", "x"] * 20))
     declared = clone(estimator).set_params(schema={"continuous": ["dose"]})
-    _refuses(declared, words, y, "'dose'", "row 2", "'x'")
+    _assert_refuses(declared, words, y, "'dose'", "row 2", "'x'")
     fitted = clone(estimator).fit(frame, y)
     try:
         fitted.transform(frame.drop(table.names[0]))

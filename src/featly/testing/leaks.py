@@ -1,4 +1,4 @@
-"""No test row has a say: what a study learns from the training rows does not change with them.
+"""Checks of leaks: what a study learns from the training rows does not change with the test rows.
 
 Each check evaluates a method on one split of a table, then on tables made anew that differ from
 the first in test rows alone, and demands the same: the ranking, what learners are trained on, and
@@ -28,49 +28,51 @@ SIZES = (1, 3)
 
 # ---- the checks -----------------------------------------------------------------------------
 def check_test_rows_have_no_say(estimator: Any) -> None:
-    """Whatever the test rows hold, the ranking and the predictions of others stay as they are."""
+    """Changed test rows change neither the ranking nor the predictions of other rows."""
     table = example(estimator)
     frame = in_library(table, "polars")
     trial = _Trial(estimator, frame, table.y)
-    for what, other in _changed_tables(frame, gaps=estimator._missing):
-        trial.repeat(what, other, table.y)
+    for change, other in _change_test_rows(frame, missing=estimator._missing):
+        trial.repeat(change, other, table.y)
 
 
 def check_sparse_test_rows_have_no_say(estimator: Any) -> None:
-    """The same for a sparse table, where the method takes one."""
+    """Changed test rows of a sparse table change nothing, where the method takes one."""
     if not estimator._sparse:
         return
     X, y = sparse_example()
     trial = _Trial(estimator, X, y)
     dense, changed = X.toarray(), _changed_rows(len(y))
-    for what, rows in (
+    for change, rows in (
         ("permuting test rows", dense[np.roll(changed, 3)]),
         ("extreme values in test rows", np.full((len(changed), X.shape[1]), EXTREME["f"])),
         ("empty test rows", np.zeros((len(changed), X.shape[1]))),
     ):
         other = dense.copy()
         other[changed] = rows
-        trial.repeat(what, scipy.sparse.csr_array(other), y)
+        trial.repeat(change, scipy.sparse.csr_array(other), y)
 
 
 def check_filling_has_no_test_rows(estimator: Any) -> None:
-    """Gaps are filled with what the training rows say, whatever the test rows hold."""
+    """Missing values are filled from the training rows, whatever the test rows hold."""
     table = example(estimator)
     n_rows = len(table.y)
-    gaps = np.concatenate([_training_rows(n_rows)[::5], _test_rows(n_rows)[: N_PROBES // 2]])
-    frame = _with_gaps(in_library(table, "polars"), gaps)
+    missing_rows = np.concatenate(
+        [_training_rows(n_rows)[::5], _test_rows(n_rows)[: N_PROBES // 2]]
+    )
+    frame = _with_missing(in_library(table, "polars"), missing_rows)
     trial = _Trial(estimator, frame, table.y, fill=True)
-    for what, other in _changed_tables(frame, gaps=True):
-        trial.repeat(what, other, table.y)
+    for change, other in _change_test_rows(frame, missing=True):
+        trial.repeat(change, other, table.y)
 
 
 def check_tuning_has_no_test_rows(estimator: Any) -> None:
-    """A learner that is tuned inside the training rows is tuned alike, whatever is tested."""
+    """A learner tuned inside the training rows is tuned alike, whatever the test rows hold."""
     table = example(estimator)
     frame = in_library(table, "polars")
     trial = _Trial(estimator, frame, table.y, tuned=True)
-    for what, other in _changed_tables(frame, gaps=estimator._missing):
-        trial.repeat(what, other, table.y)
+    for change, other in _change_test_rows(frame, missing=estimator._missing):
+        trial.repeat(change, other, table.y)
 
 
 def check_test_labels_have_no_say(estimator: Any) -> None:
@@ -78,14 +80,14 @@ def check_test_labels_have_no_say(estimator: Any) -> None:
     table = example(estimator)
     frame, tested = in_library(table, "polars"), _test_rows(len(table.y))
     trials = [_Trial(estimator, frame, table.y, tuned=tuned) for tuned in (False, True)]
-    for what, labels in (
+    for change, labels in (
         ("permuting the test labels", table.y[np.roll(tested, 1)]),
         ("one class in the test rows", np.full(len(tested), table.y[0])),
         ("a new class in the test rows", np.full(len(tested), "another")),
     ):
         y = np.concatenate([table.y[: tested[0]], labels])
         for trial in trials:
-            trial.repeat(what, frame, y)
+            trial.repeat(change, frame, y)
 
 
 LEAK_CHECKS: tuple[Callable[[Any], None], ...] = (
@@ -99,33 +101,33 @@ LEAK_CHECKS: tuple[Callable[[Any], None], ...] = (
 
 # ---- before and after -----------------------------------------------------------------------
 class _Trial:
-    """One split of a table, evaluated with the table as it is and with others in its place."""
+    """One split of a table, evaluated with the table as it is and with changed ones."""
 
     def __init__(
         self, estimator: Any, X: Any, y: Any, *, fill: bool = False, tuned: bool = False
     ) -> None:
         self.estimator, self.fill, self.tuned = estimator, fill, tuned
-        self.first = self._evaluated(X, y)
+        self.first = self._evaluate(X, y)
 
-    def repeat(self, what: str, X: Any, y: Any) -> None:
-        """AssertionError if the other table, whose training rows are the same, shows."""
-        order, events = self._evaluated(X, y)
+    def repeat(self, change: str, X: Any, y: Any) -> None:
+        """Raise AssertionError if a table with the same training rows gives another outcome."""
+        order, events = self._evaluate(X, y)
         before, expected = self.first
         assert order.tobytes() == before.tobytes(), (
-            f"{what} changes the ranking: {order[:8].tolist()} instead of {before[:8].tolist()}"
+            f"{change} changes the ranking: {order[:8].tolist()} instead of {before[:8].tolist()}"
         )
         assert [event for event, _ in events] == [event for event, _ in expected]
         for (event, value), (_, known) in zip(events, expected, strict=True):
-            assert value == known, f"{what} changes what {event}"
+            assert value == known, f"{change} changes what {event}"
 
-    def _evaluated(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], list[tuple[str, Any]]]:
-        """The ranking of a table that is read anew, and the learner's diary."""
+    def _evaluate(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], list[tuple[str, Any]]]:
+        """Return the ranking of a table that is read anew, and the learner's diary."""
         from featly.study.dataset import Dataset
         from featly.study.evaluate import Protocol, evaluate
         from featly.study.splits import Split
 
         diary = _Diary()
-        learners = {"watched": _Watched(self._learner(), diary)}
+        learners = {"watched": _WatchedLearner(self._learner(), diary)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd about the test rows is the point
             dataset = Dataset.of(X, y)
@@ -148,55 +150,55 @@ class _Trial:
 
 @dataclass
 class _Diary:
-    """What a learner did; scikit-learn's ``clone`` must not copy it."""
+    """Record of a learner's calls; scikit-learn's ``clone`` must not copy it."""
 
     events: list[tuple[str, Any]] = field(default_factory=list)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
-    def write(self, event: str, value: Any) -> None:
-        """Add a line."""
+    def note(self, event: str, value: Any) -> None:
+        """Add an event."""
         self.events.append((event, value))
 
 
-def _has_path(watched: "_Watched") -> bool:
+def _has_path(watched: "_WatchedLearner") -> bool:
     return hasattr(watched.learner, "predict_path")
 
 
-class _Watched(ClassifierMixin, BaseEstimator):
-    """A learner that writes down what it is trained on and what it says of the probes."""
+class _WatchedLearner(ClassifierMixin, BaseEstimator):
+    """A learner that records its training data and its predictions of the probes."""
 
     def __init__(self, learner: Any = None, diary: Any = None) -> None:
         self.learner = learner
         self.diary = diary
 
     def fit(self, X: Any, y: Any) -> Self:
-        self.diary.write("the learner is trained on", (_plain(X), y.tolist()))
+        self.diary.note("the learner is trained on", (_plain(X), y.tolist()))
         self.learner_ = clone(self.learner).fit(X, y)
         self.classes_ = self.learner_.classes_
         if hasattr(self.learner_, "best_score_"):
             tuned = (self.learner_.best_params_, self.learner_.best_score_)
-            self.diary.write("the tuning finds", tuned)
+            self.diary.note("the tuning finds", tuned)
         return self
 
     def predict(self, X: Any) -> Any:
-        found = self.learner_.predict(X)
-        self.diary.write("the learner is told of untouched rows", _plain(X[:N_PROBES]))
-        self.diary.write("is predicted for untouched rows", found[:N_PROBES].tolist())
-        return found
+        predictions = self.learner_.predict(X)
+        self.diary.note("the learner is told of untouched rows", _plain(X[:N_PROBES]))
+        self.diary.note("is predicted for untouched rows", predictions[:N_PROBES].tolist())
+        return predictions
 
     @available_if(_has_path)
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Any) -> Any:
         path = clone(self.learner).predict_path(X, y, X_test, sizes)
-        self.diary.write("is predicted for untouched rows", path[:, :N_PROBES].tolist())
+        self.diary.note("is predicted for untouched rows", path[:, :N_PROBES].tolist())
         single = self.fit(X, y).predict(X_test)
         assert (path[-1] == single).all(), "a path and a fit predict differently"
         return path
 
 
 def _plain(X: Any) -> list[list[Any]]:
-    """The values of a table, whatever holds them: 1 is 1.0, and a gap is None."""
+    """Return the values of a table as lists, in any form: 1 is 1.0, and a missing value is None."""
     if scipy.sparse.issparse(X):
         X = X.toarray()
     rows = X.tolist() if isinstance(X, np.ndarray) else [list(row) for row in X.iter_rows()]
@@ -215,7 +217,7 @@ def _training_rows(n_rows: int) -> npt.NDArray[np.int64]:
 
 
 def _test_rows(n_rows: int) -> npt.NDArray[np.int64]:
-    """The probes, then those that are changed."""
+    """Return the test rows: first the probes, then those that are changed."""
     return np.arange(len(_training_rows(n_rows)), n_rows)
 
 
@@ -223,12 +225,12 @@ def _changed_rows(n_rows: int) -> npt.NDArray[np.int64]:
     return _test_rows(n_rows)[N_PROBES:]
 
 
-def _changed_tables(frame: Any, *, gaps: bool) -> Iterator[tuple[str, Any]]:
-    """A table with one thing done to its test rows but the probes, in each way there is."""
+def _change_test_rows(frame: Any, *, missing: bool) -> Iterator[tuple[str, Any]]:
+    """Yield the table with its test rows changed, but for the probes, one way at a time."""
     import polars as pl
 
     changed = _changed_rows(frame.height)
-    stays, rows = frame[: changed[0]], frame[changed]
+    unchanged, rows = frame[: changed[0]], frame[changed]
     rng = np.random.default_rng(0)
     permuted = [column[rng.permutation(len(column))] for column in rows.get_columns()]
     ways = {
@@ -236,14 +238,14 @@ def _changed_tables(frame: Any, *, gaps: bool) -> Iterator[tuple[str, Any]]:
         "extreme values in test rows": _with_extremes(rows),
         "new levels in test rows": _with_new_levels(rows),
     }
-    if gaps:
-        ways["gaps in test rows"] = _with_gaps(rows, np.arange(rows.height))
-    for what, other in ways.items():
-        yield what, pl.concat([stays, other])
+    if missing:
+        ways["gaps in test rows"] = _with_missing(rows, np.arange(rows.height))
+    for change, other in ways.items():
+        yield change, pl.concat([unchanged, other])
 
 
 def _with_extremes(rows: Any) -> Any:
-    """Numbers as far out as they go, on both sides."""
+    """Replace numbers by extreme ones, on both sides."""
     import polars as pl
 
     sign = np.where(np.arange(rows.height) % 3, 1, -1)
@@ -265,13 +267,13 @@ def _with_new_levels(rows: Any) -> Any:
     )
 
 
-def _with_gaps(frame: Any, rows: npt.NDArray[np.int64]) -> Any:
-    """Every second column without values in the given rows, the others in every second one."""
+def _with_missing(frame: Any, rows: npt.NDArray[np.int64]) -> Any:
+    """Remove the values of the given rows in every second column, of half of them in the others."""
     import polars as pl
 
-    gaps = np.zeros((2, frame.height), bool)
-    gaps[0, rows], gaps[1, rows[::2]] = True, True
+    is_missing = np.zeros((2, frame.height), bool)
+    is_missing[0, rows], is_missing[1, rows[::2]] = True, True
     return frame.with_columns(
-        pl.when(pl.Series(gaps[place % 2])).then(None).otherwise(pl.col(name)).alias(name)
-        for place, name in enumerate(frame.columns)
+        pl.when(pl.Series(is_missing[position % 2])).then(None).otherwise(pl.col(name)).alias(name)
+        for position, name in enumerate(frame.columns)
     )

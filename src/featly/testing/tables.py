@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-__all__ = ["Example", "example", "in_library", "installed", "sparse_example"]
+__all__ = ["Example", "example", "in_library", "installed_libraries", "sparse_example"]
 
 
 @dataclass
@@ -23,22 +23,22 @@ class Example:
         """Column names, in order."""
         return list(self.columns)
 
-    def rows(self, rows: np.ndarray) -> "Example":
-        """Some rows, in the given order."""
-        chosen = {name: values[rows] for name, values in self.columns.items()}
-        return Example(chosen, self.y[rows], self.categorical)
+    def take_rows(self, rows: np.ndarray) -> "Example":
+        """Return some rows, in the given order."""
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return Example(columns, self.y[rows], self.categorical)
 
-    def ordered(self, names: list[str]) -> "Example":
-        """Some columns, in the given order."""
+    def select_columns(self, names: list[str]) -> "Example":
+        """Return some columns, in the given order."""
         categorical = [name for name in self.categorical if name in names]
         return Example({name: self.columns[name] for name in names}, self.y, categorical)
 
-    def replaced(self, **columns: np.ndarray) -> "Example":
-        """With some columns replaced or added."""
+    def replace_columns(self, **columns: np.ndarray) -> "Example":
+        """Return the example with some columns replaced or added."""
         return Example({**self.columns, **columns}, self.y, self.categorical)
 
     def array(self) -> np.ndarray:
-        """The numeric columns as an array, in order."""
+        """Return the numeric columns as an array, in order."""
         numeric = [name for name in self.names if name not in self.categorical]
         return np.column_stack([self.columns[name].astype(np.float64) for name in numeric])
 
@@ -46,7 +46,7 @@ class Example:
 def example(
     estimator: Any, n_rows: int = 60, n_numbers: int = 9, n_classes: int = 2, seed: int = 0
 ) -> Example:
-    """A table that the method can take, with signal in the first columns of each kind."""
+    """Make a table that the method can take, with signal in the first columns of each kind."""
     rng = np.random.default_rng(seed)
     y = np.arange(n_rows) % n_classes
     columns: dict[str, np.ndarray] = {}
@@ -61,21 +61,21 @@ def example(
     random_level = rng.integers(0, 3, n_rows)
     columns["colour"] = levels[np.where(rng.random(n_rows) < 0.7, y % 3, random_level)]
     columns["noise level"] = np.array(["a", "b", "c", "d", "e"])[rng.integers(0, 5, n_rows)]
-    mixed = rng.permutation(list(columns)).tolist()
+    shuffled = rng.permutation(list(columns)).tolist()
     return Example(
-        {name: columns[name] for name in mixed},
+        {name: columns[name] for name in shuffled},
         np.array(["no", "yes", "both", "none"])[y],
         ["colour", "noise level"],
     )
 
 
-def installed() -> list[str]:
-    """The frame libraries at hand; polars always is."""
+def installed_libraries() -> list[str]:
+    """List the frame libraries that are installed; polars always is."""
     return [name for name in ("polars", "pandas", "pyarrow") if importlib.util.find_spec(name)]
 
 
 def in_library(table: Example, library: str) -> Any:
-    """The table as a frame of a library."""
+    """Convert the table to a frame of a library."""
     if library == "pandas":
         import pandas as pd
 
@@ -98,7 +98,7 @@ def in_library(table: Example, library: str) -> Any:
 
 
 def sparse_example(n_rows: int = 50, n_features: int = 30, seed: int = 0) -> tuple[Any, np.ndarray]:
-    """A sparse matrix, mostly zeros, and a target of two classes."""
+    """Make a sparse matrix, mostly zeros, and a target of two classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n_rows) % 2
     X = np.where(rng.random((n_rows, n_features)) < 0.2, rng.normal(size=(n_rows, n_features)), 0.0)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.base import Problem, Ranker, Ranking, interrupted, keep_first
+from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
@@ -187,16 +187,16 @@ class HybridForward(Ranker):
             search = _Search(problem, self.learner, fold, progress)
             stopped = tests.interrupted
             if not stopped:
-                kept = np.isin(ranked, problem.columns.keep)
+                is_kept = np.isin(ranked, problem.columns.keep)
                 try:
-                    search.merge(ranked[kept], last=False)
-                    search.merge(ranked[~kept], last=True)
+                    search.merge(ranked[is_kept], last=False)
+                    search.merge(ranked[~is_kept], last=True)
                 except KeyboardInterrupt:
                     stopped = True
         p = problem.source.n_features
         # of what an interrupted search leaves, the columns to keep are still first
-        rest = keep_first(ranked[~np.isin(ranked, search.order)], problem.columns.keep)
-        order = np.array([*search.order, *rest], np.int64)
+        unmerged = keep_first(ranked[~np.isin(ranked, search.order)], problem.columns.keep)
+        order = np.array([*search.order, *unmerged], np.int64)
         scores = np.empty(p)
         scores[order] = np.arange(p, 0, -1)
         ranking = Ranking(
@@ -206,13 +206,13 @@ class HybridForward(Ranker):
             attributes={"fold": fold, "interrupted": stopped},
         )
         if stopped:
-            raise interrupted(ranking)
+            raise stop_with(ranking)
         return ranking
 
 
 # ---- the search -----------------------------------------------------------------------------
 class _Search:
-    """The columns chosen so far, and what the learner makes of them."""
+    """The columns chosen so far, and the trial of a learner on them."""
 
     def __init__(
         self,
@@ -225,38 +225,41 @@ class _Search:
         self.order: list[int] = []
         self.bcr = np.full(problem.source.n_features, np.nan)
         self._fold, self._learner = fold, learner
-        self._trial: _Bayes | _Neighbours | None = None
+        self._trial: _BayesTrial | _NeighbourTrial | None = None
 
     def merge(self, ranked: IntArray, *, last: bool) -> None:
-        """Choose all of some columns; what is not `last` is to be tried beside others."""
+        """Choose all of some columns; those that are not `last` join the trial."""
         categorical = self.problem.columns.kinds[ranked] == CATEGORICAL
         numbers, codes = ranked[~categorical], ranked[categorical]
-        if (self._fold >= 0).any() and self._needed():
-            numbers, codes = self._tried(numbers, codes)
-        rest = np.concatenate([numbers, codes])
+        if (self._fold >= 0).any() and self._needs_trial():
+            numbers, codes = self._try_columns(numbers, codes)
+        remaining = np.concatenate([numbers, codes])
         if not last and self._trial is not None:
-            for feature in rest.tolist():
+            for feature in remaining.tolist():
                 self._trial.join(*self._column(feature))
-        self._choose(rest)
+        self._choose(remaining)
 
-    def _needed(self) -> bool:
-        """Whether there is anything to be tried: then the learner is made, once."""
+    def _needs_trial(self) -> bool:
+        """Return whether columns are to be tried, and make the trial if they are."""
         kinds = self.problem.columns.kinds == CATEGORICAL
         if self._trial is None and kinds.any() and not kinds.all():
-            make = _Bayes if self._learner == "nb" else _Neighbours
+            make = _BayesTrial if self._learner == "nb" else _NeighbourTrial
             self._trial = make(self.problem.y, len(self.problem.classes), self._fold)
         return self._trial is not None
 
-    def _tried(self, numbers: IntArray, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """Choose until one of the lists is exhausted; returns what is left of both."""
+    def _try_columns(self, numbers: IntArray, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Choose until one of the lists is exhausted; return what is left of both."""
         assert self._trial is not None
         size = max(1, min(MOST_COLUMNS, WORK // self._trial.cost))
         while len(numbers) and len(codes):
             first, second = numbers[:size], codes[:size]
-            taken, rates = self._trial.merge(self._numbers(first), self._codes(second))
-            chosen = np.empty(len(taken), np.int64)
-            chosen[~taken], chosen[taken] = first[: (~taken).sum()], second[: taken.sum()]
-            numbers, codes = numbers[(~taken).sum() :], codes[taken.sum() :]
+            from_codes, rates = self._trial.merge(self._numbers(first), self._codes(second))
+            chosen = np.empty(len(from_codes), np.int64)
+            chosen[~from_codes], chosen[from_codes] = (
+                first[: (~from_codes).sum()],
+                second[: from_codes.sum()],
+            )
+            numbers, codes = numbers[(~from_codes).sum() :], codes[from_codes.sum() :]
             self.bcr[chosen] = rates
             self._choose(chosen)
         return numbers, codes
@@ -280,7 +283,7 @@ class _Search:
         return read(np.array([feature]))[0], numeric
 
 
-class _Bayes:
+class _BayesTrial:
     """Naive Bayes on every fold, learnt from the others: logarithms of each row and class."""
 
     def __init__(self, y: IntArray, n_classes: int, fold: IntArray) -> None:
@@ -293,25 +296,25 @@ class _Bayes:
         self.cost = 4 * len(y) * (self._n_folds + n_classes)
 
     def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
-        """Try two lists of columns; whether each choice was the second list's, and its rate."""
+        """Merge two lists; return whether each choice was the second list's, and its rate."""
         most = len(numbers) + len(codes)
-        taken, rates = np.empty(most, np.bool_), np.empty(most)
+        from_codes, rates = np.empty(most, np.bool_), np.empty(most)
         steps = merge_likelihoods(
             numbers, codes, codes.max(axis=1), self._y, self._fold, self._n_folds, self._tested,
-            self._smoothing, self._var_smoothing, self._total, taken, rates,
+            self._smoothing, self._var_smoothing, self._total, from_codes, rates,
         )  # fmt: skip
-        return taken[:steps], rates[:steps]
+        return from_codes[:steps], rates[:steps]
 
     def join(self, column: npt.NDArray[Any], numeric: bool) -> None:
         """Add a column without trying it."""
-        where = (self._y, self._fold, self._n_folds)
+        fold_data = (self._y, self._fold, self._n_folds)
         if numeric:
-            join_numbers(column, *where, self._var_smoothing, self._total)
+            join_numbers(column, *fold_data, self._var_smoothing, self._total)
         else:
-            join_codes(column, int(column.max()), *where, self._smoothing, self._total)
+            join_codes(column, int(column.max()), *fold_data, self._smoothing, self._total)
 
 
-class _Neighbours:
+class _NeighbourTrial:
     """The nearest of other folds to every row: squared distances, rows sorted by fold."""
 
     def __init__(self, y: IntArray, n_classes: int, fold: IntArray) -> None:
@@ -326,19 +329,19 @@ class _Neighbours:
         # any k rows of other folds will do to begin with
         self._near = np.zeros((len(y), self._k), np.int64)
         for low, high in zip(self._starts[:-1], self._starts[1:], strict=True):
-            others = np.concatenate([np.arange(low), np.arange(high, len(y))])[: self._k]
-            self._near[low:high, : len(others)] = others
+            other_rows = np.concatenate([np.arange(low), np.arange(high, len(y))])[: self._k]
+            self._near[low:high, : len(other_rows)] = other_rows
         self.cost = 4 * len(y) ** 2
 
     def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
-        """Try two lists of columns; whether each choice was the second list's, and its rate."""
+        """Merge two lists; return whether each choice was the second list's, and its rate."""
         most = len(numbers) + len(codes)
-        taken, rates = np.empty(most, np.bool_), np.empty(most)
+        from_codes, rates = np.empty(most, np.bool_), np.empty(most)
         steps = merge_neighbours(
             np.take(numbers, self._rows, axis=1), self._cells(codes), self._y, self._starts,
-            self._tested, self._k, self._squared, self._near, taken, rates,
+            self._tested, self._k, self._squared, self._near, from_codes, rates,
         )  # fmt: skip
-        return taken[:steps], rates[:steps]
+        return from_codes[:steps], rates[:steps]
 
     def join(self, column: npt.NDArray[Any], numeric: bool) -> None:
         """Add a column without trying it."""

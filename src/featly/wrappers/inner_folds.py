@@ -41,7 +41,7 @@ __all__ = [
     "Trials",
     "deal",
     "is_encoded",
-    "is_ours",
+    "is_mixed_learner",
     "log_priors",
 ]
 
@@ -51,14 +51,14 @@ Tick = Callable[[int, int], object]
 
 SCORINGS = ("accuracy", "bcr")
 TOTALS = 1 << 18  # logarithms that one task holds at a time
-HELD_BYTES = 1 << 28  # of logarithms that are kept from step to step
+CACHE_BYTES = 1 << 28  # of logarithms that are kept from step to step
 FIRST = 8  # trials after which it is known how long the rest takes ...
 PATIENCE = 10.0  # ... and if it is more than so many seconds, other processes help
 CHUNK = 2.0  # seconds that each is given work for
 
 
 def deal(y: IntArray, n_folds: int, random_state: int) -> IntArray:
-    """The fold of every row, from 0; -1 for the only row of its class.
+    """Deal the rows to folds, from 0; -1 for the only row of its class.
 
     Rows are dealt class by class in a random order, each class going on where the last one ended.
     The classes come in the order in which that finds them, so their names do not matter.
@@ -84,7 +84,7 @@ def deal(y: IntArray, n_folds: int, random_state: int) -> IntArray:
 
 
 def log_priors(y: IntArray, n_classes: int, fold: IntArray) -> FloatArray:
-    """Logarithm of the share that each class has in the other folds, for every row; 0 for -1.
+    """Return log shares of the classes in the other folds, for every row; 0 for -1.
 
     Examples
     --------
@@ -99,8 +99,8 @@ def log_priors(y: IntArray, n_classes: int, fold: IntArray) -> FloatArray:
     """
     priors = np.zeros((len(y), n_classes))
     for f in range(int(fold.max()) + 1):
-        others = np.bincount(y[fold != f], minlength=n_classes)
-        priors[fold == f] = np.log(others / others.sum())
+        other_counts = np.bincount(y[fold != f], minlength=n_classes)
+        priors[fold == f] = np.log(other_counts / other_counts.sum())
     return priors
 
 
@@ -128,30 +128,30 @@ class Trials(ABC):
         self._balanced = scoring == "bcr"
 
     @property
-    def possible(self) -> bool:
-        """Whether any row can be tested; if none, every score is 0."""
+    def is_possible(self) -> bool:
+        """Return whether any row can be tested; if none, every score is 0."""
         return bool(self._tested.any())
 
     @abstractmethod
     def score(self, columns: IntArray) -> float:
-        """Of one set."""
+        """Return the score of one set of columns."""
 
     @abstractmethod
     def with_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
-        """Scores of some columns with each of several units of columns added."""
+        """Return scores of some columns with each of several units of columns added."""
 
     @abstractmethod
     def without_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
-        """Scores of some columns with each of several units of them removed."""
+        """Return scores of some columns with each of several units of them removed."""
 
     def _rates(self, right: FloatArray) -> FloatArray:
-        """Scores from ``right[..., class]``, the rows of each class that are right."""
-        if not self.possible:
+        """Return scores from ``right[..., class]``, the rows of each class that are right."""
+        if not self.is_possible:
             return np.zeros(right.shape[:-1])
         if not self._balanced:
             return right.sum(axis=-1) / self._tested.sum()
-        some = self._tested > 0
-        return (right[..., some] / self._tested[some]).mean(axis=-1)
+        is_tested = self._tested > 0
+        return (right[..., is_tested] / self._tested[is_tested]).mean(axis=-1)
 
 
 # ---- naive Bayes ----------------------------------------------------------------------------
@@ -176,35 +176,35 @@ class BayesTrials(Trials):
         self._priors = log_priors(problem.y, len(problem.classes), fold)
         self._n_jobs = n_jobs
         p = problem.source.n_features
-        held = p if p * self._priors.nbytes <= HELD_BYTES else 0
-        self._held = np.empty((held, *self._priors.shape))
-        self._is_held = np.zeros(p, bool)
+        n_cached = p if p * self._priors.nbytes <= CACHE_BYTES else 0
+        self._cache = np.empty((n_cached, *self._priors.shape))
+        self._is_cached = np.zeros(p, bool)
 
     def score(self, columns: IntArray) -> float:
-        """Of one set."""
+        """Return the score of one set of columns."""
         self.n_tried += 1
         return float(self._scores(self._priors, self._sum(columns)[None])[0])
 
     def with_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
-        """Scores of some columns with each of several units of columns added."""
+        """Return scores of some columns with each of several units of columns added."""
         base = self._priors + self._sum(columns)
 
-        def one(block: tuple[int, int]) -> FloatArray:
+        def score_block(block: tuple[int, int]) -> FloatArray:
             return self._scores(base, np.array([self._sum(u) for u in units[slice(*block)]]))
 
-        return self._in_blocks(one, len(units), tick)
+        return self._map_blocks(score_block, len(units), tick)
 
     def without_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
-        """Scores of some columns with each of several units of them removed."""
-        rest = self._priors + self._sum(np.setdiff1d(columns, np.concatenate(units)))
+        """Return scores of some columns with each of several units of them removed."""
+        fixed = self._priors + self._sum(np.setdiff1d(columns, np.concatenate(units)))
         blocks = self._blocks(len(units))
         # sums of what comes before and after: a difference would lose what is far from 0
         sums = run_blocks(
             lambda block: self._sum(np.concatenate(units[slice(*block)])), blocks, self._n_jobs
         )
 
-        def one(block: tuple[int, int]) -> FloatArray:
-            base = rest.copy()
+        def score_block(block: tuple[int, int]) -> FloatArray:
+            base = fixed.copy()
             for other, total in zip(blocks, sums, strict=True):
                 if other != block:
                     base += total
@@ -218,20 +218,20 @@ class BayesTrials(Trials):
                 after += own[k]
             return self._scores(base, left)
 
-        return self._in_blocks(one, len(units), tick)
+        return self._map_blocks(score_block, len(units), tick)
 
     def _blocks(self, n_units: int) -> list[tuple[int, int]]:
         return split(n_units, max(1, TOTALS // self._priors.size))
 
-    def _in_blocks(
-        self, one: Callable[[tuple[int, int]], FloatArray], n_units: int, tick: Tick
+    def _map_blocks(
+        self, score_block: Callable[[tuple[int, int]], FloatArray], n_units: int, tick: Tick
     ) -> FloatArray:
-        blocks, found = self._blocks(n_units), []
+        blocks, scores = self._blocks(n_units), []
         for lo, hi in split(len(blocks), 4 * n_threads(self._n_jobs)):  # Ctrl-C is heard in between
-            found += run_blocks(one, blocks[lo:hi], self._n_jobs)
+            scores += run_blocks(score_block, blocks[lo:hi], self._n_jobs)
             tick(blocks[hi - 1][1], n_units)
         self.n_tried += n_units
-        return np.concatenate(found)
+        return np.concatenate(scores)
 
     def _scores(self, total: FloatArray, more: FloatArray) -> FloatArray:
         right = np.empty((len(more), total.shape[1]))
@@ -247,25 +247,25 @@ class BayesTrials(Trials):
         return total
 
     def _logs(self, column: int) -> FloatArray:
-        """Log-likelihoods of one column, for every row and class, from the other folds."""
-        if self._is_held[column]:
-            return self._held[column]
+        """Return log-likelihoods of one column, for every row and class, from the other folds."""
+        if self._is_cached[column]:
+            return self._cache[column]
         logs = np.zeros_like(self._priors)
-        where = (self.problem.y, self.fold, self.n_folds)
+        fold_data = (self.problem.y, self.fold, self.n_folds)
         cells = _cells(self.problem.source, np.array([column]))[0]
         if self.problem.columns.kinds[column] == CATEGORICAL:
             codes = np.where(np.isnan(cells), 0, cells).astype(np.int64)
-            join_codes(codes, int(codes.max()), *where, self._smoothing, logs)
+            join_codes(codes, int(codes.max()), *fold_data, self._smoothing, logs)
         else:
-            join_numbers(cells, *where, self._var_smoothing, logs)
-        if len(self._held):
-            self._held[column] = logs
-            self._is_held[column] = True
+            join_numbers(cells, *fold_data, self._var_smoothing, logs)
+        if len(self._cache):
+            self._cache[column] = logs
+            self._is_cached[column] = True
         return logs
 
 
 def _cells(source: Source, features: IntArray) -> FloatArray:
-    """Columns as numbers, feature-major: codes for categories, NaN where missing."""
+    """Return columns as numbers, feature-major: codes for categories, NaN where missing."""
     categorical = source.kinds[features] == CATEGORICAL
     if not categorical.any():
         return source.load(features)
@@ -304,48 +304,50 @@ class FittedTrials(Trials):
         cells = np.ascontiguousarray(_cells(source, np.arange(source.n_features)).T)
         self._tables = [cells] * self.n_folds
         self._starts = [np.arange(source.n_features + 1)] * self.n_folds
-        self._learner, self._ours = learner, is_ours(learner)
+        self._learner, self._is_mixed = learner, is_mixed_learner(learner)
         if is_encoded(learner):
-            told = clone(learner.steps[0][1]).set_params(schema=_schema(problem.columns.kinds))
-            encoders = [clone(told).fit(cells[fold != f]) for f in range(self.n_folds)]
+            template = clone(learner.steps[0][1]).set_params(schema=_schema(problem.columns.kinds))
+            encoders = [clone(template).fit(cells[fold != f]) for f in range(self.n_folds)]
             self._tables = [encoder.transform(cells) for encoder in encoders]
             self._starts = [encoder.starts_ for encoder in encoders]
-            rest = learner.steps[1:]
-            self._learner = rest[0][1] if len(rest) == 1 else Pipeline(rest)
+            later_steps = learner.steps[1:]
+            self._learner = later_steps[0][1] if len(later_steps) == 1 else Pipeline(later_steps)
 
     def score(self, columns: IntArray) -> float:
-        """Of one set."""
+        """Return the score of one set of columns."""
         return float(self._scores([columns], lambda done, total: None)[0])
 
     def with_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
-        """Scores of some columns with each of several units of columns added."""
+        """Return scores of some columns with each of several units of columns added."""
         return self._scores([np.concatenate([columns, unit]) for unit in units], tick)
 
     def without_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
-        """Scores of some columns with each of several units of them removed."""
+        """Return scores of some columns with each of several units of them removed."""
         return self._scores([np.setdiff1d(columns, unit) for unit in units], tick)
 
     def _scores(self, sets: Sequence[IntArray], tick: Tick) -> FloatArray:
         keys = [frozenset(columns.tolist()) for columns in sets]
         new = [columns for columns, key in zip(sets, keys, strict=True) if key not in self._known]
-        for done, (columns, score) in enumerate(self._trained(new), 1):
+        for done, (columns, score) in enumerate(self._score_sets(new), 1):
             self._known[frozenset(columns.tolist())] = score
             self.n_tried += 1
             tick(done, len(new))
         return np.array([self._known[key] for key in keys])
 
-    def _trained(self, sets: Sequence[IntArray]) -> Iterator[tuple[IntArray, float]]:
-        """Each set and its score; by several processes where it would take long."""
+    def _score_sets(self, sets: Sequence[IntArray]) -> Iterator[tuple[IntArray, float]]:
+        """Yield each set and its score; by several processes where it would take long."""
         began = time.perf_counter()
         for done, columns in enumerate(sets):
             if done == FIRST and self._workers > 1:
-                each = (time.perf_counter() - began) / done
-                if each * (len(sets) - done) > PATIENCE:
-                    yield from self._by_processes(sets[done:], max(1, int(CHUNK / each)))
+                seconds_each = (time.perf_counter() - began) / done
+                if seconds_each * (len(sets) - done) > PATIENCE:
+                    yield from self._score_by_processes(
+                        sets[done:], max(1, int(CHUNK / seconds_each))
+                    )
                     return
-            yield columns, self._cross_validated(columns)
+            yield columns, self._cross_validate(columns)
 
-    def _by_processes(
+    def _score_by_processes(
         self, sets: Sequence[IntArray], size: int
     ) -> Iterator[tuple[IntArray, float]]:
         import joblib
@@ -353,32 +355,32 @@ class FittedTrials(Trials):
         known, self._known = self._known, {}  # the others need not hear of it
         chunks = [sets[lo:hi] for lo, hi in split(len(sets), size)]
         work = joblib.Parallel(n_jobs=self._workers, return_as="generator")
-        found = work(joblib.delayed(_cross_validated)(self, chunk) for chunk in chunks)
+        chunk_scores = work(joblib.delayed(_cross_validate)(self, chunk) for chunk in chunks)
         self._known = known
-        for chunk, scores in zip(chunks, found, strict=True):
+        for chunk, scores in zip(chunks, chunk_scores, strict=True):
             yield from zip(chunk, scores, strict=True)
 
-    def _cross_validated(self, columns: IntArray) -> float:
+    def _cross_validate(self, columns: IntArray) -> float:
         columns = columns[np.argsort(self._place[columns])]
         wins = np.zeros((self.problem.source.n_rows, len(self.problem.classes)), bool)
         for f in range(self.n_folds):
-            wins[self.fold == f] = self._predicted(f, columns)
+            wins[self.fold == f] = self._predict_winners(f, columns)
         own = wins[np.arange(len(wins)), self.problem.y] / np.maximum(wins.sum(axis=1), 1)
         right = np.bincount(self.problem.y, own, len(self.problem.classes)).astype(np.float64)
         return float(self._rates(right))
 
-    def _predicted(self, f: int, columns: IntArray) -> npt.NDArray[np.bool_]:
-        """Which classes win at every row of a fold."""
+    def _predict_winners(self, f: int, columns: IntArray) -> npt.NDArray[np.bool_]:
+        """Return the classes that win at every row of a fold."""
         y, classes, train = self.problem.y, self.problem.classes, self.fold != f
         starts = self._starts[f]
         atoms = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in columns.tolist()])
         table = self._tables[f][:, atoms]
         X, X_test = table[train], table[~train]
-        if not self._ours and np.ptp(X, axis=0).max() == 0:
+        if not self._is_mixed and np.ptp(X, axis=0).max() == 0:
             counts = np.bincount(y[train], minlength=len(classes))
             return np.tile(counts == counts.max(), (len(X_test), 1))
         learner = clone(self._learner)
-        if self._ours:
+        if self._is_mixed:
             learner.set_params(schema=_schema(self.problem.columns.kinds[columns]))
         try:
             learner.fit(X, classes[y[train]])
@@ -386,33 +388,33 @@ class FittedTrials(Trials):
                 return np.asarray(learner.winners(X_test), bool)
             labels = np.asarray(learner.predict(X_test))
         except Exception as problem:
-            said = " ".join(str(problem).split())
+            reason = " ".join(str(problem).split())
             names = [str(self.problem.columns.names[column]) for column in columns[:3].tolist()]
             raise DataError(
                 f"{type(learner).__name__} fails on {len(X)} rows of {', '.join(names)}"
-                f"{', ...' * (len(columns) > 3)}: {said}"
+                f"{', ...' * (len(columns) > 3)}: {reason}"
             ) from problem
         return labels[:, None] == classes
 
 
-def _cross_validated(trials: FittedTrials, sets: Sequence[IntArray]) -> list[float]:
-    return [trials._cross_validated(columns) for columns in sets]
+def _cross_validate(trials: FittedTrials, sets: Sequence[IntArray]) -> list[float]:
+    return [trials._cross_validate(columns) for columns in sets]
 
 
 def is_encoded(learner: Any) -> bool:
-    """Whether a learner is a pipeline that begins with featly's encoder of mixed columns."""
+    """Return whether a learner is a pipeline that begins with featly's encoder of mixed columns."""
     return isinstance(learner, Pipeline) and isinstance(learner.steps[0][1], Encoder)
 
 
-def is_ours(learner: Any) -> bool:
-    """Whether a learner reads mixed columns by itself and can be told their kinds."""
+def is_mixed_learner(learner: Any) -> bool:
+    """Return whether a learner reads mixed columns by itself and takes a schema."""
     return isinstance(learner, MixedColumns) and hasattr(learner, "schema")
 
 
 def _schema(kinds: npt.NDArray[np.uint8]) -> dict[str, list[int]] | None:
-    """Kinds of the columns of an array, by position; None where all are continuous."""
-    found = {
+    """Return kinds of the columns of an array, by position; None where all are continuous."""
+    positions = {
         name: np.flatnonzero(kinds == kind).tolist()
         for name, kind in (("categorical", CATEGORICAL), ("ordinal", ORDINAL))
     }
-    return found if any(found.values()) else None
+    return positions if any(positions.values()) else None

@@ -20,12 +20,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from featly.base import Problem, Selection, SubsetSelector, interrupted
+from featly.base import Problem, Selection, SubsetSelector, stop_with
 from featly.basics.errors import DataError, ParameterError, SchemaError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
 from featly.core.ranking.subset_search import (
-    Found,
+    SubsetSearchResult,
     best_first,
     floating,
     greedy_backward,
@@ -42,7 +42,7 @@ from featly.wrappers.inner_folds import (
     Trials,
     deal,
     is_encoded,
-    is_ours,
+    is_mixed_learner,
 )
 
 __all__ = ["Wrapper"]
@@ -197,18 +197,18 @@ class Wrapper(SubsetSelector):
     @property
     def _kinds(self) -> tuple[str, ...]:  # type: ignore[override]
         numbers = ("continuous", "ordinal")
-        return (*numbers, "categorical") if self._reads_mixed() else numbers
+        return (*numbers, "categorical") if self._has_mixed_learner() else numbers
 
     @property
     def _missing(self) -> bool:  # type: ignore[override]
-        return self._reads_mixed() or get_tags(self.estimator).input_tags.allow_nan
+        return self._has_mixed_learner() or get_tags(self.estimator).input_tags.allow_nan
 
-    def _reads_mixed(self) -> bool:
-        given = self.estimator
-        return isinstance(given, str) or is_encoded(given) or is_ours(given)
+    def _has_mixed_learner(self) -> bool:
+        estimator = self.estimator
+        return isinstance(estimator, str) or is_encoded(estimator) or is_mixed_learner(estimator)
 
-    def _units_matter(self) -> bool:
-        return not self._reads_mixed()
+    def _is_scale_dependent(self) -> bool:
+        return not self._has_mixed_learner()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -238,7 +238,7 @@ class Wrapper(SubsetSelector):
         self._learner()
 
     def _learner(self) -> Any:
-        """A copy of the estimator, or ParameterError."""
+        """Return a copy of the estimator, or raise ParameterError."""
         if isinstance(self.estimator, str):
             return make_learner(self.estimator)
         for method in ("fit", "predict", "get_params"):
@@ -253,16 +253,16 @@ class Wrapper(SubsetSelector):
             raise ParameterError(
                 f"estimator={self.estimator!r} has a schema of its own: give it to Wrapper instead"
             )
-        left = [
+        seed_names = [
             name
             for name, value in learner.get_params().items()
             if value is None and name.rpartition("__")[2] == "random_state"
         ]
-        return learner.set_params(**dict.fromkeys(left, int(self.random_state)))
+        return learner.set_params(**dict.fromkeys(seed_names, int(self.random_state)))
 
     def _check_schema(self, columns: Columns) -> None:
         kinds = columns.kinds == CATEGORICAL
-        if kinds.any() and not self._reads_mixed():
+        if kinds.any() and not self._has_mixed_learner():
             name = type(self.estimator).__name__
             raise DataError(
                 f"column {columns.names[int(kinds.argmax())]!r} is categorical, {name} takes "
@@ -281,32 +281,34 @@ class Wrapper(SubsetSelector):
             raise KeyboardInterrupt
         ranked = tests.order()
         units = _units(problem.columns, ranked)
-        kept = np.isin(np.concatenate(units), problem.columns.keep)
-        kept = np.logical_or.reduceat(kept, np.cumsum([0, *map(len, units[:-1])]))
-        start = np.flatnonzero(kept).tolist()
+        is_kept = np.isin(np.concatenate(units), problem.columns.keep)
+        is_kept = np.logical_or.reduceat(is_kept, np.cumsum([0, *map(len, units[:-1])]))
+        start = np.flatnonzero(is_kept).tolist()
         self._check_count(len(units), len(start))
         fold = deal(problem.y, self.n_folds, self.random_state)
         with progress_bar(self.verbose, "Wrapper", unit="sets") as progress:
             trials = self._trials(problem, fold, ranked)
-            found = _Search(trials, units, progress).run(self, start)
+            search_result = _Search(trials, units, progress).run(self, start)
 
-        def columns(subset: tuple[int, ...]) -> list[int]:
+        def list_columns(subset: tuple[int, ...]) -> list[int]:
             return [column for unit in subset for column in units[unit].tolist()]
 
         selection = Selection(
-            np.array(columns(found.subset), np.int64),
+            np.array(list_columns(search_result.subset), np.int64),
             attributes={
-                "score": found.merit if trials.possible else np.nan,
+                "score": search_result.merit if trials.is_possible else np.nan,
                 "path": [
-                    (tuple(columns(step.subset)), step.merit) for step in found.path if step.subset
+                    (tuple(list_columns(step.subset)), step.merit)
+                    for step in search_result.path
+                    if step.subset
                 ],
                 "n_fits": trials.n_tried * trials.n_folds,
                 "fold": fold,
-                "interrupted": found.interrupted,
+                "interrupted": search_result.interrupted,
             },
         )
-        if found.interrupted:
-            raise interrupted(selection)
+        if search_result.interrupted:
+            raise stop_with(selection)
         return selection
 
     def _trials(self, problem: Problem, fold: IntArray, ranked: IntArray) -> Trials:
@@ -341,8 +343,8 @@ class _Search:
     ) -> None:
         self.trials, self.units, self.progress = trials, units, progress
 
-    def run(self, wrapper: Wrapper, start: list[int]) -> Found:
-        """What the wrapper's parameters ask for."""
+    def run(self, wrapper: Wrapper, start: list[int]) -> SubsetSearchResult:
+        """Run the search that the wrapper's parameters ask for."""
         p, count = len(self.units), wrapper.n_features_to_select
         threshold = float(wrapper.tolerance)
         if wrapper.search == "forward":
@@ -352,11 +354,16 @@ class _Search:
         if wrapper.search == "backward":
             merit = self.trials.score(np.concatenate(self.units))
             return greedy_backward(
-                p, self.without, merit=merit, keep=start, n_select=count, threshold=threshold
+                p,
+                self.evaluate_without,
+                merit=merit,
+                keep=start,
+                n_select=count,
+                threshold=threshold,
             )
         if wrapper.search == "floating":
             return floating(
-                p, self.evaluate, self.without, start=start, n_select=count,
+                p, self.evaluate, self.evaluate_without, start=start, n_select=count,
                 max_stale=wrapper.max_stale, threshold=threshold,
             )  # fmt: skip
         return best_first(
@@ -364,12 +371,12 @@ class _Search:
         )
 
     def evaluate(self, subset: tuple[int, ...], candidates: IntArray) -> FloatArray:
-        """Scores with each candidate added."""
+        """Return scores with each candidate added."""
         more = [self.units[unit] for unit in candidates.tolist()]
         return self.trials.with_each(self._columns(subset), more, self._tick())
 
-    def without(self, subset: tuple[int, ...], candidates: IntArray) -> FloatArray:
-        """Scores with each candidate removed."""
+    def evaluate_without(self, subset: tuple[int, ...], candidates: IntArray) -> FloatArray:
+        """Return scores with each candidate removed."""
         less = [self.units[unit] for unit in candidates.tolist()]
         return self.trials.without_each(self._columns(subset), less, self._tick())
 
@@ -386,7 +393,7 @@ class _Search:
 
 
 def _units(columns: Columns, ranked: IntArray) -> list[IntArray]:
-    """Groups of columns and the columns in none, best first by the best column of each."""
+    """Return groups of columns and the columns in none, best first by the best column of each."""
     group: dict[int, str] = {}
     for name, members in columns.groups.items():
         for column in members.tolist():

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from featly.core.counts.bitpacking import Layout, occupied_levels
-from featly.core.counts.bitplanes import MOST_LEVELS, NOISE, BitPlanes, Other
+from featly.core.counts.bitpacking import PlaneLayout, occupied_levels
+from featly.core.counts.bitplanes import MOST_LEVELS, NOISE, BitPlanes, ConditioningColumn
 from featly.core.counts.codes import DenseCodes, WholeCodes
 from featly.core.counts.entropy import FixedPoint
 from featly.core.counts.histograms import WideColumns
 
 
-def made(n, p, levels, n_classes, seed=0):
+def make_codes(n, p, levels, n_classes, seed=0):
     """Codes from 0 to `levels` - 1 with some columns of fewer levels, and classes."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, rng.integers(1, levels + 1, p)[:, None], (p, n))
@@ -20,7 +20,7 @@ def made(n, p, levels, n_classes, seed=0):
 
 def sums(codes, other, y):
     """Sum of T over the counts of each column and the other, and over those by class."""
-    T = FixedPoint.of(len(y)).table
+    T = FixedPoint.for_rows(len(y)).table
     out = []
     for column in codes:
         table = np.zeros((column.max() + 1, other.max() + 1, y.max() + 1), int)
@@ -29,16 +29,16 @@ def sums(codes, other, y):
     return np.array(out).T
 
 
-def found(columns, layout, other, n, p):
+def count_pairs(columns, layout, other, n, p):
     joint, by_class = np.zeros(p, np.int64), np.zeros(p, np.int64)
-    described = Other.of(other, layout.classes, layout.n_classes)
-    table, own = FixedPoint.of(n).table, np.zeros(p, np.int64)
+    described = ConditioningColumn.from_codes(other, layout.classes, layout.n_classes)
+    table, own = FixedPoint.for_rows(n).table, np.zeros(p, np.int64)
     shift = 1 << 60  # no sum is negative then, or small
-    columns.information(described, table, own, (shift, shift), 0, joint, by_class)
+    columns.fill_information(described, table, own, (shift, shift), 0, joint, by_class)
     return joint - shift, (by_class - shift) + (joint - shift)
 
 
-def stored(codes, form):
+def store_codes(codes, form):
     p = len(codes)
     if form == "feature-major":
         return DenseCodes(codes.astype(np.uint8), codes.max(axis=1))
@@ -60,16 +60,16 @@ FORMS = ["feature-major", "two bytes", "row-major", "negative"]
     [(10, 70, 3, 2), (64, 9, 2, 2), (65, 129, 5, 3), (500, 200, 9, 2), (130, 64, 32, 5)],
 )
 def test_counts(form, n, p, levels, n_classes):
-    codes, y = made(n, p, levels, n_classes)
-    columns = stored(codes, form)
+    codes, y = make_codes(n, p, levels, n_classes)
+    columns = store_codes(codes, form)
     tables = columns.tables(y, n_classes)
     features = np.flatnonzero(occupied_levels(tables) > 1)
     whole = np.zeros(n, np.int64)
     others = [codes[0], codes[1], codes[-1], np.arange(n) // 2, np.arange(n) % 4]
-    for layout in (Layout.of(y, n_classes), Layout.of(whole, 1)):
+    for layout in (PlaneLayout.from_classes(y, n_classes), PlaneLayout.from_classes(whole, 1)):
         planes = BitPlanes(columns, tables, features, layout)
         for other in others:  # more than 96 levels are visited row by row
-            joint, by_class = found(planes, layout, other, n, p)
+            joint, by_class = count_pairs(planes, layout, other, n, p)
             expected = sums(codes, other, y)
             assert np.array_equal(joint[features], expected[0][features])
             if layout.n_classes > 1:
@@ -78,14 +78,16 @@ def test_counts(form, n, p, levels, n_classes):
 
 @pytest.mark.parametrize("levels", [2, 5, 32])
 def test_histograms_agree(levels):
-    codes, y = made(90, 20, levels, 3)
+    codes, y = make_codes(90, 20, levels, 3)
     features = np.arange(20)
     wide = WideColumns(codes.astype(np.uint8), features, y, 3)
     for other in (codes[0], codes[3], np.arange(90)):
-        joint, by_class = found(wide, Layout.of(y, 3), other, 90, 20)
+        joint, by_class = count_pairs(wide, PlaneLayout.from_classes(y, 3), other, 90, 20)
         assert np.array_equal([joint, by_class], sums(codes, other, y))
     alone = WideColumns(codes.astype(np.uint8), features, np.zeros(90, np.int64), 1)
-    joint, _ = found(alone, Layout.of(np.zeros(90, np.int64), 1), codes[0], 90, 20)
+    joint, _ = count_pairs(
+        alone, PlaneLayout.from_classes(np.zeros(90, np.int64), 1), codes[0], 90, 20
+    )
     assert np.array_equal(joint, sums(codes, codes[0], y)[0])
 
 
@@ -95,20 +97,20 @@ def test_lanes_of_many_widths():
     codes = np.array([np.arange(n) % levels for levels in range(2, MOST_LEVELS + 1)])
     y = np.arange(n) % 2
     columns = DenseCodes(codes.astype(np.uint8), codes.max(axis=1))
-    layout = Layout.of(y, 2)
+    layout = PlaneLayout.from_classes(y, 2)
     features = np.arange(len(codes))
     planes = BitPlanes(columns, columns.tables(y, 2), features, layout)
     assert sorted(planes.column[planes.column >= 0]) == features.tolist()
-    joint, by_class = found(planes, layout, codes[3], n, len(codes))
+    joint, by_class = count_pairs(planes, layout, codes[3], n, len(codes))
     assert np.array_equal([joint, by_class], sums(codes, codes[3], y))
 
 
 def test_blocks_cover_all_groups():
-    codes, y = made(300, 5000, 20, 2)
+    codes, y = make_codes(300, 5000, 20, 2)
     columns = DenseCodes(codes.astype(np.uint8), codes.max(axis=1))
     tables = columns.tables(y, 2)
     features = np.flatnonzero(occupied_levels(tables) > 1)
-    planes = BitPlanes(columns, tables, features, Layout.of(y, 2), n_jobs=2)
+    planes = BitPlanes(columns, tables, features, PlaneLayout.from_classes(y, 2), n_jobs=2)
     ends = [block[1] for block in planes.blocks]
     assert len(ends) > 1
     assert [block[0] for block in planes.blocks] == [0, *ends[:-1]]
@@ -117,7 +119,7 @@ def test_blocks_cover_all_groups():
 
 def test_layout():
     y = np.array([1, 0, 1, 1, 2, 0] * 40)
-    layout = Layout.of(y, 3)
+    layout = PlaneLayout.from_classes(y, 3)
     assert np.array_equal(layout.rows[layout.bits], np.arange(240))
     assert (layout.rows >= 0).sum() == 240
     for c in range(3):
@@ -127,19 +129,19 @@ def test_layout():
 
 
 def test_rounding():
-    codes, y = made(50, 8, 3, 2)
+    codes, y = make_codes(50, 8, 3, 2)
     columns = DenseCodes(codes.astype(np.uint8), codes.max(axis=1))
-    layout = Layout.of(y, 2)
+    layout = PlaneLayout.from_classes(y, 2)
     features = np.arange(7)
     planes = BitPlanes(columns, columns.tables(y, 2), features, layout)
     exact, rough = np.zeros((2, 8), np.int64), np.zeros((2, 8), np.int64)
-    other = Other.of(codes[0], y, 2)
-    table, own = FixedPoint.of(50).table, np.arange(8) * 1000
-    planes.information(other, table, own, (77, 5), 0, *exact)
-    planes.information(other, table, own, (77, 5), 10, *rough)
+    other = ConditioningColumn.from_codes(codes[0], y, 2)
+    table, own = FixedPoint.for_rows(50).table, np.arange(8) * 1000
+    planes.fill_information(other, table, own, (77, 5), 0, *exact)
+    planes.fill_information(other, table, own, (77, 5), 10, *rough)
     assert np.array_equal(rough[:, :7], (exact[:, :7] + 512) >> 10)
     low = int(exact[0, 0] - NOISE)  # what rounding alone explains is nothing
-    planes.information(other, table, own, (77 - low, 5), 0, *rough)
+    planes.fill_information(other, table, own, (77 - low, 5), 0, *rough)
     assert rough[0, 0] == 0
-    planes.information(other, table, own, (78 - low, 5), 0, *rough)
+    planes.fill_information(other, table, own, (78 - low, 5), 0, *rough)
     assert rough[0, 0] == NOISE + 1

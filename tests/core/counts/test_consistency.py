@@ -9,7 +9,7 @@ from tests.reference import subset_filters as naive
 
 @st.composite
 def problems(draw):
-    """Equal rows of different classes, gaps, constant columns, classes of one row."""
+    """Equal rows of different classes, missing values, constant columns, classes of one row."""
     n_rows, n_columns = draw(st.integers(2, 30)), draw(st.integers(1, 7))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     columns = rng.integers(0, draw(st.integers(1, 4)) + 1, size=(n_columns, n_rows))
@@ -27,11 +27,11 @@ def test_rates_are_the_definition(problem):
     columns, y, rng = problem
     subset = rng.permutation(len(columns))[: rng.integers(0, len(columns) + 1)].tolist()
     groups = Groups(codes_of(columns), y, int(y.max()) + 1).add(subset)
-    assert groups.inconsistent == naive.inconsistent(columns[subset].tolist(), y.tolist())
+    assert groups.inconsistent == naive.count_inconsistent(columns[subset].tolist(), y.tolist())
     assert sorted(groups.order.tolist()) == list(range(len(y)))
     every = np.arange(len(columns))
-    expected = [naive.inconsistent(columns[[*subset, f]].tolist(), y.tolist()) for f in every]
-    assert groups.with_each(every).tolist() == expected
+    expected = [naive.count_inconsistent(columns[[*subset, f]].tolist(), y.tolist()) for f in every]
+    assert groups.count_with_each(every).tolist() == expected
     assert max(expected) <= groups.inconsistent, "a column more makes nothing worse"
 
 
@@ -43,7 +43,7 @@ def test_groups_of_a_single_class_hold_all_earlier_ones(problem):
         begin = np.flatnonzero(groups.since <= count)
         parts = np.split(groups.order, begin[1:])
         outside = sum(len(rows) - np.bincount(y[rows]).max() for rows in parts)
-        assert outside == naive.inconsistent(columns[:count].tolist(), y.tolist())
+        assert outside == naive.count_inconsistent(columns[:count].tolist(), y.tolist())
 
 
 def test_it_stops_as_soon_as_it_may():
@@ -67,16 +67,16 @@ def test_elimination_is_the_definition(problem, threshold, n_fixed):
         codes_of(columns), y, int(y.max()) + 1, order, n_fixed, threshold
     )
     left, lost = order.tolist(), np.zeros(len(order))
-    now = naive.inconsistent(columns[left].tolist(), y.tolist())
-    for place in range(len(order) - 1, n_fixed - 1, -1):
-        rest = [f for f in left if f != order[place]]
-        without = naive.inconsistent(columns[rest].tolist(), y.tolist())
-        lost[place] = without - now
-        if without - now < threshold:
-            left, now = rest, without
+    inconsistent_now = naive.count_inconsistent(columns[left].tolist(), y.tolist())
+    for position in range(len(order) - 1, n_fixed - 1, -1):
+        others = [f for f in left if f != order[position]]
+        without = naive.count_inconsistent(columns[others].tolist(), y.tolist())
+        lost[position] = without - inconsistent_now
+        if without - inconsistent_now < threshold:
+            left, inconsistent_now = others, without
     assert order[stays].tolist() == left
     assert contribution.tolist() == lost.tolist()
-    assert inconsistent == now
+    assert inconsistent == inconsistent_now
 
 
 def test_columns_of_many_levels_and_blocks():
@@ -86,9 +86,9 @@ def test_columns_of_many_levels_and_blocks():
     y = rng.integers(0, 3, 90)
     codes = DenseCodes(columns, np.full(600, 500))
     groups = Groups(codes, y, 3)
-    found = groups.with_each(np.arange(600))
-    assert set(found[:598].tolist()) == {groups.inconsistent}
-    assert found[599] == naive.inconsistent([columns[599].tolist()], y.tolist())
+    counts = groups.count_with_each(np.arange(600))
+    assert set(counts[:598].tolist()) == {groups.inconsistent}
+    assert counts[599] == naive.count_inconsistent([columns[599].tolist()], y.tolist())
     assert groups.add(range(600)).inconsistent == 0
     stays, _, _ = contributions(codes, y, 3, np.arange(600), 0, 0.5)
     assert stays.sum() <= 2

@@ -12,15 +12,15 @@ from featly.core.counts.contingency import Tables, chi2_tail, chi_squared, count
 from tests.reference import contingency as naive
 
 
-def pack(*tables):
-    """Some tables, levels x classes, as one object."""
+def join_tables(*tables):
+    """Join tables, levels x classes, into one object."""
     arrays = [np.asarray(table, dtype=np.int64) for table in tables]
     start = np.concatenate([[0], np.cumsum([array.size for array in arrays])])
     return Tables(np.concatenate([a.ravel() for a in arrays]), start, arrays[0].shape[1])
 
 
 def p_value(table, **parameters):
-    return float(np.exp(fisher(pack(table), **parameters).log_p[0]))
+    return float(np.exp(fisher(join_tables(table), **parameters).log_p[0]))
 
 
 @st.composite
@@ -35,16 +35,16 @@ def small_tables(draw):
 
 @given(small_tables())
 def test_fisher_is_the_sum_over_all_tables(table):
-    found = fisher(pack(table))
-    assert np.exp(found.log_p[0]) == pytest.approx(float(naive.fisher(table.tolist())), rel=1e-12)
+    result = fisher(join_tables(table))
+    assert np.exp(result.log_p[0]) == pytest.approx(float(naive.fisher(table.tolist())), rel=1e-12)
     observed = naive.probability(table.tolist())
-    assert np.exp(found.log_probability[0]) == pytest.approx(float(observed), rel=1e-12)
-    assert not found.drawn[0]
+    assert np.exp(result.log_probability[0]) == pytest.approx(float(observed), rel=1e-12)
+    assert not result.drawn[0]
 
 
 @given(small_tables())
-def test_chi_squared_twin(table):
-    statistic, freedom = chi_squared(pack(table))
+def test_chi_squared_is_the_definition(table):
+    statistic, freedom = chi_squared(join_tables(table))
     expected = naive.chi_squared(table.tolist())
     assert statistic[0] == pytest.approx(float(expected[0]), rel=1e-12, abs=0)
     assert freedom[0] == expected[1]
@@ -53,7 +53,7 @@ def test_chi_squared_twin(table):
 def test_chi_squared_agrees_with_scipy():
     table = np.random.default_rng(0).integers(1, 50, size=(7, 4))
     expected = stats.chi2_contingency(table, correction=False)
-    statistic, freedom = chi_squared(pack(table))
+    statistic, freedom = chi_squared(join_tables(table))
     assert (statistic[0], freedom[0]) == pytest.approx((expected.statistic, expected.dof))
 
 
@@ -61,9 +61,9 @@ def test_chi_squared_agrees_with_scipy():
 def test_two_by_two_agrees_with_scipy(n):
     rng = np.random.default_rng(n)
     tables = rng.multinomial(n, rng.dirichlet(np.ones(4), size=60)).reshape(-1, 2, 2)
-    found = np.exp(fisher(pack(*tables)).log_p)
+    p_values = np.exp(fisher(join_tables(*tables)).log_p)
     expected = [stats.fisher_exact(table)[1] for table in tables]
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    assert p_values == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def test_known_values(table, expected):
 def test_job_satisfaction():
     """Agresti (2002), p. 57: R's fisher.test, a network algorithm, gives 0.7827."""
     table = np.array([[1, 3, 10, 6], [2, 3, 10, 7], [1, 6, 14, 12], [0, 1, 9, 11]])
-    found = fisher(pack(table), n_draws=40_000)
-    assert np.exp(found.log_p[0]) == pytest.approx(0.7827, abs=0.008)  # four standard errors
-    assert found.drawn[0]
+    result = fisher(join_tables(table), n_draws=40_000)
+    assert np.exp(result.log_p[0]) == pytest.approx(0.7827, abs=0.008)  # four standard errors
+    assert result.drawn[0]
 
 
 def test_two_and_three_columns_agree_with_the_general_way():
@@ -91,16 +91,16 @@ def test_two_and_three_columns_agree_with_the_general_way():
     for n_levels in (2, 3):
         for n in (5, 30, 200, 900):
             table = rng.multinomial(n, rng.dirichlet(np.ones(2 * n_levels))).reshape(-1, 2)
-            short = fisher(pack(table))
+            short = fisher(join_tables(table))
             levels, classes = (np.sort(table.sum(axis=a))[::-1] for a in (1, 0))
             if (levels == 0).any() or (classes == 0).any():
                 continue
             log_factorial = special.gammaln(np.arange(n + 1) + 1.0)
-            other, drawn = contingency._tail(
+            general, drawn = contingency._tail(
                 classes, levels, short.log_probability, log_factorial, 1, 0
             )
             assert not drawn
-            assert other == pytest.approx(short.log_p, rel=1e-10, abs=1e-11)
+            assert general == pytest.approx(short.log_p, rel=1e-10, abs=1e-11)
 
 
 @given(
@@ -140,7 +140,7 @@ def test_partial_tables_add_up_to_multinomial_coefficients(rows, columns):
 def test_evidence_where_p_underflows(table, ways):
     """Levels that determine the class: only the tables that do so too are as improbable."""
     n, first = int(np.sum(table)), int(np.sum(table, axis=0)[0])
-    log_p = fisher(pack(table)).log_p[0]
+    log_p = fisher(join_tables(table)).log_p[0]
     assert log_p == pytest.approx(math.log(ways) - math.log(math.comb(n, first)), rel=1e-11)
     assert math.exp(log_p) < 1e-300
 
@@ -148,7 +148,7 @@ def test_evidence_where_p_underflows(table, ways):
 def test_the_most_probable_table_has_p_exactly_one():
     for size in (1, 5, 40):
         alike = [[[size, size]] * n_levels for n_levels in (2, 3, 4)]
-        assert fisher(pack(*alike, [[9, 0], [0, 0]] * 2)).log_p.tolist() == [0.0] * 4
+        assert fisher(join_tables(*alike, [[9, 0], [0, 0]] * 2)).log_p.tolist() == [0.0] * 4
 
 
 def test_a_table_may_be_turned_and_its_lines_permuted():
@@ -164,13 +164,13 @@ def test_a_table_may_be_turned_and_its_lines_permuted():
 def test_random_tables_agree_with_the_exact_sum(monkeypatch):
     rng = np.random.default_rng(6)
     tables = rng.multinomial(50, rng.dirichlet(np.full(8, 5.0), size=12)).reshape(-1, 4, 2)
-    exact = fisher(pack(*tables))
+    exact = fisher(join_tables(*tables))
     monkeypatch.setattr(exact_tables, "MOST_PARTIAL_TABLES", 1)
-    drawn = fisher(pack(*tables), n_draws=4000)
-    assert drawn.drawn.all()
+    sampled = fisher(join_tables(*tables), n_draws=4000)
+    assert sampled.drawn.all()
     assert not exact.drawn.any()
-    p, found = np.exp(exact.log_p), np.exp(drawn.log_p)
-    assert (np.abs(found - p) < 4 * np.sqrt(p * (1 - p) / 4000) + 1 / 4000).all()
+    p, p_drawn = np.exp(exact.log_p), np.exp(sampled.log_p)
+    assert (np.abs(p_drawn - p) < 4 * np.sqrt(p * (1 - p) / 4000) + 1 / 4000).all()
 
 
 def test_random_tables_know_the_margins_and_the_seed_alone():
@@ -179,13 +179,16 @@ def test_random_tables_know_the_margins_and_the_seed_alone():
     expected = p_value(table, n_draws=500)
     assert 0.01 < expected < 1
     assert p_value(table[rng.permutation(20)][:, [2, 0, 1]], n_draws=500) == expected
-    among_others = fisher(pack(table + 1, table, table), n_draws=500, n_jobs=2).log_p
+    among_others = fisher(join_tables(table + 1, table, table), n_draws=500, n_jobs=2).log_p
     assert np.exp(among_others[1:]).tolist() == [expected, expected]
     other = table.copy()
     other[:2, :2] += [[1, -1], [-1, 1]]  # the same margins: held against the same tables
     assert other.min() >= 0
     alone = p_value(other, n_draws=500)
-    assert np.exp(fisher(pack(table, other), n_draws=500).log_p).tolist() == [expected, alone]
+    assert np.exp(fisher(join_tables(table, other), n_draws=500).log_p).tolist() == [
+        expected,
+        alone,
+    ]
     assert (alone < expected) == (
         naive.probability(other.tolist()) < naive.probability(table.tolist())
     )
@@ -206,33 +209,35 @@ def test_drawing_in_parts_changes_nothing(monkeypatch):
 
 def test_progress_and_interruption():
     rng = np.random.default_rng(9)
-    tables = pack(*rng.integers(1, 4, size=(80, 4, 2)))
-    told = []
-    done = fisher(tables, progress=lambda k, n: told.append((k, n)))
-    assert told[-1] == (80, 80)
-    assert [k for k, _ in told] == sorted(k for k, _ in told)
+    tables = join_tables(*rng.integers(1, 4, size=(80, 4, 2)))
+    reports = []
+    done = fisher(tables, progress=lambda k, n: reports.append((k, n)))
+    assert reports[-1] == (80, 80)
+    assert [k for k, _ in reports] == sorted(k for k, _ in reports)
 
     def stop(k, n):
         raise KeyboardInterrupt
 
     part = fisher(tables, progress=stop)
-    known = ~np.isnan(part.log_p)
-    assert 0 < known.sum() < 80
-    assert np.array_equal(part.log_p[known], done.log_p[known])
+    is_known = ~np.isnan(part.log_p)
+    assert 0 < is_known.sum() < 80
+    assert np.array_equal(part.log_p[is_known], done.log_p[is_known])
 
 
 # ---- the rest -------------------------------------------------------------------------------
 @given(st.data(), st.sampled_from([np.uint8, np.uint16]))
-def test_counts_twin(data, dtype):
+def test_count_tables_is_the_definition(data, dtype):
     n_rows = data.draw(st.integers(1, 12))
     level, label = st.integers(0, 3), st.integers(0, 2)
     rows = st.lists(level, min_size=n_rows, max_size=n_rows)
     codes = np.array(data.draw(st.lists(rows, min_size=1, max_size=3)), dtype)
     y = np.array(data.draw(st.lists(label, min_size=n_rows, max_size=n_rows)))
-    places = np.arange(len(codes))[::-1].copy()
-    found = count_tables(codes, places, np.full(len(codes), 3), y, 3)
-    for i, place in enumerate(places):
-        assert found.table(i).tolist() == naive.counted(codes[place].tolist(), y.tolist(), 3, 3)
+    positions = np.arange(len(codes))[::-1].copy()
+    tables = count_tables(codes, positions, np.full(len(codes), 3), y, 3)
+    for i, position in enumerate(positions):
+        assert tables.table(i).tolist() == naive.count_levels(
+            codes[position].tolist(), y.tolist(), 3, 3
+        )
 
 
 @given(st.floats(1e-6, 1e4), st.integers(1, 400))

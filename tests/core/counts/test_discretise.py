@@ -20,7 +20,7 @@ REAL = [*SMALL, 0.1, 1 / 3, 2.5, -4.25, 1e-3, np.nan]
 
 @st.composite
 def columns(draw, cells=REAL, most=40):
-    """A few columns with ties and gaps, and classes some of which may be absent."""
+    """A few columns with ties and missing values, and classes some of which may be absent."""
     n, p = draw(st.integers(1, most)), draw(st.integers(1, 3))
     cell = st.one_of(st.sampled_from(cells), st.sampled_from(cells[:2]))
     X = np.array(draw(st.lists(cell, min_size=n * p, max_size=n * p))).reshape(n, p)
@@ -41,9 +41,9 @@ def naive_cuts(x, y, rule):
     return naive.equal_frequency(x, rule.n_bins)
 
 
-def same(cuts, X, y, rule):
+def assert_cuts(cuts, X, y, rule):
     for f in range(X.shape[1]):
-        assert cuts.of(f).tolist() == naive_cuts(X[:, f], y, rule)
+        assert cuts.points(f).tolist() == naive_cuts(X[:, f], y, rule)
 
 
 def rules():
@@ -60,27 +60,27 @@ def test_every_storage_has_the_cuts_of_the_definition(table, rule):
         for laid in (np.ascontiguousarray(A), np.asfortranarray(A)):
             source = DenseSource(laid)
             cuts = learn_cuts(source, y, k, rule)
-            same(cuts, A, y, rule)
+            assert_cuts(cuts, A, y, rule)
             codes, n_levels = cut_codes(source, cuts)
             assert codes.flags.c_contiguous
             assert codes.dtype == np.uint8
             for f in range(X.shape[1]):
-                assert codes[f].tolist() == naive.codes(A[:, f], cuts.of(f))
-                assert n_levels[f] == len(cuts.of(f)) + 1
-        stored(scipy.sparse.csc_array(A), A, y, k, rule)
+                assert codes[f].tolist() == naive.codes(A[:, f], cuts.points(f))
+                assert n_levels[f] == len(cuts.points(f)) + 1
+        check_sparse(scipy.sparse.csc_array(A), A, y, k, rule)
 
 
-def stored(matrix, A, y, k, rule):
+def check_sparse(matrix, A, y, k, rule):
     source = CSCSource(matrix)
     cuts = learn_cuts(source, y, k, rule)
-    same(cuts, A, y, rule)
+    assert_cuts(cuts, A, y, rule)
     codes, zero, n_levels = cut_sparse(source, cuts)
     for f in range(A.shape[1]):
         column = np.full(len(A), zero[f])
         part = slice(matrix.indptr[f], matrix.indptr[f + 1])
         column[matrix.indices[part]] = codes[part]
-        assert column.tolist() == naive.codes(A[:, f], cuts.of(f))
-        assert n_levels[f] == len(cuts.of(f)) + 1
+        assert column.tolist() == naive.codes(A[:, f], cuts.points(f))
+        assert n_levels[f] == len(cuts.points(f)) + 1
 
 
 @settings(max_examples=40)
@@ -92,9 +92,9 @@ def test_whole_numbers_are_cut_as_the_same_floats(table, rule):
         A = X.astype(np.int64).astype(dtype)
         for laid in (np.ascontiguousarray(A), np.asfortranarray(A)):
             cuts = learn_cuts(DenseSource(laid), y, k, rule)
-            same(cuts, A.astype(np.float64), y, rule)
+            assert_cuts(cuts, A.astype(np.float64), y, rule)
             codes, _ = cut_codes(DenseSource(laid), cuts)
-            assert codes[0].tolist() == naive.codes(A[:, 0].astype(np.float64), cuts.of(0))
+            assert codes[0].tolist() == naive.codes(A[:, 0].astype(np.float64), cuts.points(0))
 
 
 def test_bytes_with_more_classes_than_are_counted():
@@ -116,22 +116,22 @@ def test_tables_of_many_tiles(rule):
     X[:, ::3] = X[:, ::3].round(1)
     X[rng.random((n, p)) < 0.02] = np.nan
     cuts = learn_cuts(DenseSource(X), y, 3, CutRule(rule))
-    same(Cuts(cuts.values, cuts.start[:6]), X[:, :5], y, CutRule(rule))
+    assert_cuts(Cuts(cuts.values, cuts.start[:6]), X[:, :5], y, CutRule(rule))
     assert cuts.counts.max() > 1
     shuffled = rng.permutation(n)
-    for other, labels, k, jobs in [
+    for table, labels, k, jobs in [
         (np.asfortranarray(X), y, 3, 1),
         (X[shuffled], y[shuffled], 3, 2),
         (X, np.array([4, 1, 3])[y], 6, None),
     ]:
-        again = learn_cuts(DenseSource(other), labels, k, CutRule(rule), n_jobs=jobs)
+        again = learn_cuts(DenseSource(table), labels, k, CutRule(rule), n_jobs=jobs)
         assert np.array_equal(again.values, cuts.values)
         assert np.array_equal(again.start, cuts.start)
     codes, _ = cut_codes(DenseSource(X), cuts)
     again, _ = cut_codes(DenseSource(np.asfortranarray(X)), cuts, n_jobs=1)
     assert np.array_equal(codes, again)
     for f in range(0, p, 97):
-        assert codes[f].tolist() == naive.codes(X[:, f], cuts.of(f))
+        assert codes[f].tolist() == naive.codes(X[:, f], cuts.points(f))
 
 
 def test_views_and_categorical_columns():
@@ -141,26 +141,26 @@ def test_views_and_categorical_columns():
     values = rng.normal(size=(60, 4)) + 2 * y[:, None]
     kinds = np.array([CONTINUOUS, CATEGORICAL, ORDINAL, CONTINUOUS, CATEGORICAL, CONTINUOUS])
     levels = rng.integers(0, 4, (2, 60)).astype(np.uint8)
-    for laid in (values, np.asfortranarray(values)):
-        source = DenseSource(laid, levels, kinds, np.array([3, 3]))
-        for chosen in ([0, 1, 2, 3, 4, 5], [5, 4, 0, 3], [1], [4, 2], [3, 2]):
-            view = source.view(np.array(chosen))
+    for matrix_values in (values, np.asfortranarray(values)):
+        source = DenseSource(matrix_values, levels, kinds, np.array([3, 3]))
+        for selection in ([0, 1, 2, 3, 4, 5], [5, 4, 0, 3], [1], [4, 2], [3, 2]):
+            view = source.view(np.array(selection))
             cuts = learn_cuts(view, y, 2, CutRule("mdlp"))
             codes, n_levels = cut_codes(view, cuts)
-            for f, feature in enumerate(chosen):
+            for f, feature in enumerate(selection):
                 if kinds[feature] == CATEGORICAL:
-                    assert len(cuts.of(f)) == 0
+                    assert len(cuts.points(f)) == 0
                     assert n_levels[f] == 3
                     assert codes[f].tolist() == levels[int(feature == 4)].tolist()
                 else:
                     x = values[:, [0, 0, 1, 2, 0, 3][feature]]
-                    assert cuts.of(f).tolist() == naive.mdlp(x, y)
-                    assert codes[f].tolist() == naive.codes(x, cuts.of(f))
+                    assert cuts.points(f).tolist() == naive.mdlp(x, y)
+                    assert codes[f].tolist() == naive.codes(x, cuts.points(f))
     matrix = scipy.sparse.csc_array(values.round())
     view = CSCSource(matrix).view(np.array([2, 0]))
     cuts = learn_cuts(view, y, 2, CutRule("mdlp"))
-    assert cuts.of(0).tolist() == naive.mdlp(values[:, 2].round(), y)
-    assert cuts.of(1).tolist() == naive.mdlp(values[:, 0].round(), y)
+    assert cuts.points(0).tolist() == naive.mdlp(values[:, 2].round(), y)
+    assert cuts.points(1).tolist() == naive.mdlp(values[:, 0].round(), y)
     codes, _, _ = cut_sparse(view, cuts)
     assert not codes[matrix.indptr[1] : matrix.indptr[2]].any()
 
@@ -172,7 +172,7 @@ def test_many_levels_take_two_bytes():
     assert n_levels.tolist() == [300]
     assert codes.dtype == np.uint16
     assert (np.bincount(codes[0])[1:] == 300).all()
-    assert codes[0, :500].tolist() == naive.codes(x[:500, 0], cuts.of(0))
+    assert codes[0, :500].tolist() == naive.codes(x[:500, 0], cuts.points(0))
     matrix = scipy.sparse.csc_array(x)
     stored_codes, zero, _ = cut_sparse(CSCSource(matrix), cuts)
     assert stored_codes.dtype == zero.dtype == np.uint16
@@ -234,13 +234,13 @@ def test_ties_that_rounding_would_break(size):
         assert cuts.values.tolist() == naive.mdlp(x[:, 0], y) == [0.5]
 
 
-def test_columns_with_different_gaps_side_by_side():
+def test_columns_with_different_missing_rows_side_by_side():
     rng = np.random.default_rng(6)
     y = np.arange(80) % 2
     X = rng.normal(size=(80, 40)) + y[:, None] * np.tile([0.4, 0.8, 1.2, 3.0], 10)
     X[rng.random((80, 40)) < np.tile([0.95, 0.0, 0.5, 0.0, 0.3], 8)] = np.nan
     cuts = learn_cuts(DenseSource(X), y, 2, CutRule("mdlp"))
-    same(cuts, X, y, CutRule("mdlp"))
+    assert_cuts(cuts, X, y, CutRule("mdlp"))
     assert 10 < (cuts.counts > 0).sum() < 35
 
 
@@ -307,4 +307,6 @@ def test_cut_points_are_wekas(name):
     X = frame.select(pl.col(names).cast(pl.Float64)).to_numpy()
     cuts = learn_cuts(DenseSource(X), y, int(y.max()) + 1, CutRule("mdlp"))
     assert len(names) == len(expected)
-    assert {n: cuts.of(f).tolist() for f, n in enumerate(names)} == {n: expected[n] for n in names}
+    assert {n: cuts.points(f).tolist() for f, n in enumerate(names)} == {
+        n: expected[n] for n in names
+    }

@@ -12,7 +12,7 @@ from tests.reference import subset_filters as naive
 
 @st.composite
 def columns_of_codes(draw):
-    """Gaps, ties, constant columns, columns of nothing but gaps, empty levels."""
+    """Missing values, ties, constant columns, columns without any value, empty levels."""
     n_rows, n_columns = draw(st.integers(1, 70)), draw(st.integers(1, 5))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     most = draw(st.integers(0, 4))
@@ -30,9 +30,9 @@ def test_every_pair_is_the_definition(columns, spread):
     pairs = Pairs(codes_of(columns), np.arange(len(columns)), spread=spread)
     for k, x in enumerate(columns.tolist()):
         expected = [naive.uncertainty(x, other, spread) for other in columns.tolist()]
-        assert pairs.of(k) == pytest.approx(expected, abs=1e-9)
+        assert pairs.row(k) == pytest.approx(expected, abs=1e-9)
         for j in range(len(columns)):
-            assert pairs.of(k)[j] == pytest.approx(pairs.of(j)[k], abs=1e-10 * spread)
+            assert pairs.row(k)[j] == pytest.approx(pairs.row(j)[k], abs=1e-10 * spread)
 
 
 @given(columns_of_codes())
@@ -43,8 +43,10 @@ def test_all_ways_to_count_give_the_same_bits(columns):
     for k, x in enumerate(columns):
         groups = x.astype(np.int64)
         by_tables = uncertainty(codes, groups, 6)
-        assert np.array_equal(module._on_grid(planes.uncertainty(k)), by_tables)
-        assert np.array_equal(module._on_grid(module._by_rows(codes, groups, 6)), by_tables)
+        assert np.array_equal(module._round_to_grid(planes.uncertainty(k)), by_tables)
+        assert np.array_equal(
+            module._round_to_grid(module._uncertainty_by_rows(codes, groups, 6)), by_tables
+        )
 
 
 @given(columns_of_codes(), st.booleans(), st.integers(0, 9))
@@ -55,7 +57,7 @@ def test_names_of_levels_and_order_of_rows_do_not_matter(columns, spread, seed):
     whole = np.arange(len(columns))
     for k in whole.tolist():
         before, rows, levels = (
-            Pairs(codes_of(table), whole, spread=spread).of(k)
+            Pairs(codes_of(table), whole, spread=spread).row(k)
             for table in (columns, shuffled, renamed)
         )
         assert np.array_equal(before, rows)
@@ -66,17 +68,17 @@ def test_certain_independent_and_constant_columns_are_exact():
     a, b = np.repeat([1, 2, 3], 7), np.tile([1, 2, 3, 4, 5, 6, 7], 3)
     columns = np.array([a, b, np.ones(21), 4 - a, np.zeros(21)], np.uint8)
     pairs = Pairs(DenseCodes(columns, np.array([3, 7, 1, 3, 0])), np.arange(5))
-    assert pairs.of(0).tolist() == [1.0, 0.0, 0.0, 1.0, 0.0]
-    assert pairs.of(2).tolist() == pairs.of(4).tolist() == [0.0] * 5
+    assert pairs.row(0).tolist() == [1.0, 0.0, 0.0, 1.0, 0.0]
+    assert pairs.row(2).tolist() == pairs.row(4).tolist() == [0.0] * 5
 
 
 def test_sums_are_exact_in_any_order():
     rng = np.random.default_rng(0)
-    found = uncertainty(codes_of(rng.integers(0, 4, (500, 40)).astype(np.uint8)),
+    values = uncertainty(codes_of(rng.integers(0, 4, (500, 40)).astype(np.uint8)),
                         rng.integers(1, 4, 40), 3)  # fmt: skip
-    whole = found * 2**36
+    whole = values * 2**36
     assert np.array_equal(whole, np.rint(whole))
-    assert found.sum() == found[::-1].sum() == sum(found.tolist()) == np.cumsum(found)[-1]
+    assert values.sum() == values[::-1].sum() == sum(values.tolist()) == np.cumsum(values)[-1]
 
 
 @pytest.mark.parametrize("spread", [False, True])
@@ -90,7 +92,7 @@ def test_columns_of_many_levels(spread):
         expected = [
             naive.uncertainty(columns[f].tolist(), columns[g].tolist(), spread) for g in (0, 1, 3)
         ]
-        assert pairs.of(k) == pytest.approx(expected, abs=1e-9)
+        assert pairs.row(k) == pytest.approx(expected, abs=1e-9)
 
 
 def test_columns_in_another_order():
@@ -99,7 +101,7 @@ def test_columns_in_another_order():
     order = np.array([3, 0, 4, 1, 2])
     plain, moved = Pairs(codes_of(columns), np.arange(5)), Pairs(codes_of(columns), order)
     for k, f in enumerate(order.tolist()):
-        assert moved.of(k).tolist() == plain.of(f)[order].tolist()
+        assert moved.row(k).tolist() == plain.row(f)[order].tolist()
 
 
 @pytest.mark.parametrize("spread", [False, True])
@@ -117,15 +119,15 @@ def test_storage_blocks_and_threads_do_not_matter(spread, monkeypatch):
                     np.full(40, 3)),
     ]  # fmt: skip
     features = np.arange(3, 40, 2)
-    expected = [Pairs(dense, features, spread=spread).of(k) for k in range(len(features))]
+    expected = [Pairs(dense, features, spread=spread).row(k) for k in range(len(features))]
     monkeypatch.setattr(module, "BLOCK", 4)
     monkeypatch.setattr(module, "PLANE_BLOCK", 4)
     monkeypatch.setattr(module, "CELLS", 50)
-    for held in (module.HELD, 0):
-        monkeypatch.setattr(module, "HELD", held)
+    for limit in (module.COPY_BYTES, 0):
+        monkeypatch.setattr(module, "COPY_BYTES", limit)
         for codes in kinds:
             pairs = Pairs(codes, features, spread=spread)
             assert len(pairs) == len(features)
             for k, row in enumerate(expected):
-                assert np.array_equal(pairs.of(k), row)
-                assert pairs.of(k) is pairs.of(k), "computed twice"
+                assert np.array_equal(pairs.row(k), row)
+                assert pairs.row(k) is pairs.row(k), "computed twice"

@@ -1,4 +1,4 @@
-"""Packed columns on disk: written once, taken up again, never believed when damaged."""
+"""Packed columns on disk: written once, resumed, never believed when damaged."""
 
 import errno
 import gc
@@ -29,59 +29,59 @@ GREEDY = [
 ]
 
 
-def fitted(method, stored, y, **parameters):
+def fit_streamed(method, stored, y, **parameters):
     with small_blocks():
         return method(memory_limit="1MB", **parameters).fit(stored, y)
 
 
 @pytest.mark.parametrize("method", GREEDY)
 def test_a_second_run_reads_what_the_first_packed(method, tmp_path):
-    X, y = table(1, 40, 60, "float32", gaps=True)
+    X, y = table(1, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    here = method().fit(X, y)
-    assert_same(here, fitted(method, stored, y, cache=cache))
+    expected = method().fit(X, y)
+    assert_same(expected, fit_streamed(method, stored, y, cache=cache))
     assert sorted(path.suffix for path in cache.iterdir()) == [".packed", ".search"]
     with mock.patch.object(packing.Packing, "pack", side_effect=AssertionError("packed again")):
-        assert_same(here, fitted(method, stored, y, cache=cache))
+        assert_same(expected, fit_streamed(method, stored, y, cache=cache))
         (next(cache.glob("*.search"))).unlink()
-        assert_same(here, fitted(method, stored, y, cache=cache))
+        assert_same(expected, fit_streamed(method, stored, y, cache=cache))
 
 
 def test_a_table_in_memory_has_a_cache_as_well(tmp_path):
-    X, y = table(2, 40, 60, "float32", gaps=True)
-    here = featly.JMI().fit(X, y)
-    assert_same(here, featly.JMI(cache=tmp_path / "cache").fit(X, y))
+    X, y = table(2, 40, 60, "float32", missing=True)
+    expected = featly.JMI().fit(X, y)
+    assert_same(expected, featly.JMI(cache=tmp_path / "cache").fit(X, y))
     with mock.patch.object(packing.Packing, "pack", side_effect=AssertionError("packed again")):
-        assert_same(here, featly.JMI(cache=tmp_path / "cache").fit(X, y))
-    other = X.copy()
-    other[0, 0] += 1
-    assert_same(featly.JMI().fit(other, y), featly.JMI(cache=tmp_path / "cache").fit(other, y))
+        assert_same(expected, featly.JMI(cache=tmp_path / "cache").fit(X, y))
+    changed = X.copy()
+    changed[0, 0] += 1
+    assert_same(featly.JMI().fit(changed, y), featly.JMI(cache=tmp_path / "cache").fit(changed, y))
 
 
 def test_other_targets_and_rules_have_files_of_their_own(tmp_path):
-    X, y = table(3, 40, 60, "float32", gaps=False)
+    X, y = table(3, 40, 60, "float32", missing=False)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     for target in (y, 1 - y, np.arange(40) % 3):
         for discretizer in ("mdlp", "equal-width"):
-            found = fitted(featly.JMI, stored, target, cache=cache, discretizer=discretizer)
-            assert_same(featly.JMI(discretizer=discretizer).fit(X, target), found)
+            cached = fit_streamed(featly.JMI, stored, target, cache=cache, discretizer=discretizer)
+            assert_same(featly.JMI(discretizer=discretizer).fit(X, target), cached)
 
 
 def test_columns_that_do_not_fit_into_memory_are_spilled(tmp_path):
-    X, y = table(4, 40, 60, "float32", gaps=True)
+    X, y = table(4, 40, 60, "float32", missing=True)
     written = []
-    original = packed._write
+    original = packed._write_record
     with (
-        mock.patch.object(packed, "_write", lambda *a: written.append(1) or original(*a)),
-        mock.patch.object(featly.problem.problem.Resources, "room", 1),
+        mock.patch.object(packed, "_write_record", lambda *a: written.append(1) or original(*a)),
+        mock.patch.object(featly.problem.problem.Resources, "memory_budget", 1),
     ):
-        found = fitted(featly.JMI, on_disk(tmp_path, X), y)
+        streamed = fit_streamed(featly.JMI, on_disk(tmp_path, X), y)
     assert written
-    assert_same(featly.JMI().fit(X, y), found)
+    assert_same(featly.JMI().fit(X, y), streamed)
 
 
 def test_packing_is_taken_up_where_it_was_stopped(tmp_path):
-    X, y = table(5, 40, 60, "float32", gaps=True)
+    X, y = table(5, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     original, packed_by_now = packing.Packing.pack, []
 
@@ -92,7 +92,7 @@ def test_packing_is_taken_up_where_it_was_stopped(tmp_path):
         return original(self, codes, low, n_jobs)
 
     with mock.patch.object(packing.Packing, "pack", stop), pytest.raises(KeyboardInterrupt):
-        fitted(featly.JMI, stored, y, cache=cache, n_jobs=1)
+        fit_streamed(featly.JMI, stored, y, cache=cache, n_jobs=1)
     assert {path.suffix for path in cache.iterdir()} == {".partial", ".journal"}
     again = []
 
@@ -101,54 +101,54 @@ def test_packing_is_taken_up_where_it_was_stopped(tmp_path):
         return original(self, codes, low, n_jobs)
 
     with mock.patch.object(packing.Packing, "pack", go_on):
-        found = fitted(featly.JMI, stored, y, cache=cache)
+        resumed = fit_streamed(featly.JMI, stored, y, cache=cache)
     assert set(again).isdisjoint(packed_by_now)
-    assert_same(featly.JMI().fit(X, y), found)
+    assert_same(featly.JMI().fit(X, y), resumed)
 
 
 def test_a_half_written_record_is_packed_again(tmp_path):
-    X, y = table(6, 40, 60, "float32", gaps=True)
+    X, y = table(6, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     with (
         mock.patch.object(packed.PackedFile, "finish", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
-        fitted(featly.JMI, stored, y, cache=cache, n_jobs=1)
+        fit_streamed(featly.JMI, stored, y, cache=cache, n_jobs=1)
     partial = next(cache.glob("*.partial"))
     os.truncate(partial, partial.stat().st_size - 100)
     journal = next(cache.glob("*.journal"))
     journal.write_text(journal.read_text() + '{"begin": 1')
-    assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, stored, y, cache=cache))
+    assert_same(featly.JMI().fit(X, y), fit_streamed(featly.JMI, stored, y, cache=cache))
 
 
 def test_a_damaged_file_is_not_believed(tmp_path):
-    X, y = table(7, 40, 60, "float32", gaps=True)
+    X, y = table(7, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    fitted(featly.JMI, stored, y, cache=cache)
+    fit_streamed(featly.JMI, stored, y, cache=cache)
     next(cache.glob("*.search")).unlink()
     path = next(cache.glob("*.packed"))
     sound = path.read_bytes()
     begin = packed.FOOTER.unpack(sound[-packed.FOOTER.size :])[0]
     records = json.loads(sound[begin : -packed.FOOTER.size])["records"]
-    places = [record["begin"] + record["size"] // 2 for record in records]
-    for place in [*places, begin + 5, len(sound) - 20, len(sound) - 3]:
+    offsets = [record["begin"] + record["size"] // 2 for record in records]
+    for offset in [*offsets, begin + 5, len(sound) - 20, len(sound) - 3]:
         data = bytearray(sound)
-        data[place] ^= 4
+        data[offset] ^= 4
         path.write_bytes(data)
         with pytest.raises(featly.DataError, match="damaged or was cut: delete it"):
-            fitted(featly.JMI, stored, y, cache=cache)
+            fit_streamed(featly.JMI, stored, y, cache=cache)
     for length in (0, 10, begin, len(sound) - 1):
         path.write_bytes(sound[:length])
         with pytest.raises(featly.DataError, match="damaged or was cut: delete it"):
-            fitted(featly.JMI, stored, y, cache=cache)
+            fit_streamed(featly.JMI, stored, y, cache=cache)
     path.unlink()
-    assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, stored, y, cache=cache))
+    assert_same(featly.JMI().fit(X, y), fit_streamed(featly.JMI, stored, y, cache=cache))
 
 
 @pytest.mark.parametrize("stop_at", [1, 5, 17])
 @pytest.mark.parametrize("method", GREEDY)
 def test_a_search_goes_on_where_ctrl_c_ended_it(method, stop_at, tmp_path):
-    X, y = table(8, 40, 60, "float32", gaps=True)
+    X, y = table(8, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
 
     def stop(step, total):
@@ -156,82 +156,84 @@ def test_a_search_goes_on_where_ctrl_c_ended_it(method, stop_at, tmp_path):
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        fitted(method, stored, y, cache=cache, verbose=lambda a, b: b < 60 and stop(a, b))
+        fit_streamed(method, stored, y, cache=cache, verbose=lambda a, b: b < 60 and stop(a, b))
     steps = []
-    found = fitted(method, stored, y, cache=cache, verbose=lambda a, b: b < 60 and steps.append(a))
+    resumed = fit_streamed(
+        method, stored, y, cache=cache, verbose=lambda a, b: b < 60 and steps.append(a)
+    )
     assert steps[0] == stop_at + 1
-    assert_same(method().fit(X, y), found)
+    assert_same(method().fit(X, y), resumed)
 
 
 def test_more_steps_go_on_from_fewer(tmp_path):
-    X, y = table(9, 40, 60, "float32", gaps=True)
+    X, y = table(9, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     for max_steps in (10, 25, 25, 7):
-        found = fitted(featly.MRMR, stored, y, cache=cache, max_steps=max_steps)
-        assert_same(featly.MRMR(max_steps=max_steps).fit(X, y), found)
+        resumed = fit_streamed(featly.MRMR, stored, y, cache=cache, max_steps=max_steps)
+        assert_same(featly.MRMR(max_steps=max_steps).fit(X, y), resumed)
 
 
 def test_a_saved_search_that_is_damaged_is_begun_anew(tmp_path):
-    X, y = table(10, 40, 60, "float32", gaps=True)
+    X, y = table(10, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    fitted(featly.MRMR, stored, y, cache=cache)
+    fit_streamed(featly.MRMR, stored, y, cache=cache)
     saved = next(cache.glob("*.search"))
     saved.write_bytes(saved.read_bytes()[:200])
-    assert_same(featly.MRMR().fit(X, y), fitted(featly.MRMR, stored, y, cache=cache))
+    assert_same(featly.MRMR().fit(X, y), fit_streamed(featly.MRMR, stored, y, cache=cache))
 
 
 def test_a_search_is_saved_from_time_to_time(tmp_path):
-    X, y = table(11, 40, 60, "float32", gaps=True)
+    X, y = table(11, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     original, times = SavedSearch.save, []
 
-    def save(self, criterion, found, *, now=False):
-        self.every = 0.0
-        times.append(len(found))
-        original(self, criterion, found, now=now)
+    def save(self, criterion, choices, *, now=False):
+        self.interval = 0.0
+        times.append(len(choices))
+        original(self, criterion, choices, now=now)
 
     with mock.patch.object(SavedSearch, "save", save):
-        fitted(featly.MRMR, stored, y, cache=cache, max_steps=5)
+        fit_streamed(featly.MRMR, stored, y, cache=cache, max_steps=5)
     assert times == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("parameters", [{"cache": "cache"}, {}])
 def test_a_full_disk(parameters, tmp_path, monkeypatch):
-    X, y = table(12, 40, 60, "float32", gaps=True)
+    X, y = table(12, 40, 60, "float32", missing=True)
     monkeypatch.chdir(tmp_path)
     stored = on_disk(tmp_path, X)
 
-    def full(file, arrays):
+    def raise_full_disk(file, arrays):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with (
-        mock.patch.object(packed, "_write", full),
-        mock.patch.object(featly.problem.problem.Resources, "room", 1),
-        pytest.raises(OSError, match=r"no space is left in .* free some") as told,
+        mock.patch.object(packed, "_write_record", raise_full_disk),
+        mock.patch.object(featly.problem.problem.Resources, "memory_budget", 1),
+        pytest.raises(OSError, match=r"no space is left in .* free some") as caught,
     ):
-        fitted(featly.JMI, stored, y, **parameters)
-    assert told.value.errno == errno.ENOSPC
-    assert ("cache" in str(told.value)) == bool(parameters)
+        fit_streamed(featly.JMI, stored, y, **parameters)
+    assert caught.value.errno == errno.ENOSPC
+    assert ("cache" in str(caught.value)) == bool(parameters)
 
 
 def test_two_runs_do_not_write_one_file(tmp_path):
-    X, y = table(13, 40, 60, "float32", gaps=True)
+    X, y = table(13, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    here, original, seen = featly.JMI().fit(X, y), packing.Packing.pack, []
+    expected, original, fits = featly.JMI().fit(X, y), packing.Packing.pack, []
     # compiles what the two runs need: that may take longer than anybody waits
     featly.JMI(cache=tmp_path / "other").fit(stored, y)
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(self, codes, low, n_jobs):
+    def pack_slowly(self, codes, low, n_jobs):
         begun.set()
         go_on.wait(300)
         return original(self, codes, low, n_jobs)
 
-    def first():
-        seen.append(featly.JMI(cache=cache, n_jobs=1).fit(stored, y))
+    def run_first():
+        fits.append(featly.JMI(cache=cache, n_jobs=1).fit(stored, y))
 
-    with mock.patch.object(packing.Packing, "pack", slow):
-        run = threading.Thread(target=first)
+    with mock.patch.object(packing.Packing, "pack", pack_slowly):
+        run = threading.Thread(target=run_first)
         run.start()
         try:
             assert begun.wait(300)
@@ -240,33 +242,33 @@ def test_two_runs_do_not_write_one_file(tmp_path):
         finally:
             go_on.set()
             run.join()
-    assert_same(here, seen[0])
+    assert_same(expected, fits[0])
 
 
 def test_a_run_that_ends_while_another_begins(tmp_path):
     """The second run has opened the unfinished file when the first one gives it its name."""
-    X, y = table(15, 40, 60, "float32", gaps=True)
+    X, y = table(15, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    here, firsts = featly.JMI().fit(X, y), []
+    expected, firsts = featly.JMI().fit(X, y), []
     lock = packed._lock_for_writing
 
-    def late(file, path):
+    def lock_late(file, path):
         if not firsts:  # of the second run: it has the file open, and not yet locked
             firsts.append(None)
             firsts[0] = featly.JMI(cache=cache).fit(stored, y)
         lock(file, path)
 
-    with mock.patch.object(packed, "_lock_for_writing", late):
+    with mock.patch.object(packed, "_lock_for_writing", lock_late):
         second = featly.JMI(cache=cache).fit(stored, y)
-    assert_same(here, firsts[0])
-    assert_same(here, second)
+    assert_same(expected, firsts[0])
+    assert_same(expected, second)
     assert sorted(path.suffix for path in cache.iterdir()) == [".packed", ".search"]
     with mock.patch.object(packing.Packing, "pack", side_effect=AssertionError("packed again")):
-        assert_same(here, featly.JMI(cache=cache).fit(stored, y))
+        assert_same(expected, featly.JMI(cache=cache).fit(stored, y))
 
 
-def stopped_after(count, stored, y, cache, **parameters):
-    """Pack some ranges and stop; the exception, which keeps all frames alive."""
+def stop_packing_after(count, stored, y, cache, **parameters):
+    """Pack some ranges and stop; return the exception, which keeps all frames alive."""
     original, done = packing.Packing.pack, []
 
     def stop(self, codes, low, n_jobs):
@@ -279,24 +281,24 @@ def stopped_after(count, stored, y, cache, **parameters):
         mock.patch.object(packing.Packing, "pack", stop),
         pytest.raises(KeyboardInterrupt) as stopped,
     ):
-        fitted(featly.JMI, stored, y, cache=cache, n_jobs=1, **parameters)
+        fit_streamed(featly.JMI, stored, y, cache=cache, n_jobs=1, **parameters)
     return stopped
 
 
 def test_a_stopped_run_lets_go_of_the_file(tmp_path):
     """A notebook keeps the last exception, and with it everything that was at work."""
-    X, y = table(16, 40, 60, "float32", gaps=True)
+    X, y = table(16, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    stopped = stopped_after(3, stored, y, cache)
-    assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, stored, y, cache=cache))
+    stopped = stop_packing_after(3, stored, y, cache)
+    assert_same(featly.JMI().fit(X, y), fit_streamed(featly.JMI, stored, y, cache=cache))
     del stopped
 
 
 def test_ranges_of_another_memory_limit_are_as_good(tmp_path):
-    X, y = table(17, 40, 60, "float32", gaps=True)
+    X, y = table(17, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    here = featly.JMI().fit(X, y)
-    stopped_after(3, stored, y, cache)
+    expected = featly.JMI().fit(X, y)
+    stop_packing_after(3, stored, y, cache)
     original, again = packing.Packing.pack, []
 
     def go_on(self, codes, low, n_jobs):
@@ -304,55 +306,55 @@ def test_ranges_of_another_memory_limit_are_as_good(tmp_path):
         return original(self, codes, low, n_jobs)
 
     with mock.patch.object(packing.Packing, "pack", go_on), small_blocks(columns=11):
-        found = featly.JMI(memory_limit="2MB", cache=cache).fit(stored, y)
+        resumed = featly.JMI(memory_limit="2MB", cache=cache).fit(stored, y)
     assert sorted(again) == [(21, 22), (22, 33), (33, 44), (44, 55), (55, 60)]
-    assert_same(here, found)
+    assert_same(expected, resumed)
     with mock.patch.object(packing.Packing, "pack", side_effect=AssertionError("packed again")):
-        assert_same(here, fitted(featly.JMI, stored, y, cache=cache))
+        assert_same(expected, fit_streamed(featly.JMI, stored, y, cache=cache))
 
 
 def test_a_damaged_journal_is_believed_up_to_there(tmp_path):
-    X, y = table(18, 40, 60, "float32", gaps=True)
+    X, y = table(18, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    here = featly.JMI().fit(X, y)
-    stopped_after(4, stored, y, cache)
+    expected = featly.JMI().fit(X, y)
+    stop_packing_after(4, stored, y, cache)
     partial, journal = next(cache.glob("*.partial")), next(cache.glob("*.journal"))
     columns, notes = partial.read_bytes(), journal.read_bytes()
     damaged = [b"", b"\0" * 50, b"\xff\xfe\n" + notes, notes[:-1], notes[:-30], b"1\n" + notes]
-    for place in range(3, len(notes), len(notes) // 12):  # a bit of it is another
-        damaged.append(notes[:place] + bytes([notes[place] ^ 2]) + notes[place + 1 :])
+    for offset in range(3, len(notes), len(notes) // 12):  # a bit of it is another
+        damaged.append(notes[:offset] + bytes([notes[offset] ^ 2]) + notes[offset + 1 :])
     for wrong in damaged:
         for path in cache.iterdir():
             path.unlink()
         partial.write_bytes(columns)
         journal.write_bytes(wrong)
-        assert_same(here, fitted(featly.JMI, stored, y, cache=cache))
+        assert_same(expected, fit_streamed(featly.JMI, stored, y, cache=cache))
 
 
 def test_any_damage_to_a_saved_search_is_noticed(tmp_path):
-    X, y = table(19, 40, 60, "float32", gaps=True)
+    X, y = table(19, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    here = fitted(featly.MRMR, stored, y, cache=cache, max_steps=9)
+    expected = fit_streamed(featly.MRMR, stored, y, cache=cache, max_steps=9)
     saved = next(cache.glob("*.search"))
     sound = saved.read_bytes()
-    for place in range(0, len(sound), len(sound) // 60):
+    for offset in range(0, len(sound), len(sound) // 60):
         data = bytearray(sound)
-        data[place] ^= 0x41
+        data[offset] ^= 0x41
         saved.write_bytes(data)
-        assert_same(here, fitted(featly.MRMR, stored, y, cache=cache, max_steps=9))
+        assert_same(expected, fit_streamed(featly.MRMR, stored, y, cache=cache, max_steps=9))
 
 
 def test_another_version_begins_anew(tmp_path):
-    X, y = table(20, 40, 60, "float32", gaps=True)
+    X, y = table(20, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    fitted(featly.JMI, stored, y, cache=cache)
+    fit_streamed(featly.JMI, stored, y, cache=cache)
     with mock.patch.object(packed, "__version__", "999"):
-        fitted(featly.JMI, stored, y, cache=cache)
+        fit_streamed(featly.JMI, stored, y, cache=cache)
     assert len(list(cache.glob("*.packed"))) == len(list(cache.glob("*.search"))) == 2
 
 
 def test_other_parameters_do_not_go_on_from_these(tmp_path):
-    X, y = table(21, 40, 60, "float32", gaps=True)
+    X, y = table(21, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     weak = np.flatnonzero(featly.MIM().fit(X, y).ranking_ > 30).tolist()[:2]
     cases = [
@@ -365,25 +367,27 @@ def test_other_parameters_do_not_go_on_from_these(tmp_path):
         {"schema": {"prior": {weak[0]: 3.0}}},
         {"schema": {"prior": {weak[0]: 4.0}}},
     ]
-    for given in cases:
-        found = fitted(featly.MRMR, stored, y, cache=cache, max_steps=9, **given)
-        assert_same(featly.MRMR(max_steps=9, **given).fit(X, y), found)
+    for parameters in cases:
+        cached = fit_streamed(featly.MRMR, stored, y, cache=cache, max_steps=9, **parameters)
+        assert_same(featly.MRMR(max_steps=9, **parameters).fit(X, y), cached)
     assert len(list(cache.glob("*.search"))) == len(cases)
     assert len(list(cache.glob("*.packed"))) == 3
 
 
 def test_another_file_of_the_same_name_is_packed_anew(tmp_path):
-    X, y = table(22, 40, 60, "float32", gaps=True)
+    X, y = table(22, 40, 60, "float32", missing=True)
     cache = tmp_path / "cache"
-    fitted(featly.JMI, on_disk(tmp_path, X), y, cache=cache)
+    fit_streamed(featly.JMI, on_disk(tmp_path, X), y, cache=cache)
     X[20, 30] += 7  # in the middle of the file
-    assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, on_disk(tmp_path, X), y, cache=cache))
+    assert_same(
+        featly.JMI().fit(X, y), fit_streamed(featly.JMI, on_disk(tmp_path, X), y, cache=cache)
+    )
 
 
 # ---- folders and disks ------------------------------------------------------------------------
 @pytest.fixture
 def small_files():
-    """As on a full disk, the system refuses to make a file longer than some bytes."""
+    """Let the system refuse to make a file longer than some bytes, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def limit(size):
@@ -395,70 +399,70 @@ def small_files():
 
 @pytest.mark.parametrize("parameters", [{"cache": "cache"}, {}])
 def test_a_disk_that_is_full_in_the_middle(parameters, tmp_path, monkeypatch, small_files):
-    X, y = table(23, 40, 60, "float32", gaps=True)
+    X, y = table(23, 40, 60, "float32", missing=True)
     monkeypatch.chdir(tmp_path)
     stored = on_disk(tmp_path, X)
     for size in (4, 2000, 9000, 30_000):
         small_files(size)
         with (
-            mock.patch.object(featly.problem.problem.Resources, "room", 1),
+            mock.patch.object(featly.problem.problem.Resources, "memory_budget", 1),
             pytest.raises(OSError, match=r"no space is left in .* free some"),
         ):
-            fitted(featly.JMI, stored, y, **parameters)
+            fit_streamed(featly.JMI, stored, y, **parameters)
         gc.collect()  # nothing is written when files are let go of
     small_files(resource.RLIM_INFINITY)
-    assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, stored, y, **parameters))
+    assert_same(featly.JMI().fit(X, y), fit_streamed(featly.JMI, stored, y, **parameters))
 
 
 def test_a_search_that_cannot_be_saved_is_finished(tmp_path, small_files):
-    X, y = table(24, 40, 60, "float32", gaps=True)
+    X, y = table(24, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
-    fitted(featly.JMI, stored, y, cache=cache)
+    fit_streamed(featly.JMI, stored, y, cache=cache)
     next(cache.glob("*.search")).unlink()
     small_files(100)
     with pytest.warns(featly.SlowWarning, match="cannot be taken up again, for .* was not written"):
-        found = fitted(featly.JMI, stored, y, cache=cache)
-    assert_same(featly.JMI().fit(X, y), found)
+        unsaved = fit_streamed(featly.JMI, stored, y, cache=cache)
+    assert_same(featly.JMI().fit(X, y), unsaved)
     assert [path.suffix for path in cache.iterdir()] == [".packed"]
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
-    X, y = table(25, 40, 60, "float32", gaps=True)
+    X, y = table(25, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     original = os.open
 
-    def refused(path, flags, *rest, **options):
+    def refuse_to_write(path, flags, *arguments, **options):
         if flags & os.O_CREAT and str(path).startswith(str(cache)):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return original(path, flags, *rest, **options)
+        return original(path, flags, *arguments, **options)
 
-    here = fitted(featly.JMI, stored, y, cache=cache)
+    expected = fit_streamed(featly.JMI, stored, y, cache=cache)
     whole = next(cache.glob("*.packed"))
     next(cache.glob("*.search")).unlink()
-    monkeypatch.setattr(os, "open", refused)
+    monkeypatch.setattr(os, "open", refuse_to_write)
     with pytest.warns(featly.SlowWarning, match="permission denied"):  # packed columns are read
-        assert_same(here, fitted(featly.JMI, stored, y, cache=cache))
+        assert_same(expected, fit_streamed(featly.JMI, stored, y, cache=cache))
     whole.unlink()
     with pytest.raises(PermissionError, match=r"cache=.* cannot be written to \(Permission denied"):
-        fitted(featly.JMI, stored, y, cache=cache)
+        fit_streamed(featly.JMI, stored, y, cache=cache)
     with (
         mock.patch("pathlib.Path.mkdir", side_effect=PermissionError(13, "Permission denied")),
         pytest.raises(PermissionError, match=r"cache=.* cannot be written to"),
     ):
-        fitted(featly.JMI, stored, y, cache=cache / "below")
+        fit_streamed(featly.JMI, stored, y, cache=cache / "below")
 
 
 def test_a_system_without_locks(tmp_path):
     fcntl = pytest.importorskip("fcntl")
-    X, y = table(26, 40, 60, "float32", gaps=True)
+    X, y = table(26, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     no_locks = OSError(errno.ENOLCK, "No locks available")
     with mock.patch.object(fcntl, "flock", side_effect=no_locks):
-        assert_same(featly.JMI().fit(X, y), fitted(featly.JMI, stored, y, cache=cache))
+        assert_same(featly.JMI().fit(X, y), fit_streamed(featly.JMI, stored, y, cache=cache))
 
 
 def test_senseless_caches(tmp_path):
-    X, y = table(14, 40, 10, "float32", gaps=True)
+    X, y = table(14, 40, 10, "float32", missing=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(featly.ParameterError, match="is a file"):
         featly.JMI(cache=tmp_path / "file").fit(X, y)
@@ -471,7 +475,7 @@ def test_senseless_caches(tmp_path):
 
 
 def test_a_table_in_memory_and_one_on_disk_share_a_cache(tmp_path):
-    """Without a limit, what is free at the moment says whether a table is held."""
+    """Without a limit, the free memory at the moment decides whether a table is held."""
     random = np.random.default_rng(5)
     X = np.asfortranarray(random.integers(0, 3, (60, 40_000)).astype(np.uint8))
     np.save(tmp_path / "X.npy", X)
@@ -488,10 +492,10 @@ def test_a_table_in_memory_and_one_on_disk_share_a_cache(tmp_path):
 KINDS = ("categorical", "ordinal")
 
 
-def fresh_and_cached(cache, given, X, y, method, **options):
-    """The same fit with a cache and without one."""
+def fit_fresh_and_cached(cache, data, X, y, method, **options):
+    """Return the same fit without a cache and with one."""
     options = {"max_steps": 6, "discretizer": None} | options
-    cached = method(cache=cache, **options).fit(given, y)
+    cached = method(cache=cache, **options).fit(data, y)
     return method(**options).fit(X, y), cached
 
 
@@ -502,7 +506,7 @@ def test_a_file_that_was_written_anew_is_another_table(tmp_path):
         X = random.integers(0, 3, (60, 300)).astype(np.uint8)
         np.save(path, np.asfortranarray(X))
         os.utime(path, (1000 + number, 1000 + number))  # some disks tell seconds only
-        fresh, cached = fresh_and_cached(cache, featly.scan(path), X, y, featly.JMI)
+        fresh, cached = fit_fresh_and_cached(cache, featly.scan(path), X, y, featly.JMI)
         assert_same(fresh, cached)
         orders.add(tuple(cached.order_[:6]))
     assert len(orders) == 3
@@ -517,15 +521,15 @@ def test_a_file_that_was_written_anew_is_another_table(tmp_path):
         (featly.JMI, [{"discretizer": "mdlp"}, {}, {"discretizer": "equal-width"}]),
         (featly.JMI, [{"discretizer": "mdlp", "schema": {kind: range(90)}} for kind in KINDS]),
     ],
-    ids=lambda given: getattr(given, "__name__", str(given)[:40]),
+    ids=lambda parameters: getattr(parameters, "__name__", str(parameters)[:40]),
 )
 def test_other_parameters_are_another_search(method, options, tmp_path):
     random, y = np.random.default_rng(7), np.arange(60) % 2
     X = random.integers(0, 3, (60, 300)).astype(np.uint8)
     X[:, :100] = np.where(random.random((60, 100)) < 0.3, y[:, None], X[:, :100])
     stored = on_disk(tmp_path, np.asfortranarray(X))
-    for given in [*options, *options]:
-        fresh, cached = fresh_and_cached(tmp_path / "cache", stored, X, y, method, **given)
+    for parameters in [*options, *options]:
+        fresh, cached = fit_fresh_and_cached(tmp_path / "cache", stored, X, y, method, **parameters)
         assert_same(fresh, cached)
 
 
@@ -535,10 +539,10 @@ def test_other_targets_and_other_rows_are_another_search(tmp_path):
     X = random.integers(0, 3, (60, 300)).astype(np.uint8)
     stored = on_disk(tmp_path, np.asfortranarray(X))
     for target in (y % 2, np.roll(y % 2, 1), y):
-        fresh, cached = fresh_and_cached(tmp_path / "cache", stored, X, target, featly.JMI)
+        fresh, cached = fit_fresh_and_cached(tmp_path / "cache", stored, X, target, featly.JMI)
         assert_same(fresh, cached)
     ranker = featly.JMI(max_steps=6, discretizer=None)
     wanted = featly.PairwiseRanker(ranker).fit(X, y)
     ranker = featly.JMI(max_steps=6, discretizer=None, cache=tmp_path / "cache")
-    found = featly.PairwiseRanker(ranker).fit(stored, y)
-    np.testing.assert_array_equal(found.positions_, wanted.positions_)
+    resumed = featly.PairwiseRanker(ranker).fit(stored, y)
+    np.testing.assert_array_equal(resumed.positions_, wanted.positions_)

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featly.core.counts.codes import DenseCodes
-from featly.core.greedy.search import Criterion, PairInformation, forward
-from tests.reference import information as twin
+from featly.core.greedy.search import Criterion, PairInformation, forward_search
+from tests.reference import information as reference
 
 
 @st.composite
-def coded(draw, most_rows=14, most_levels=4):
+def coded_tables(draw, most_rows=14, most_levels=4):
     """Codes in which 0 may stand for missing, and classes, all of them present."""
     n_classes = draw(st.integers(2, 3))
     n = draw(st.integers(n_classes, most_rows))
@@ -27,40 +27,40 @@ def pairs(codes, y, **options):
     return PairInformation(columns, y, int(y.max()) + 1, **options)
 
 
-@given(coded())
+@given(coded_tables())
 @settings(max_examples=60, deadline=None)
 def test_informations(table):
     codes, y = table
     terms, alone = pairs(codes, y, by_class=True), pairs(codes, y, by_class=False)
     only = pairs(codes, y, by_class=True, redundancy=False)
     columns = codes.tolist()
-    assert terms.bits == pytest.approx([twin.mutual(f, y) for f in columns], abs=1e-9)
+    assert terms.bits == pytest.approx([reference.mutual(f, y) for f in columns], abs=1e-9)
     assert terms.relevance / terms.scale == pytest.approx(terms.bits, abs=1e-7)
     assert terms.entropy / terms.scale == pytest.approx(
-        [twin.entropy(f) for f in columns], abs=1e-7
+        [reference.entropy(f) for f in columns], abs=1e-7
     )
-    assert terms.class_entropy / terms.scale == pytest.approx(twin.entropy(y), abs=1e-7)
+    assert terms.class_entropy / terms.scale == pytest.approx(reference.entropy(y), abs=1e-7)
     assert terms.varies.tolist() == [len(set(f)) > 1 for f in columns]
     for s, chosen in enumerate(columns):
-        terms.beside(s)
-        alone.beside(s)
-        only.beside(s)
+        terms.condition_on(s)
+        alone.condition_on(s)
+        only.condition_on(s)
         assert np.array_equal(terms.redundancy, alone.redundancy)
         assert np.array_equal(terms.conditional, only.conditional)
-        expected = [twin.mutual(f, chosen) for f in columns]
+        expected = [reference.mutual(f, chosen) for f in columns]
         assert terms.redundancy / terms.scale == pytest.approx(expected, abs=1e-7)
-        expected = [twin.conditional(f, y.tolist(), chosen) for f in columns]
+        expected = [reference.conditional(f, y.tolist(), chosen) for f in columns]
         assert terms.conditional / terms.scale == pytest.approx(expected, abs=1e-7)
 
 
-@given(coded())
+@given(coded_tables())
 @settings(max_examples=40, deadline=None)
 def test_identities(table):
     codes, y = table
     terms = pairs(codes, y, by_class=True)
     rounding = 1 << terms.digits
     for s, chosen in enumerate(codes.tolist()):
-        terms.beside(s)
+        terms.condition_on(s)
         assert (terms.redundancy >= 0).all()
         assert (terms.conditional >= 0).all()
         assert (terms.redundancy <= np.minimum(terms.entropy, terms.entropy[s]) + rounding).all()
@@ -69,34 +69,34 @@ def test_identities(table):
         for f, column in enumerate(codes.tolist()):
             # the chain rule: I(f, s; y) = I(s; y) + I(f; y | s)
             together = (terms.relevance[s] + terms.conditional[f]) / terms.scale
-            assert together == pytest.approx(twin.joint(column, chosen, y.tolist()), abs=1e-7)
+            assert together == pytest.approx(reference.joint(column, chosen, y.tolist()), abs=1e-7)
 
 
-@given(coded(most_rows=10, most_levels=3))
+@given(coded_tables(most_rows=10, most_levels=3))
 @settings(max_examples=60, deadline=None)
 def test_spread(table):
     codes, y = table
     terms = pairs(codes, y, by_class=True, spread=True)
     columns = [[v or None for v in column] for column in codes.tolist()]
     full = [1] * len(y)
-    expected = [twin.spread_informations(f, full, y.tolist())[1] for f in columns]
+    expected = [reference.spread_informations(f, full, y.tolist())[1] for f in columns]
     assert terms.relevance / terms.scale == pytest.approx(expected, abs=1e-6)
     for s, chosen in enumerate(columns):
-        terms.beside(s)
+        terms.condition_on(s)
         for f, column in enumerate(columns):
             if not terms.varies[f]:
                 continue
-            redundancy, conditional = twin.spread_informations(column, chosen, y.tolist())
+            redundancy, conditional = reference.spread_informations(column, chosen, y.tolist())
             assert terms.redundancy[f] / terms.scale == pytest.approx(redundancy, abs=1e-6)
             assert terms.conditional[f] / terms.scale == pytest.approx(conditional, abs=1e-6)
 
 
-def test_spread_without_gaps_is_exact():
+def test_spread_without_missing_values_is_exact():
     rng = np.random.default_rng(0)
     codes, y = rng.integers(1, 4, (5, 40)), np.arange(40) % 2
     first, second = (pairs(codes, y, by_class=True, spread=spread) for spread in (False, True))
-    first.beside(2)
-    second.beside(2)
+    first.condition_on(2)
+    second.condition_on(2)
     assert np.array_equal(first.redundancy, second.redundancy)
     assert np.array_equal(first.conditional, second.conditional)
 
@@ -109,30 +109,35 @@ def test_wide_columns():
     codes[4] = np.arange(n)  # a name for every row
     terms = pairs(codes, y, by_class=True)
     for s in range(len(codes)):
-        terms.beside(s)
+        terms.condition_on(s)
         for f in range(len(codes)):
             column, chosen = codes[f].tolist(), codes[s].tolist()
-            expected = twin.mutual(column, chosen), twin.conditional(column, y.tolist(), chosen)
-            found = terms.redundancy[f] / terms.scale, terms.conditional[f] / terms.scale
-            assert found == pytest.approx(expected, abs=1e-7)
+            expected = (
+                reference.mutual(column, chosen),
+                reference.conditional(column, y.tolist(), chosen),
+            )
+            actual = terms.redundancy[f] / terms.scale, terms.conditional[f] / terms.scale
+            assert actual == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize(("n", "levels"), [(40, 6), (700, 4), (1300, 3)])  # the last: no table
 def test_tables_of_two_classes(n, levels):
     rng = np.random.default_rng(n)
     codes, y = rng.integers(0, levels, (21, n)), (rng.random(n) < 0.4).astype(int)
-    both, only = (pairs(codes, y, by_class=True, redundancy=wanted) for wanted in (True, False))
+    full, conditional_only = (
+        pairs(codes, y, by_class=True, redundancy=wanted) for wanted in (True, False)
+    )
     for s in (0, 5):
-        both.beside(s)
-        only.beside(s)
-        assert np.array_equal(both.conditional, only.conditional)
+        full.condition_on(s)
+        conditional_only.condition_on(s)
+        assert np.array_equal(full.conditional, conditional_only.conditional)
 
 
 @pytest.mark.parametrize("sizes", [(3, 5, 2), (7, 11, 3), (6, 6, 2), (31, 13, 2), (35, 5, 3)])
 def test_independence_is_exact(sizes):
     codes = np.indices((*sizes, 3)).reshape(4, -1)
     terms = pairs(codes[[0, 1, 3]], codes[2], by_class=True)
-    terms.beside(1)
+    terms.condition_on(1)
     assert terms.redundancy[[0, 2]].tolist() == [0, 0]
     assert terms.conditional.tolist() == terms.relevance.tolist() == [0, 0, 0]
 
@@ -143,10 +148,10 @@ def test_many_classes():
     codes, y = rng.integers(0, 3, (6, 130)), np.arange(130) % 40
     terms, alone = pairs(codes, y, by_class=True), pairs(codes, y, by_class=False)
     for s, chosen in enumerate(codes.tolist()):
-        terms.beside(s)
-        alone.beside(s)
+        terms.condition_on(s)
+        alone.condition_on(s)
         assert np.array_equal(terms.redundancy, alone.redundancy)
-        expected = [twin.conditional(f, y.tolist(), chosen) for f in codes.tolist()]
+        expected = [reference.conditional(f, y.tolist(), chosen) for f in codes.tolist()]
         assert terms.conditional / terms.scale == pytest.approx(expected, abs=1e-7)
 
 
@@ -159,14 +164,14 @@ def test_ties_are_exact():
     relabelled = np.array([rng.permutation(4)[column] for column in codes])[:, rows]
     second = pairs(relabelled, 1 - y[rows], by_class=True)
     for s in (0, 7):
-        first.beside(s)
-        second.beside(s)
+        first.condition_on(s)
+        second.condition_on(s)
         for name in ("relevance", "redundancy", "conditional", "entropy"):
             assert np.array_equal(getattr(first, name), getattr(second, name))
 
 
 # ---- the search -------------------------------------------------------------------------------
-class Given:
+class MatrixTerms:
     """Terms whose redundancy is a matrix."""
 
     def __init__(self, relevance, matrix, varies=None):
@@ -175,7 +180,7 @@ class Given:
         self.scale, self.digits = 2.0, 0
         self.varies = np.ones(len(relevance), bool) if varies is None else np.array(varies)
 
-    def beside(self, chosen):
+    def condition_on(self, chosen):
         self.redundancy = self.matrix[chosen]
 
 
@@ -199,40 +204,44 @@ MATRIX = [[9, 8, 1, 0], [8, 9, 0, 0], [1, 0, 9, 0], [0, 0, 0, 9]]
 
 
 def test_forward():
-    found = forward(Less(Given([6, 6, 4, 2], MATRIX)), 10)
-    assert found.order.tolist() == [0, 2, 3, 1]
-    assert found.step.tolist() == [1, 4, 2, 3]
-    assert found.criterion.tolist() == [3.0, -1.0, 1.5, 1.0]
-    assert not found.interrupted
+    result = forward_search(Less(MatrixTerms([6, 6, 4, 2], MATRIX)), 10)
+    assert result.order.tolist() == [0, 2, 3, 1]
+    assert result.step.tolist() == [1, 4, 2, 3]
+    assert result.criterion.tolist() == [3.0, -1.0, 1.5, 1.0]
+    assert not result.interrupted
 
 
 def test_rest_by_the_last_step():
     for steps, order in ((1, [0, 1, 2, 3]), (2, [0, 2, 3, 1])):
-        found = forward(Less(Given([6, 6, 4, 2], MATRIX)), steps)
-        assert found.order.tolist() == order
-        assert np.count_nonzero(found.step) == steps
+        result = forward_search(Less(MatrixTerms([6, 6, 4, 2], MATRIX)), steps)
+        assert result.order.tolist() == order
+        assert np.count_nonzero(result.step) == steps
 
 
 def test_start_and_constants():
-    terms = Given([6, 6, 4, 0], MATRIX, varies=[True, True, True, False])
-    assert forward(Less(terms), 10).order.tolist() == [0, 2, 1, 3]
-    started = forward(Less(terms), 1, start=np.array([3, 1]))
+    terms = MatrixTerms([6, 6, 4, 0], MATRIX, varies=[True, True, True, False])
+    assert forward_search(Less(terms), 10).order.tolist() == [0, 2, 1, 3]
+    started = forward_search(Less(terms), 1, start=np.array([3, 1]))
     assert started.order.tolist() == [3, 1, 2, 0]
     assert started.step.tolist() == [0, 2, 3, 1]
 
 
 def test_ties_go_to_the_first():
-    found = forward(Less(Given([5, 7, 7, 5], np.zeros((4, 4)))), 2)
-    assert found.order.tolist() == [1, 2, 0, 3]
+    result = forward_search(Less(MatrixTerms([5, 7, 7, 5], np.zeros((4, 4)))), 2)
+    assert result.order.tolist() == [1, 2, 0, 3]
 
 
 def test_progress_and_interruption():
     seen = []
-    forward(Less(Given([6, 6, 4, 2], MATRIX)), 3, progress=lambda *steps: seen.append(steps))
+    forward_search(
+        Less(MatrixTerms([6, 6, 4, 2], MATRIX)), 3, progress=lambda *steps: seen.append(steps)
+    )
     assert seen == [(1, 3), (2, 3), (3, 3)]
-    found = forward(Less(Given([6, 6, 4, 2], MATRIX), stop_at=1), 4)
-    assert found.interrupted
-    assert found.order.tolist() == [0, 2, 3, 1]
-    assert found.step.tolist() == [1, 0, 2, 0]
-    kept = forward(Less(Given([6, 6, 4, 2], MATRIX), stop_at=0), 4, start=np.array([3, 2]))
-    assert kept.order.tolist() == [3, 2, 0, 1]
+    result = forward_search(Less(MatrixTerms([6, 6, 4, 2], MATRIX), stop_at=1), 4)
+    assert result.interrupted
+    assert result.order.tolist() == [0, 2, 3, 1]
+    assert result.step.tolist() == [1, 0, 2, 0]
+    started = forward_search(
+        Less(MatrixTerms([6, 6, 4, 2], MATRIX), stop_at=0), 4, start=np.array([3, 2])
+    )
+    assert started.order.tolist() == [3, 2, 0, 1]

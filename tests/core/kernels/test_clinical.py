@@ -49,7 +49,7 @@ def positions(numbers, codes):
     return np.vstack([number_positions(numbers, *ranges(numbers)), code_positions(codes)])
 
 
-def naive(numbers, codes):
+def reference_kernels(numbers, codes):
     """One matrix a column."""
     parts = [column_kernel(row.tolist(), "continuous") for row in numbers]
     parts += [
@@ -61,7 +61,7 @@ def naive(numbers, codes):
 @given(tables())
 def test_everything_a_machine_asks_is_what_the_definition_says(case):
     numbers, codes, v, weight = case
-    K = naive(numbers, codes)
+    K = reference_kernels(numbers, codes)
     columns = ClinicalColumns(positions(numbers, codes))
     close = {"rel": 1e-10, "abs": 1e-10}
     assert columns.forms(v) == pytest.approx(np.einsum("i,fij,j->f", v, K, v), **close)
@@ -74,7 +74,7 @@ def test_everything_a_machine_asks_is_what_the_definition_says(case):
     present = np.vstack([~np.isnan(numbers), codes > 0])
     alike = K * (present[:, :, None] & present[:, None, :])
     expected = np.einsum("i,fij,j->f", v, alike, v)
-    assert columns.forms(v, gaps=False) == pytest.approx(expected, **close)
+    assert columns.forms(v, include_missing=False) == pytest.approx(expected, **close)
     half = np.arange(0, len(K), 2)
     part = columns.view(half)
     assert part.forms(v) == pytest.approx(columns.forms(v)[half], abs=0)
@@ -110,14 +110,14 @@ def test_rectangles(case, split_at):
             code_positions(codes[:, :cut]),
         ]
     )
-    rest = np.vstack(
+    other_positions = np.vstack(
         [
             number_positions(np.ascontiguousarray(numbers[:, cut:]), low, span, cut),
             code_positions(codes[:, cut:], cut),
         ]
     )
-    found = np.zeros((n - cut, cut))
-    add_similarities(rest, first, weight, found)
+    similarities = np.zeros((n - cut, cut))
+    add_similarities(other_positions, first, weight, similarities)
     expected = np.zeros((n - cut, cut))
     for f, row in enumerate(numbers):
         cells = row.tolist()
@@ -126,7 +126,7 @@ def test_rectangles(case, split_at):
     for f, row in enumerate(codes, len(numbers)):
         cells = [None if c == 0 else int(c) for c in row]
         expected += weight[f] * column_kernel(cells[cut:], "categorical", cells[:cut])
-    assert found == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    assert similarities == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
 def test_sums_over_blocks_tiles_and_threads(monkeypatch):
@@ -134,17 +134,17 @@ def test_sums_over_blocks_tiles_and_threads(monkeypatch):
     x, c = rng.normal(size=(150, 200)), rng.integers(0, 5, size=(90, 200))
     x[rng.random(x.shape) < 0.02] = np.nan
     z = positions(x, c)
-    one, two = ClinicalColumns(z, n_jobs=1), ClinicalColumns(z, n_jobs=2)
+    one_thread, two_threads = ClinicalColumns(z, n_jobs=1), ClinicalColumns(z, n_jobs=2)
     v = rng.normal(size=200)
-    assert one.gram().tobytes() == two.gram().tobytes()
-    assert one.forms(v).tobytes() == two.forms(v).tobytes()
-    assert one.product(v).tobytes() == two.product(v).tobytes()
+    assert one_thread.gram().tobytes() == two_threads.gram().tobytes()
+    assert one_thread.forms(v).tobytes() == two_threads.forms(v).tobytes()
+    assert one_thread.product(v).tobytes() == two_threads.product(v).tobytes()
     whole = np.maximum(0, 1 - np.abs(z[:, :, None] - z[:, None, :])).sum(0)
-    assert one.gram() == pytest.approx(whole, rel=1e-12)
-    assert one.product(v) == pytest.approx(whole @ v, abs=1e-9)
+    assert one_thread.gram() == pytest.approx(whole, rel=1e-12)
+    assert one_thread.product(v) == pytest.approx(whole @ v, abs=1e-9)
     monkeypatch.setattr(clinical, "TILE_COLUMNS", 7)
     monkeypatch.setattr(clinical, "ROW_BLOCK", 13)
-    assert one.gram() == pytest.approx(whole, rel=1e-12)
+    assert one_thread.gram() == pytest.approx(whole, rel=1e-12)
     several = ClinicalColumns([z[:100], z[100:]])
     assert several.gram() == pytest.approx(whole, rel=1e-12)
 
@@ -170,11 +170,11 @@ def test_columns_of_a_source_of_any_layout():
     expected = ClinicalColumns(z).gram()
     for values in (x, np.asfortranarray(x)):
         source = DenseSource(values, c, kinds, np.array([3, 3]))
-        assert ClinicalColumns.of(source).gram() == pytest.approx(expected, rel=1e-12)
+        assert ClinicalColumns.from_source(source).gram() == pytest.approx(expected, rel=1e-12)
     sparse = scipy.sparse.csc_array(np.where(x > 0, x, 0.0))
     dense = DenseSource(sparse.toarray())
-    found = ClinicalColumns.of(CSCSource(sparse)).gram()
-    assert found == pytest.approx(ClinicalColumns.of(dense).gram(), rel=1e-12)
+    gram = ClinicalColumns.from_source(CSCSource(sparse)).gram()
+    assert gram == pytest.approx(ClinicalColumns.from_source(dense).gram(), rel=1e-12)
 
 
 def test_what_is_taken_away_leaves_what_is_left():
@@ -182,10 +182,10 @@ def test_what_is_taken_away_leaves_what_is_left():
     x = rng.normal(size=(64, 50))
     columns = ClinicalColumns(number_positions(x, *ranges(x)))
     gram = columns.gram()
-    gone = np.arange(0, 64, 3)
-    columns.gram(np.full(len(gone), -1.0), gone, out=gram)
-    rest = columns.view(np.setdiff1d(np.arange(64), gone))
-    assert gram == pytest.approx(rest.gram(), abs=1e-12)
+    dropped = np.arange(0, 64, 3)
+    columns.gram(np.full(len(dropped), -1.0), dropped, out=gram)
+    remaining = columns.view(np.setdiff1d(np.arange(64), dropped))
+    assert gram == pytest.approx(remaining.gram(), abs=1e-12)
 
 
 def test_ends_of_the_range_are_exact():

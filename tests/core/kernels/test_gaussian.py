@@ -17,9 +17,9 @@ def test_changes_are_those_of_the_definition(seed, n, gamma):
     atoms = np.ascontiguousarray(np.hstack(blocks).T)
     starts = np.array([0, 1, 2, 5, 6])
     distances = ((atoms[:, :, None] - atoms[:, None, :]) ** 2).sum(0)
-    found = margin_changes(atoms, starts, v, distances, gamma)
+    changes = margin_changes(atoms, starts, v, distances, gamma)
     expected = [margin_change(blocks, v, gamma, f) for f in range(4)]
-    assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    assert changes == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
 def test_blocks_and_threads(monkeypatch):
@@ -27,20 +27,23 @@ def test_blocks_and_threads(monkeypatch):
     atoms, v = rng.normal(size=(40, 90)), rng.normal(size=90)
     distances = squared_distances(atoms.T @ atoms)
     starts = np.arange(41)
-    one = margin_changes(atoms, starts, v, distances, 0.02, n_jobs=1)
-    assert margin_changes(atoms, starts, v, distances, 0.02, n_jobs=2).tobytes() == one.tobytes()
+    one_thread = margin_changes(atoms, starts, v, distances, 0.02, n_jobs=1)
+    assert (
+        margin_changes(atoms, starts, v, distances, 0.02, n_jobs=2).tobytes()
+        == one_thread.tobytes()
+    )
     monkeypatch.setattr(gaussian, "PAIR_BLOCK", 50)
-    assert margin_changes(atoms, starts, v, distances, 0.02) == pytest.approx(one, rel=1e-12)
+    assert margin_changes(atoms, starts, v, distances, 0.02) == pytest.approx(one_thread, rel=1e-12)
 
 
 def test_rows_so_far_apart_that_the_kernel_underflows():
     atoms = np.array([[0.0, 100.0, 0.0], [0.0, 0.5, 1.0]])
     v = np.array([1.0, -1.0, 0.5])
     distances = squared_distances(atoms.T @ atoms)
-    found = margin_changes(atoms, np.arange(3), v, distances, 1.0)
+    changes = margin_changes(atoms, np.arange(3), v, distances, 1.0)
     blocks = [atoms[:1].T, atoms[1:].T]
-    assert found == pytest.approx([margin_change(blocks, v, 1.0, f) for f in (0, 1)], rel=1e-10)
-    assert np.isfinite(found).all()
+    assert changes == pytest.approx([margin_change(blocks, v, 1.0, f) for f in (0, 1)], rel=1e-10)
+    assert np.isfinite(changes).all()
 
 
 def test_distances_are_never_negative():

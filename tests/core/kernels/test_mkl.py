@@ -24,8 +24,10 @@ def problems(draw, most_rows=8):
         A = rng.normal(size=(n, draw(st.integers(1, n))))
         grams.append(A @ A.T / A.shape[1])
     for special in draw(st.sets(st.sampled_from(["copy", "constant", "zero", "identity"]))):
-        made = {"copy": grams[0], "constant": 1.0, "zero": 0.0, "identity": np.eye(n)}[special]
-        grams.append(np.broadcast_to(made, (n, n)).copy())
+        special_gram = {"copy": grams[0], "constant": 1.0, "zero": 0.0, "identity": np.eye(n)}[
+            special
+        ]
+        grams.append(np.broadcast_to(special_gram, (n, n)).copy())
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     C = rng.choice(draw(st.sampled_from([(0.1,), (1.0,), (0.3, 3.0), (30.0,)])), n)
@@ -35,20 +37,20 @@ def problems(draw, most_rows=8):
 NORMS = st.sampled_from([1.1, 1.5, 2.0, 3.0, 10.0])
 
 
-def certify(found, grams, y, C, norm):
+def certify(solution, grams, y, C, norm):
     """Everything that the solution claims about itself, from scratch."""
-    b, weights = found.coef, found.weights
+    b, weights = solution.coef, solution.weights
     alpha = b * y
     assert alpha.min() >= 0
     assert (alpha <= C * (1 + 1e-12)).all()
     assert abs(b.sum()) <= 1e-9 * max(1.0, np.abs(b).sum())
     assert weights.min() >= 0
     assert naive.norm_of(weights, norm) == pytest.approx(1.0)
-    primal = naive.primal_objective(grams, y, C, weights, b, found.bias)
+    primal = naive.primal_objective(grams, y, C, weights, b, solution.bias)
     dual = naive.dual_objective(grams, y, b, norm)
-    assert found.primal == pytest.approx(primal, rel=1e-9)
-    assert found.dual == pytest.approx(dual, rel=1e-9, abs=1e-9 * primal)
-    assert found.gap == pytest.approx(max(0.0, (primal - dual) / primal), abs=1e-9)
+    assert solution.primal == pytest.approx(primal, rel=1e-9)
+    assert solution.dual == pytest.approx(dual, rel=1e-9, abs=1e-9 * primal)
+    assert solution.duality_gap == pytest.approx(max(0.0, (primal - dual) / primal), abs=1e-9)
 
 
 # ---- the optimum ---------------------------------------------------------------------------------
@@ -56,27 +58,27 @@ def certify(found, grams, y, C, norm):
 @settings(max_examples=60)
 def test_value_is_that_of_a_generic_solver(problem, norm):
     grams, y, C = problem
-    found = solve_mkl(KernelList(grams), y, C, norm=norm)
-    certify(found, grams, y, C, norm)
-    assert found.gap <= 1e-8
+    solution = solve_mkl(KernelList(grams), y, C, norm=norm)
+    certify(solution, grams, y, C, norm)
+    assert solution.duality_gap <= 1e-8
     generic = naive.by_generic_solver(grams, y, C, norm)
-    assert generic <= found.primal * (1 + 1e-6) + 1e-9  # a feasible point of the dual
-    assert generic >= found.dual - 1e-3 * found.primal
+    assert generic <= solution.primal * (1 + 1e-6) + 1e-9  # a feasible point of the dual
+    assert generic >= solution.dual - 1e-3 * solution.primal
 
 
 @given(problems(most_rows=14), st.sampled_from([1.5, 2.0, 4.0]))
 @settings(max_examples=25)
 def test_weights_are_those_of_the_alternation(problem, norm):
     grams, y, C = problem
-    found = solve_mkl(KernelList(grams), y, C, norm=norm)
+    solution = solve_mkl(KernelList(grams), y, C, norm=norm)
     weights, b, gap = naive.alternation(grams, y, C, norm)
     assume(gap <= 1e-8)  # else libsvm has given up
-    if found.forms.any():
-        assert found.weights == pytest.approx(weights, abs=2e-3)
-        assert naive.dual_objective(grams, y, b, norm) <= found.primal * (1 + 1e-6)
+    if solution.forms.any():
+        assert solution.weights == pytest.approx(weights, abs=2e-3)
+        assert naive.dual_objective(grams, y, b, norm) <= solution.primal * (1 + 1e-6)
     else:
         assert np.abs(naive.forms(grams, b)).max() < 1e-6
-        assert (found.importances == 0).all()
+        assert (solution.importances == 0).all()
 
 
 def table(n=40, seed=0):
@@ -107,7 +109,7 @@ def test_columns_are_their_gram_matrices(C, norm):
     columns = solve_mkl(ColumnKernels(z), y, prices, norm=norm)
     matrices = solve_mkl(KernelList(grams), y, prices, norm=norm)
     certify(columns, grams, y, prices, norm)
-    assert columns.gap < 1e-9
+    assert columns.duality_gap < 1e-9
     assert columns.weights == pytest.approx(matrices.weights, abs=1e-7)
     assert columns.values == pytest.approx(matrices.values, abs=1e-7)
     assert columns.weights[3] == 0  # a constant column
@@ -116,10 +118,10 @@ def test_columns_are_their_gram_matrices(C, norm):
 @pytest.mark.parametrize("norm", [1.3, 2.0, 6.0])
 def test_weights_are_powers_of_the_forms(norm):
     z, grams, y = table()
-    found = solve_mkl(ColumnKernels(z), y, np.full(len(y), 1.0), norm=norm)
-    q = np.array([found.coef @ K @ found.coef for K in grams])
-    used = found.weights > 1e-6
-    ratio = found.weights[used] / q[used] ** (1 / (norm - 1))
+    solution = solve_mkl(ColumnKernels(z), y, np.full(len(y), 1.0), norm=norm)
+    q = np.array([solution.coef @ K @ solution.coef for K in grams])
+    used = solution.weights > 1e-6
+    ratio = solution.weights[used] / q[used] ** (1 / (norm - 1))
     assert ratio == pytest.approx(ratio[0], rel=1e-9)
 
 
@@ -130,7 +132,7 @@ def test_the_matrix_is_the_second_derivative(norm, monkeypatch):
     z, grams, y = table(n=20)
     kernels, C = ColumnKernels(z), np.full(20, 1.0)
     b = np.random.default_rng(1).normal(size=20)
-    point = mkl._evaluated(kernels, b, y, C, norm)
+    point = mkl._evaluate(kernels, b, y, C, norm)
     H, _ = mkl._second_derivative(kernels, point, norm)
     assert H @ b == pytest.approx(point.values)  # Euler: the function is homogeneous
 
@@ -150,24 +152,24 @@ def test_the_matrix_is_the_second_derivative(norm, monkeypatch):
 @pytest.mark.parametrize(("norm", "most"), [(2.0, 10), (1.2, 16), (20.0, 6)])
 def test_few_steps_are_needed(norm, most, C):
     z, _, y = table(n=100, seed=3)
-    found = solve_mkl(ColumnKernels(z), y, np.full(100, C), norm=norm, tolerance=1e-9)
-    assert found.gap <= 1e-9
-    assert found.n_iter <= most
+    solution = solve_mkl(ColumnKernels(z), y, np.full(100, C), norm=norm, tolerance=1e-9)
+    assert solution.duality_gap <= 1e-9
+    assert solution.n_iter <= most
 
 
 def test_the_objective_rises_with_every_step():
     z, _, y = table(n=60, seed=5)
     before = -np.inf
     for count in range(1, 30):
-        found = solve_mkl(
+        solution = solve_mkl(
             ColumnKernels(z), y, np.full(60, 100.0), norm=1.02, max_iter=count, tolerance=1e-9
         )
-        assert found.dual >= before - 1e-12 * abs(before)
-        before = found.dual
-        if found.gap <= 1e-9:
+        assert solution.dual >= before - 1e-12 * abs(before)
+        before = solution.dual
+        if solution.duality_gap <= 1e-9:
             break
-    assert found.gap <= 1e-9
-    assert 1 < found.n_iter == count
+    assert solution.duality_gap <= 1e-9
+    assert 1 < solution.n_iter == count
 
 
 def test_the_line_search_finds_the_best_point_on_the_way():
@@ -177,9 +179,9 @@ def test_the_line_search_finds_the_best_point_on_the_way():
     H, rank = mkl._second_derivative(kernels, start, 1.02)
     dual = SVMDual(y, C)
     dual.solve(H, rank)
-    found = mkl._searched(kernels, start, dual.coef.copy(), y, C, 1.02)
+    solution = mkl._search_line(kernels, start, dual.coef.copy(), y, C, 1.02)
     way = dual.coef - start.coef
-    length = float(way @ (found.coef - start.coef) / (way @ way))
+    length = float(way @ (solution.coef - start.coef) / (way @ way))
     assert 0 < length < 1
     values = [naive.dual_objective(grams, y, start.coef + t * way, 1.02) for t in
               (length, length * 0.9, length * 1.1)]  # fmt: skip
@@ -196,31 +198,31 @@ def test_a_warm_start_ends_at_the_same_optimum(C):
         warm = solve_mkl(left, y, prices, coef=coef, dual=dual)
         cold = solve_mkl(left, y, prices)
         assert warm.weights == pytest.approx(cold.weights, abs=1e-4)
-        assert max(warm.gap, cold.gap) <= 1e-9
+        assert max(warm.duality_gap, cold.duality_gap) <= 1e-9
         coef = warm.coef
 
 
 def test_a_start_that_no_kernel_sees_is_left():
     _, grams, y = table(n=12)
     blind = np.zeros(12)  # every form is 0 there
-    found = solve_mkl(KernelList(grams), y, np.ones(12), coef=blind)
-    assert found.gap <= 1e-9
-    assert found.forms.any()
+    solution = solve_mkl(KernelList(grams), y, np.ones(12), coef=blind)
+    assert solution.duality_gap <= 1e-9
+    assert solution.forms.any()
 
 
 @pytest.mark.parametrize("C", [0.1, 1000.0])
 def test_it_ends_where_rounding_allows_no_progress(C):
     z, _, y = table(n=80, seed=4)
-    found = solve_mkl(ColumnKernels(z), y, np.full(80, C), tolerance=1e-18)
-    assert found.n_iter < 15
-    assert found.gap < 1e-10
+    solution = solve_mkl(ColumnKernels(z), y, np.full(80, C), tolerance=1e-18)
+    assert solution.n_iter < 15
+    assert solution.duality_gap < 1e-10
 
 
 def test_an_early_end_says_so():
     z, _, y = table()
-    found = solve_mkl(ColumnKernels(z), y, np.full(40, 10.0), max_iter=2)
-    assert found.n_iter == 2
-    assert found.gap > 1e-4
+    solution = solve_mkl(ColumnKernels(z), y, np.full(40, 10.0), max_iter=2)
+    assert solution.n_iter == 2
+    assert solution.duality_gap > 1e-4
 
 
 # ---- limit cases ---------------------------------------------------------------------------------
@@ -228,14 +230,14 @@ def test_one_kernel_is_a_support_vector_machine():
     _, grams, y = table()
     C = np.full(40, 2.0)
     K = grams[0]
-    found = solve_mkl(KernelList([K]), y, C, norm=1.7)
-    assert found.weights == pytest.approx([1.0])
+    solution = solve_mkl(KernelList([K]), y, C, norm=1.7)
+    assert solution.weights == pytest.approx([1.0])
     b, bias = naive.svm(K, y, C)
-    assert found.values == pytest.approx(K @ b, abs=1e-5)
+    assert solution.values == pytest.approx(K @ b, abs=1e-5)
     plain = SVMDual(y, C)
     plain.solve(K, 40)
-    assert found.values == pytest.approx(K @ plain.coef, abs=1e-9)
-    best = found.primal - found.coef @ K @ found.coef / 2
+    assert solution.values == pytest.approx(K @ plain.coef, abs=1e-9)
+    best = solution.primal - solution.coef @ K @ solution.coef / 2
     assert (C * np.maximum(0, 1 - y * (K @ b + bias))).sum() >= best - 1e-5
 
 
@@ -266,20 +268,22 @@ def test_norms_go_from_one_kernel_to_all():
 def test_nothing_to_learn_from():
     y, C = np.array([1.0, -1.0, -1.0]), np.full(3, 2.0)
     for grams in ([np.zeros((3, 3))] * 2, [np.ones((3, 3)), np.zeros((3, 3))]):
-        found = solve_mkl(KernelList(grams), y, C)
-        assert (found.forms == 0).all()
-        assert (found.importances == 0).all()
-        assert found.weights == pytest.approx(np.sqrt(0.5))
-        assert found.primal == found.dual == pytest.approx(4.0)
-        assert found.gap == 0
-        assert found.bias == -1.0
+        solution = solve_mkl(KernelList(grams), y, C)
+        assert (solution.forms == 0).all()
+        assert (solution.importances == 0).all()
+        assert solution.weights == pytest.approx(np.sqrt(0.5))
+        assert solution.primal == solution.dual == pytest.approx(4.0)
+        assert solution.duality_gap == 0
+        assert solution.bias == -1.0
 
 
 def test_two_rows():
     y = np.array([1.0, -1.0])
-    found = solve_mkl(KernelList([np.eye(2), np.ones((2, 2)), 3 * np.eye(2)]), y, np.full(2, 9.0))
-    assert found.weights == pytest.approx(np.array([1, 0, 3]) / np.sqrt(10))
-    assert found.values + found.bias == pytest.approx(y)
+    solution = solve_mkl(
+        KernelList([np.eye(2), np.ones((2, 2)), 3 * np.eye(2)]), y, np.full(2, 9.0)
+    )
+    assert solution.weights == pytest.approx(np.array([1, 0, 3]) / np.sqrt(10))
+    assert solution.values + solution.bias == pytest.approx(y)
 
 
 def test_weights_do_not_mind_units_of_all_kernels():
@@ -287,8 +291,8 @@ def test_weights_do_not_mind_units_of_all_kernels():
     C = np.full(40, 5.0)
     weights = solve_mkl(KernelList(grams), y, C).weights
     for unit in (1e-6, 1e6):
-        found = solve_mkl(KernelList([unit * K for K in grams]), y, C / unit)
-        assert found.weights == pytest.approx(weights, abs=1e-6)
+        solution = solve_mkl(KernelList([unit * K for K in grams]), y, C / unit)
+        assert solution.weights == pytest.approx(weights, abs=1e-6)
 
 
 @given(st.integers(0, 10_000))
@@ -300,9 +304,9 @@ def test_orders_of_rows_and_kernels_do_not_matter(seed):
     z, _, y = table(seed=seed)
     rows, columns = rng.permutation(40), rng.permutation(7)
     C = rng.choice([0.1, 1.0], 40)
-    found = solve_mkl(ColumnKernels(z), y, C)
+    solution = solve_mkl(ColumnKernels(z), y, C)
     other = solve_mkl(ColumnKernels(np.ascontiguousarray(z[columns][:, rows])), y[rows], C[rows])
-    assert other.weights == pytest.approx(found.weights[columns], rel=1e-9, abs=1e-12)
+    assert other.weights == pytest.approx(solution.weights[columns], rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
@@ -311,9 +315,9 @@ def test_threads_change_no_bit(n_jobs):
     y = np.where(np.arange(70) % 2, 1.0, -1.0)
     z = rng.random((600, 70))
     expected = solve_mkl(ColumnKernels(z, 1), y, np.full(70, 0.1))
-    found = solve_mkl(ColumnKernels(z, n_jobs), y, np.full(70, 0.1))
-    assert found.weights.tobytes() == expected.weights.tobytes()
-    assert found.coef.tobytes() == expected.coef.tobytes()
+    solution = solve_mkl(ColumnKernels(z, n_jobs), y, np.full(70, 0.1))
+    assert solution.weights.tobytes() == expected.weights.tobytes()
+    assert solution.coef.tobytes() == expected.coef.tobytes()
 
 
 # ---- sets of kernels -----------------------------------------------------------------------------

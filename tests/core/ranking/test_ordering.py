@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featly.core.ranking import ordering
-from featly.core.ranking.ordering import best_first, falling, rounded, worst
+from featly.core.ranking.ordering import best_first, descending, round_scores, worst
 from tests.reference.columns import order
 
 scores = st.lists(
@@ -28,8 +28,8 @@ def test_best_first_is_the_naive_order(values):
 @given(scores, st.integers(1, 40))
 def test_worst_is_the_tail_of_best_first(values, count):
     count = min(count, len(values))
-    found = worst(np.array(values), count)
-    assert found.tolist() == order(values)[len(values) - count :]
+    positions = worst(np.array(values), count)
+    assert positions.tolist() == order(values)[len(values) - count :]
 
 
 def test_scores_closer_than_the_rounding_tie_by_position():
@@ -41,9 +41,9 @@ def test_scores_closer_than_the_rounding_tie_by_position():
 def test_rounding_leaves_its_input_alone_and_is_idempotent():
     values = np.random.default_rng(0).normal(size=1000)
     before = values.copy()
-    once = rounded(values)
+    once = round_scores(values)
     assert np.array_equal(values, before)
-    assert np.array_equal(rounded(once), once)
+    assert np.array_equal(round_scores(once), once)
     assert np.abs(once / values - 1).max() < 2**-33
 
 
@@ -71,21 +71,21 @@ def test_a_score_that_is_not_a_number_is_an_error():
 def test_many_keys_are_sorted_with_their_positions(keys, small, monkeypatch):
     monkeypatch.setattr(ordering, "SMALL", small)
     keys = np.resize(np.array(keys), 701)
-    keys = rounded(keys) if keys.dtype.kind == "f" else keys.astype(np.int64)
+    keys = round_scores(keys) if keys.dtype.kind == "f" else keys.astype(np.int64)
     naive = sorted(range(len(keys)), key=lambda k: (-keys[k], k))
     before = keys.copy()
-    found = falling(keys)
-    assert found.tolist() == naive
-    assert found.dtype == np.int64
+    positions = descending(keys)
+    assert positions.tolist() == naive
+    assert positions.dtype == np.int64
     np.testing.assert_array_equal(keys, before)
 
 
 def test_keys_that_have_too_many_digits_for_a_position_are_sorted_all_the_same(monkeypatch):
     monkeypatch.setattr(ordering, "SMALL", 0)
-    keys = rounded(np.random.default_rng(0).normal(size=300) ** 2)
-    assert ordering._packed(keys) is not None
+    keys = round_scores(np.random.default_rng(0).normal(size=300) ** 2)
+    assert ordering._pack_keys(keys) is not None
     wide = np.concatenate([keys, [1e-300, 1e300] * 10_000])
-    assert ordering._packed(rounded(wide)) is not None
-    assert ordering._packed(np.append(wide, 1 / 3)) is None
-    assert ordering._packed(-wide) is None
-    assert falling(-wide).tolist() == np.lexsort((np.arange(len(wide)), wide)).tolist()
+    assert ordering._pack_keys(round_scores(wide)) is not None
+    assert ordering._pack_keys(np.append(wide, 1 / 3)) is None
+    assert ordering._pack_keys(-wide) is None
+    assert descending(-wide).tolist() == np.lexsort((np.arange(len(wide)), wide)).tolist()

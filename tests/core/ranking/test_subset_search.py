@@ -1,4 +1,4 @@
-"""The searches are those of their naive twins; no subset is evaluated or expanded twice."""
+"""Searches agree with the reference implementation; no subset is evaluated or expanded twice."""
 
 import itertools
 
@@ -12,24 +12,24 @@ from tests.reference import search as naive
 
 
 class Merits:
-    """A merit for every subset, and a diary of what was asked."""
+    """A merit for every subset, and a record of the subsets that were evaluated."""
 
     def __init__(self, p, merit):
         self.p, self.merit = p, merit
-        self.asked, self.expanded = [], []
+        self.evaluated, self.expanded = [], []
 
     def evaluate(self, subset, candidates):
         assert not set(subset) & set(candidates.tolist())
         assert len(candidates)
         self.expanded.append(frozenset(subset))
         sets = [frozenset(subset) | {c} for c in candidates.tolist()]
-        self.asked += sets
+        self.evaluated += sets
         return np.array([self.merit(s) for s in sets])
 
     def without(self, subset, candidates):
         sets = [frozenset(subset) - {c} for c in candidates.tolist()]
         assert all(len(s) == len(subset) - 1 for s in sets)
-        self.asked += sets
+        self.evaluated += sets
         return np.array([self.merit(s) for s in sets])
 
 
@@ -53,29 +53,29 @@ def merits(draw, most=6):
 
 @given(problem=merits(), max_stale=st.integers(1, 6), with_start=st.booleans())
 @settings(max_examples=200)
-def test_best_first_is_its_twin(problem, max_stale, with_start):
+def test_best_first_is_the_reference(problem, max_stale, with_start):
     start = (problem.p - 1,) if with_start else ()
-    found = best_first(problem.p, problem.evaluate, start=start, max_stale=max_stale)
+    result = best_first(problem.p, problem.evaluate, start=start, max_stale=max_stale)
     subset, merit, n_evaluated = naive.best_first(
         problem.p, problem.merit, start=start, max_stale=max_stale
     )
-    assert frozenset(found.subset) == subset
-    assert (found.merit, found.n_evaluated) == (merit, n_evaluated)
-    assert found.subset[: len(start)] == start
-    assert len(problem.asked) == len(set(problem.asked)) == found.n_evaluated
-    passed = [frozenset(step.subset) for step in found.path]
+    assert frozenset(result.subset) == subset
+    assert (result.merit, result.n_evaluated) == (merit, n_evaluated)
+    assert result.subset[: len(start)] == start
+    assert len(problem.evaluated) == len(set(problem.evaluated)) == result.n_evaluated
+    passed = [frozenset(step.subset) for step in result.path]
     assert len(passed) == len(set(passed))
     assert set(problem.expanded) - {frozenset()} <= set(passed)
-    assert all(step.merit == problem.merit(frozenset(step.subset)) for step in found.path[1:])
-    assert not found.interrupted
+    assert all(step.merit == problem.merit(frozenset(step.subset)) for step in result.path[1:])
+    assert not result.interrupted
 
 
 @given(problem=merits(most=5))
 @settings(max_examples=50)
 def test_with_patience_best_first_finds_the_best_of_all(problem):
-    found = best_first(problem.p, problem.evaluate, max_stale=1000, threshold=0.0)
-    assert found.n_evaluated == 2**problem.p - 1
-    assert found.merit == max(problem.merit(s) for s in problem.asked)
+    result = best_first(problem.p, problem.evaluate, max_stale=1000, threshold=0.0)
+    assert result.n_evaluated == 2**problem.p - 1
+    assert result.merit == max(problem.merit(s) for s in problem.evaluated)
 
 
 def test_children_are_taken_in_order_however_many_there_are():
@@ -86,70 +86,72 @@ def test_children_are_taken_in_order_however_many_there_are():
         return float(max(worth[list(s)]) - 0.5 * (len(s) - 1)) if s else 0.0
 
     problem = Merits(p, merit)
-    found = best_first(p, problem.evaluate, max_stale=60)
+    result = best_first(p, problem.evaluate, max_stale=60)
     expected = naive.best_first(p, merit, max_stale=60)
-    assert (frozenset(found.subset), found.merit, found.n_evaluated) == expected
+    assert (frozenset(result.subset), result.merit, result.n_evaluated) == expected
     order = sorted(range(p), key=lambda c: (-worth[c], c))
-    assert [step.subset for step in found.path[1:]] == [(c,) for c in order[: len(found.path) - 1]]
+    assert [step.subset for step in result.path[1:]] == [
+        (c,) for c in order[: len(result.path) - 1]
+    ]
 
 
 @given(problem=merits(), with_start=st.booleans(), data=st.data())
 @settings(max_examples=150)
-def test_forward_is_its_twin(problem, with_start, data):
+def test_forward_is_the_reference(problem, with_start, data):
     start = (problem.p - 1,) if with_start else ()
     count = data.draw(st.none() | st.integers(len(start), problem.p))
-    found = greedy_forward(problem.p, problem.evaluate, start=start, n_select=count)
+    result = greedy_forward(problem.p, problem.evaluate, start=start, n_select=count)
     expected = naive.forward(problem.p, problem.merit, start=start, count=count)
-    assert list(found.subset) == expected
-    if found.subset:
-        assert found.merit == problem.merit(frozenset(found.subset))
-    passed = [step.subset for step in found.path]
-    assert passed == [found.subset[:k] for k in range(len(start), len(found.subset) + 1)]
-    assert len(problem.asked) == len(set(problem.asked)) == found.n_evaluated
+    assert list(result.subset) == expected
+    if result.subset:
+        assert result.merit == problem.merit(frozenset(result.subset))
+    passed = [step.subset for step in result.path]
+    assert passed == [result.subset[:k] for k in range(len(start), len(result.subset) + 1)]
+    assert len(problem.evaluated) == len(set(problem.evaluated)) == result.n_evaluated
 
 
 @given(problem=merits(), with_keep=st.booleans(), data=st.data())
 @settings(max_examples=150)
-def test_backward_is_its_twin(problem, with_keep, data):
+def test_backward_is_the_reference(problem, with_keep, data):
     keep = (problem.p - 1,) if with_keep else ()
     count = data.draw(st.none() | st.integers(1, problem.p))
     full = problem.merit(frozenset(range(problem.p)))
-    found = greedy_backward(problem.p, problem.without, merit=full, keep=keep, n_select=count)
+    result = greedy_backward(problem.p, problem.without, merit=full, keep=keep, n_select=count)
     path = naive.backward(problem.p, problem.merit, keep=keep, count=count)
-    assert [frozenset(step.subset) for step in found.path] == path
-    assert frozenset(found.subset) == path[-1]
-    assert found.merit == problem.merit(path[-1])
-    assert found.subset[: len(keep)] == keep
+    assert [frozenset(step.subset) for step in result.path] == path
+    assert frozenset(result.subset) == path[-1]
+    assert result.merit == problem.merit(path[-1])
+    assert result.subset[: len(keep)] == keep
     # the rest by what is lost without each, in the last round that was tried
-    last = path[-1] if len(problem.asked) and problem.asked[-1] < path[-1] else None
+    last = path[-1] if len(problem.evaluated) and problem.evaluated[-1] < path[-1] else None
     if last is not None:
-        losses = [problem.merit(last - {c}) for c in found.subset[len(keep) :]]
+        losses = [problem.merit(last - {c}) for c in result.subset[len(keep) :]]
         assert losses == sorted(losses)
 
 
 @given(problem=merits(), with_start=st.booleans(), data=st.data())
 @settings(max_examples=200)
-def test_floating_is_its_twin(problem, with_start, data):
+def test_floating_is_the_reference(problem, with_start, data):
     start = (problem.p - 1,) if with_start else ()
     count = data.draw(st.integers(max(1, len(start)), problem.p))
-    found = floating(problem.p, problem.evaluate, problem.without, start=start, n_select=count)
+    result = floating(problem.p, problem.evaluate, problem.without, start=start, n_select=count)
     expected = naive.floating(problem.p, problem.merit, count, start=start)
-    assert frozenset(found.subset) == expected
-    assert len(found.subset) == count
-    assert found.merit == problem.merit(expected)
-    assert found.subset[: len(start)] == start
+    assert frozenset(result.subset) == expected
+    assert len(result.subset) == count
+    assert result.merit == problem.merit(expected)
+    assert result.subset[: len(start)] == start
 
 
 @given(problem=merits(), max_stale=st.integers(1, 4))
 @settings(max_examples=100)
 def test_floating_never_goes_to_a_worse_subset_of_a_size(problem, max_stale):
-    found = floating(problem.p, problem.evaluate, problem.without, max_stale=max_stale)
+    result = floating(problem.p, problem.evaluate, problem.without, max_stale=max_stale)
     best = {}
-    for step in found.path[1:]:
+    for step in result.path[1:]:
         assert step.merit == problem.merit(frozenset(step.subset))
         assert step.merit >= best.get(len(step.subset), -np.inf)
         best[len(step.subset)] = step.merit
-    assert max(best.values()) - 1e-5 <= found.merit <= max(best.values())
+    assert max(best.values()) - 1e-5 <= result.merit <= max(best.values())
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -158,8 +160,8 @@ def test_floating_goes_back_to_the_better_subset_of_a_size(seed):
     values = np.random.default_rng(seed).integers(0, 50, size=1 << 7).astype(float)
     problem = Merits(7, lambda s: float(values[sum(1 << c for c in s)]))
     for count in (5, 6):
-        found = floating(7, problem.evaluate, problem.without, n_select=count)
-        assert frozenset(found.subset) == naive.floating(7, problem.merit, count)
+        result = floating(7, problem.evaluate, problem.without, n_select=count)
+        assert frozenset(result.subset) == naive.floating(7, problem.merit, count)
 
 
 def test_floating_takes_back_a_choice():
@@ -171,24 +173,24 @@ def test_floating_takes_back_a_choice():
         return table[2].get(tuple(sorted(s)), 4.0)
 
     problem = Merits(3, merit)
-    found = floating(3, problem.evaluate, problem.without)
-    assert found.subset == (1, 2)
-    assert [set(step.subset) for step in found.path] == [
+    result = floating(3, problem.evaluate, problem.without)
+    assert result.subset == (1, 2)
+    assert [set(step.subset) for step in result.path] == [
         set(), {0}, {0, 1}, {0, 1, 2}, {1, 2}, {0, 1, 2}
     ]  # fmt: skip
     assert greedy_forward(3, problem.evaluate).subset == (0, 1, 2)
 
 
 @pytest.mark.parametrize("stale", [1, 2, 3])
-def test_how_long_without_improvement(stale):
+def test_patience_without_improvement(stale):
     """The single best column is best of all; another expansion only counts the failures."""
     problem = Merits(6, lambda s: 1.0 - 0.1 * len(s) - 0.01 * min(s))
-    found = best_first(6, problem.evaluate, max_stale=stale)
-    assert found.subset == (0,)
+    result = best_first(6, problem.evaluate, max_stale=stale)
+    assert result.subset == (0,)
     assert len(problem.expanded) == 1 + stale
-    found = floating(6, problem.evaluate, problem.without, max_stale=stale)
-    assert found.subset == (0,)
-    assert max(len(step.subset) for step in found.path) == 1 + stale
+    result = floating(6, problem.evaluate, problem.without, max_stale=stale)
+    assert result.subset == (0,)
+    assert max(len(step.subset) for step in result.path) == 1 + stale
 
 
 def test_improvements_must_exceed_the_threshold():
@@ -205,10 +207,10 @@ def test_improvements_must_exceed_the_threshold():
 def test_weka_finds_the_same_where_columns_add_up():
     worth = np.array([0.3, -0.2, 0.5, 0.4, -0.1, 0.2])
     problem = Merits(6, lambda s: float(sum(worth[sorted(s)])))
-    found = best_first(6, problem.evaluate)
+    result = best_first(6, problem.evaluate)
     subset, merit = naive.weka_best_first(6, problem.merit)
-    assert frozenset(found.subset) == subset == {0, 2, 3, 5}
-    assert found.merit == pytest.approx(merit)
+    assert frozenset(result.subset) == subset == {0, 2, 3, 5}
+    assert result.merit == pytest.approx(merit)
 
 
 def test_where_weka_differs_it_loses():
@@ -218,22 +220,22 @@ def test_where_weka_differs_it_loses():
         values = np.random.default_rng(seed).normal(size=32)
         values[0] = -np.inf
         problem = Merits(5, lambda s, v=values: float(v[sum(1 << c for c in s)]))
-        found = best_first(5, problem.evaluate, max_stale=5)
-        other = naive.weka_best_first(5, problem.merit, max_stale=5)[1]
-        better += found.merit > other + 1e-5
-        worse += found.merit < other - 1e-5
+        result = best_first(5, problem.evaluate, max_stale=5)
+        weka_merit = naive.weka_best_first(5, problem.merit, max_stale=5)[1]
+        better += result.merit > weka_merit + 1e-5
+        worse += result.merit < weka_merit - 1e-5
     assert better > worse
 
 
 @pytest.mark.parametrize("calls", range(5))
 def test_control_c_keeps_the_best_so_far(calls):
     problem = Merits(5, lambda s: float(len(s)))
-    left = [calls]
+    calls_left = [calls]
 
     def ask(subset, candidates):
-        if left[0] == 0:
+        if calls_left[0] == 0:
             raise KeyboardInterrupt
-        left[0] -= 1
+        calls_left[0] -= 1
         inside = set(subset) & set(candidates.tolist())
         return (problem.without if inside else problem.evaluate)(subset, candidates)
 
@@ -242,37 +244,37 @@ def test_control_c_keeps_the_best_so_far(calls):
         lambda: greedy_forward(5, ask),
         lambda: floating(5, ask, ask),
     ):
-        left[0] = calls
+        calls_left[0] = calls
         if calls == 0:
             with pytest.raises(KeyboardInterrupt):
                 search()
             continue
-        found = search()
-        assert found.interrupted
-        assert found.merit == len(found.subset) > 0
-    left[0] = calls
-    kept = greedy_backward(5, ask, merit=5.0, n_select=1)
-    assert kept.interrupted == (calls < 4)
-    assert len(kept.subset) == 5 - calls if calls < 4 else 1
+        result = search()
+        assert result.interrupted
+        assert result.merit == len(result.subset) > 0
+    calls_left[0] = calls
+    backward_result = greedy_backward(5, ask, merit=5.0, n_select=1)
+    assert backward_result.interrupted == (calls < 4)
+    assert len(backward_result.subset) == 5 - calls if calls < 4 else 1
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     problem = Merits(4, lambda s: float(len(s)))
-    told = []
-    greedy_forward(4, problem.evaluate, progress=lambda *pair: told.append(pair))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    told.clear()
+    reports = []
+    greedy_forward(4, problem.evaluate, progress=lambda *pair: reports.append(pair))
+    assert reports == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    reports.clear()
     greedy_backward(
-        4, problem.without, merit=4.0, n_select=2, progress=lambda *pair: told.append(pair)
+        4, problem.without, merit=4.0, n_select=2, progress=lambda *pair: reports.append(pair)
     )
-    assert told == [(1, 2), (2, 2)]
-    told.clear()
-    best_first(4, problem.evaluate, max_stale=2, progress=lambda *pair: told.append(pair))
-    assert told[0] == (1, 3)
-    assert all(0 < done <= total for done, total in told)
-    told.clear()
-    floating(4, problem.evaluate, problem.without, progress=lambda *pair: told.append(pair))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert reports == [(1, 2), (2, 2)]
+    reports.clear()
+    best_first(4, problem.evaluate, max_stale=2, progress=lambda *pair: reports.append(pair))
+    assert reports[0] == (1, 3)
+    assert all(0 < done <= total for done, total in reports)
+    reports.clear()
+    floating(4, problem.evaluate, problem.without, progress=lambda *pair: reports.append(pair))
+    assert reports == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_merits_that_are_no_numbers():
@@ -280,8 +282,8 @@ def test_merits_that_are_no_numbers():
         best_first(3, lambda subset, candidates: np.full(len(candidates), np.nan))
     with pytest.raises(ValueError, match="3 merits are needed"):
         greedy_forward(3, lambda subset, candidates: np.zeros(1))
-    found = greedy_forward(3, lambda subset, candidates: np.full(len(candidates), -np.inf))
-    assert found.subset == (0,)
+    result = greedy_forward(3, lambda subset, candidates: np.full(len(candidates), -np.inf))
+    assert result.subset == (0,)
 
 
 @pytest.mark.parametrize("start", [(3,), (-1,), (0, 0)])
@@ -292,11 +294,11 @@ def test_starts_that_cannot_be(start):
 
 def test_all_columns_kept():
     problem = Merits(3, lambda s: float(len(s)))
-    for found in (
+    for result in (
         best_first(3, problem.evaluate, start=(2, 0, 1)),
         greedy_forward(3, problem.evaluate, start=(2, 0, 1)),
         floating(3, problem.evaluate, problem.without, start=(2, 0, 1)),
         greedy_backward(3, problem.without, merit=3.0, keep=(2, 0, 1)),
     ):
-        assert found.subset == (2, 0, 1)
-        assert found.merit == 3.0
+        assert result.subset == (2, 0, 1)
+        assert result.merit == 3.0

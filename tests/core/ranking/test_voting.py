@@ -1,4 +1,4 @@
-"""The kernels of the pairwise rules against matrices of all pairs."""
+"""Kernels of the pairwise rules against matrices of all pairs."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,19 @@ from scipy.stats import rankdata
 from featly.basics.errors import SlowWarning
 from featly.combine.rankings import combine_rankings
 from featly.core.ranking import voting
-from featly.core.ranking.graphs import closure, components, contract, gains, levels, pack
-from featly.core.ranking.voting import copeland, places, schulze
+from featly.core.ranking.graphs import (
+    closure,
+    components,
+    contract,
+    count_wins_within,
+    distinct_strengths,
+    pack_edges,
+)
+from featly.core.ranking.voting import compact_positions, copeland, schulze
 
 
-def made(p, n_lists, noise, seed=0, ties=False, gaps=False):
-    """Twice the positions in lists that agree more or less."""
+def make_positions(p, n_lists, noise, seed=0, ties=False, missing=False):
+    """Return twice the positions in lists that agree more or less."""
     rng = np.random.default_rng(seed)
     worth = rng.permutation(p) / p
     columns = []
@@ -21,21 +28,21 @@ def made(p, n_lists, noise, seed=0, ties=False, gaps=False):
         seen = worth + noise * rng.normal(size=p)
         columns.append(2 * rankdata(seen.round(1) if ties else seen))
     positions = np.column_stack(columns).astype(np.int64)
-    if gaps:
+    if missing:
         positions[rng.random(positions.shape) < 0.3] = 0
     return positions
 
 
-def counted(positions):
-    """How many lists put a before b, for all pairs."""
-    there = positions.T > 0
+def count_wins(positions):
+    """Count the lists that put a before b, for all pairs."""
+    is_listed = positions.T > 0
     return sum(
-        (c[:, None] < c) & t[:, None] & t for c, t in zip(positions.T, there, strict=True)
+        (c[:, None] < c) & t[:, None] & t for c, t in zip(positions.T, is_listed, strict=True)
     ).astype(int)
 
 
 def strongest_paths(votes_for):
-    """Floyd and Warshall on winning votes."""
+    """Return the strongest paths by Floyd and Warshall, on winning votes."""
     path = np.where(votes_for > votes_for.T, votes_for, 0)
     for middle in range(len(path)):
         path = np.maximum(path, np.minimum(path[:, [middle]], path[[middle]]))
@@ -47,8 +54,8 @@ CASES = [
     (1, 3, 1.0, {}),
     (64, 4, 0.05, {}),
     (65, 9, 0.3, {"ties": True}),
-    (130, 28, 0.3, {"gaps": True}),
-    (200, 6, 10.0, {"ties": True, "gaps": True}),
+    (130, 28, 0.3, {"missing": True}),
+    (200, 6, 10.0, {"ties": True, "missing": True}),
     (150, 300, 0.5, {}),
     (2, 256, 0.0, {}),
     (90, 7, 0.0, {}),
@@ -57,36 +64,36 @@ CASES = [
 
 @pytest.mark.parametrize(("p", "n_lists", "noise", "kinds"), CASES)
 def test_all_pairs_are_counted(p, n_lists, noise, kinds):
-    positions = made(p, n_lists, noise, **kinds)
-    votes_for = counted(positions)
+    positions = make_positions(p, n_lists, noise, **kinds)
+    votes_for = count_wins(positions)
     sign = np.sign(votes_for - votes_for.T)
-    assert (copeland(*places(positions)) == sign.sum(axis=1)).all()
+    assert (copeland(*compact_positions(positions)) == sign.sum(axis=1)).all()
     path = strongest_paths(votes_for)
-    assert (schulze(*places(positions)) == (path > path.T).sum(axis=1)).all()
+    assert (schulze(*compact_positions(positions)) == (path > path.T).sum(axis=1)).all()
 
 
 def test_blocks_of_any_size_give_the_same(monkeypatch):
-    positions = made(150, 12, 0.3, gaps=True)
-    expected = copeland(*places(positions)), schulze(*places(positions))
+    positions = make_positions(150, 12, 0.3, missing=True)
+    expected = copeland(*compact_positions(positions)), schulze(*compact_positions(positions))
     monkeypatch.setattr(voting, "_WIDTH", 16)
     monkeypatch.setattr(voting, "_COMPARISONS", 5000)
-    told = []
-    found = (
-        copeland(*places(positions), n_jobs=2),
-        schulze(*places(positions), n_jobs=2, progress=lambda *at: told.append(at)),
+    reports = []
+    actual = (
+        copeland(*compact_positions(positions), n_jobs=2),
+        schulze(*compact_positions(positions), n_jobs=2, progress=lambda *at: reports.append(at)),
     )
-    assert (found[0] == expected[0]).all()
-    assert (found[1] == expected[1]).all()
-    done = [at for at, _ in told]
+    assert (actual[0] == expected[0]).all()
+    assert (actual[1] == expected[1]).all()
+    done = [at for at, _ in reports]
     assert done == sorted(done)
-    assert told[-1][0] == told[-1][1]
+    assert reports[-1][0] == reports[-1][1]
 
 
 def test_long_lists_have_places_of_more_bytes():
-    low, high = places(np.array([[2, 4], [4, 2]]))
+    low, high = compact_positions(np.array([[2, 4], [4, 2]]))
     assert low.dtype == np.uint16
     assert high is low
-    low, high = places(np.array([[2, 0], [200_000, 2]]))
+    low, high = compact_positions(np.array([[2, 0], [200_000, 2]]))
     assert low.dtype == high.dtype == np.uint32
     assert copeland(low, high).tolist() == [1, -1]
     assert schulze(low, high).tolist() == [1, 0]
@@ -99,8 +106,10 @@ def test_graphs_are_those_of_scipy():
     for p, density in ((1, 0.5), (63, 0.03), (64, 0.02), (200, 0.008), (200, 0.5)):
         weight = (rng.integers(1, 5, (p, p)) * (rng.random((p, p)) < density)).astype(np.uint8)
         np.fill_diagonal(weight, 0)
-        assert levels(weight, 4, None) == sorted(set(weight.ravel().tolist()) - {0}, reverse=True)
-        bits = pack(weight, 2, None)
+        assert distinct_strengths(weight, 4, None) == sorted(
+            set(weight.ravel().tolist()) - {0}, reverse=True
+        )
+        bits = pack_edges(weight, 2, None)
         spread = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")[:, :p]
         assert (spread == (weight >= 2)).all()
         merged, count = components(bits)
@@ -117,30 +126,30 @@ def test_graphs_are_those_of_scipy():
         np.fill_diagonal(small, 0)
         contracted = contract(weight.copy(), merged, count)
         assert (contracted == small).all()
-        reach = closure(pack(contracted, 2, None))
+        reach = closure(pack_edges(contracted, 2, None))
         spread = np.unpackbits(reach.view(np.uint8), axis=1, bitorder="little")[:, :count]
         path = np.eye(count, dtype=bool) | (small >= 2)
         for middle in range(count):
             path |= path[:, [middle]] & path[[middle]]
         assert (spread == path).all()
         size = np.bincount(merged)
-        together = gains(contracted, 2, np.zeros(count, np.int64), 1, size)
+        together = count_wins_within(contracted, 2, np.zeros(count, np.int64), 1, size)
         assert (together == path @ size - size).all()
 
 
 def test_hours_are_announced(monkeypatch):
-    positions = made(100, 3, 0.3) // 2
+    positions = make_positions(100, 3, 0.3) // 2
     monkeypatch.setattr(voting, "_LONG", 0.0)
     monkeypatch.setattr(voting, "_COMPARISONS", 300)
     for rule in ("condorcet", "schulze"):
-        with pytest.warns(SlowWarning, match=f"{rule}: every pair .* hours here; stop") as told:
+        with pytest.warns(SlowWarning, match=f"{rule}: every pair .* hours here; stop") as caught:
             combine_rankings(positions, rule, n_jobs=1)
-        assert told[0].filename == __file__
+        assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("rule", ["condorcet", "schulze"])
 def test_work_can_be_stopped(monkeypatch, rule):
-    positions = made(100, 3, 0.3) // 2
+    positions = make_positions(100, 3, 0.3) // 2
     monkeypatch.setattr(voting, "_COMPARISONS", 300)
 
     def stop(done, total):

@@ -1,4 +1,4 @@
-"""The Relief family against its naive twin, and every way through the machine against others."""
+"""The Relief family against its reference, and every way through the machine against others."""
 
 import numpy as np
 import pytest
@@ -12,18 +12,18 @@ from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.core.relief import relief, relief_columns
 from featly.core.relief.relief import Near, Nearest, NearestOfAll, relief_weights
 from featly.core.sources import CSCSource, DenseSource
-from tests.reference import relief as twin
+from tests.reference import relief as reference
 
 RULES = {
-    "share": (Nearest(2), lambda t, i, row: twin.relieff_pairs(t, i, row, 2, "share")),
-    "many": (Nearest(7), lambda t, i, row: twin.relieff_pairs(t, i, row, 7, "share")),
-    "weka": (Nearest(3, True), lambda t, i, row: twin.relieff_pairs(t, i, row, 3, "weka")),
-    "relief": (NearestOfAll(), twin.relief_pairs),
-    "multisurf": (Near(), twin.multisurf_pairs),
+    "share": (Nearest(2), lambda t, i, row: reference.relieff_pairs(t, i, row, 2, "share")),
+    "many": (Nearest(7), lambda t, i, row: reference.relieff_pairs(t, i, row, 7, "share")),
+    "weka": (Nearest(3, True), lambda t, i, row: reference.relieff_pairs(t, i, row, 3, "weka")),
+    "relief": (NearestOfAll(), reference.relief_pairs),
+    "multisurf": (Near(), reference.multisurf_pairs),
 }
 
 
-def made(seed, n_rows, n_numbers, n_codes, n_classes, gaps, n_levels=4, continuous=False):
+def make_table(seed, n_rows, n_numbers, n_codes, n_classes, gaps, n_levels=4, continuous=False):
     """A table of few values, so that distances tie, with gaps; every class has a row."""
     rng = np.random.default_rng(seed)
     y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_rows)])[:n_rows]
@@ -41,18 +41,18 @@ def source_of(X, codes, **options):
     return DenseSource(X, codes, kinds, codes.max(axis=1, initial=0).astype(np.int64), **options)
 
 
-def naive(X, codes, y, pairs, missing="conditional", rows=None):
+def reference_weights(X, codes, y, pairs, missing="conditional", rows=None):
     columns = [[None if np.isnan(v) else float(v) for v in column] for column in X.T]
     columns += [[None if v == 0 else int(v) for v in column] for column in codes]
     named = [False] * X.shape[1] + [True] * len(codes)
-    return twin.weights(twin.Table(columns, named, y.tolist(), missing), pairs, rows)
+    return reference.weights(reference.Table(columns, named, y.tolist(), missing), pairs, rows)
 
 
 def weights(source, y, rule, **options):
     return relief_weights(source, y, int(y.max()) + 1, rule, **options).weights
 
 
-# ---- the twin -------------------------------------------------------------------------------
+# ---- the reference -------------------------------------------------------------------------------
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=15)
 @given(
@@ -65,55 +65,57 @@ def weights(source, y, rule, **options):
     missing=st.sampled_from(["conditional", "weka"]),
     continuous=st.booleans(),
 )
-def test_twin(rule, seed, n_rows, n_numbers, n_codes, n_classes, gaps, missing, continuous):
+def test_agrees_with_the_reference(
+    rule, seed, n_rows, n_numbers, n_codes, n_classes, gaps, missing, continuous
+):
     ours, theirs = RULES[rule]
-    X, codes, y = made(
+    X, codes, y = make_table(
         seed, n_rows, n_numbers + (n_codes == 0), n_codes, n_classes, gaps, continuous=continuous
     )
-    expected = pytest.approx(naive(X, codes, y, theirs, missing), abs=2e-12)
+    expected = pytest.approx(reference_weights(X, codes, y, theirs, missing), abs=2e-12)
     source = source_of(X, codes)
     assert weights(source, y, ours, missing=missing) == expected
     assert weights(source, y, ours, missing=missing, sample=np.arange(n_rows)) == expected
 
 
-def test_a_sample_asks_its_rows_about_all():
-    X, codes, y = made(0, 12, 2, 2, 3, 0.2)
+def test_a_sample_compares_its_rows_with_all():
+    X, codes, y = make_table(0, 12, 2, 2, 3, 0.2)
     rows = [7, 1, 4]
     rule, pairs = RULES["share"]
-    found = weights(source_of(X, codes), y, rule, sample=np.array(rows))
-    assert found == pytest.approx(naive(X, codes, y, pairs, rows=rows), abs=2e-12)
+    result = weights(source_of(X, codes), y, rule, sample=np.array(rows))
+    assert result == pytest.approx(reference_weights(X, codes, y, pairs, rows=rows), abs=2e-12)
 
 
 @pytest.mark.parametrize("n_levels", [2, 3, 9, 300])
 def test_many_categorical_columns_and_levels(n_levels):
-    X, codes, y = made(1, 14, 0, 70, 2, 0.1, n_levels=n_levels)
+    X, codes, y = make_table(1, 14, 0, 70, 2, 0.1, n_levels=n_levels)
     for rule, pairs in (RULES["share"], RULES["multisurf"]):  # few neighbours: distances matter
-        expected = naive(X, codes, y, pairs)
+        expected = reference_weights(X, codes, y, pairs)
         assert weights(source_of(X, codes), y, rule) == pytest.approx(expected, abs=2e-12)
 
 
 def test_nothing_known_in_a_class():
-    X, codes, y = made(2, 12, 2, 2, 3, 0.2)
+    X, codes, y = make_table(2, 12, 2, 2, 3, 0.2)
     X[y == 1, 0] = np.nan
     codes[0, y == 2] = 0
     for missing in ("conditional", "weka"):
         for rule, pairs in RULES.values():
-            expected = naive(X, codes, y, pairs, missing)
-            found = weights(source_of(X, codes), y, rule, missing=missing)
-            assert found == pytest.approx(expected, abs=2e-12)
+            expected = reference_weights(X, codes, y, pairs, missing)
+            result = weights(source_of(X, codes), y, rule, missing=missing)
+            assert result == pytest.approx(expected, abs=2e-12)
 
 
 @pytest.mark.parametrize("missing", ["conditional", "weka"])
 def test_columns_without_a_difference_weigh_nothing(missing):
-    X, codes, y = made(3, 12, 3, 3, 2, 0.0)
+    X, codes, y = make_table(3, 12, 3, 3, 2, 0.0)
     before = weights(source_of(X[:, 2:], codes[2:]), y, Nearest(3), missing=missing)
     X[:, 0] = np.nan
     X[:, 1] = np.where(np.arange(12) % 3, 0.1, np.nan)
     codes[0] = 0
     codes[1] = np.where(np.arange(12) % 3, 2, 0)
-    found = weights(source_of(X, codes), y, Nearest(3), missing=missing)
-    assert found[[0, 1, 3, 4]].tolist() == [0, 0, 0, 0]
-    assert found[[2, 5]].tolist() == before.tolist()
+    result = weights(source_of(X, codes), y, Nearest(3), missing=missing)
+    assert result[[0, 1, 3, 4]].tolist() == [0, 0, 0, 0]
+    assert result[[2, 5]].tolist() == before.tolist()
     nothing = source_of(X[:, :2], codes[:2])
     assert weights(nothing, y, Near(), missing=missing).tolist() == [0, 0, 0, 0]
 
@@ -121,7 +123,7 @@ def test_columns_without_a_difference_weigh_nothing(missing):
 # ---- independent programs and closed forms --------------------------------------------------
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_neighbours_of_scikit_learn(n_classes):
-    X, _, y = made(4, 60, 200, 0, n_classes, 0.0, continuous=True)
+    X, _, y = make_table(4, 60, 200, 0, n_classes, 0.0, continuous=True)
     Z = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     share = np.bincount(y) / len(y)
     expected = np.zeros(200)
@@ -133,13 +135,13 @@ def test_neighbours_of_scikit_learn(n_classes):
             near = near[1:] if y[i] == c else near[:5]  # the nearest to a member is itself
             factor = -1 if y[i] == c else share[c] / (1 - share[y[i]])
             expected += factor * np.abs(members[near] - row).mean(axis=0)
-    found = weights(DenseSource(X), y, Nearest(5))
-    assert found == pytest.approx(expected / 60, abs=2e-12)
+    result = weights(DenseSource(X), y, Nearest(5))
+    assert result == pytest.approx(expected / 60, abs=2e-12)
 
 
 @pytest.mark.parametrize("rule", [Nearest(100), Nearest(100, True)])
 def test_all_rows_as_neighbours_have_a_closed_form(rule):
-    X, _, y = made(5, 40, 6, 0, 2, 0.0)
+    X, _, y = make_table(5, 40, 6, 0, 2, 0.0)
     n, expected = np.bincount(y), []
     for column in X.T / np.ptp(X, axis=0)[:, None]:
         first, second = (column[y == c][:, None] for c in (0, 1))
@@ -150,7 +152,7 @@ def test_all_rows_as_neighbours_have_a_closed_form(rule):
 
 
 def test_relief_is_relieff_with_one_neighbour_of_two_classes():
-    X, codes, y = made(6, 50, 3, 3, 2, 0.1)
+    X, codes, y = make_table(6, 50, 3, 3, 2, 0.1)
     source = source_of(X, codes)
     assert weights(source, y, NearestOfAll()).tolist() == weights(source, y, Nearest(1)).tolist()
 
@@ -170,26 +172,26 @@ def test_a_gap_that_can_be_one_value_only_is_that_value():
 @pytest.mark.parametrize("missing", ["conditional", "weka"])
 @pytest.mark.parametrize("rule", RULES)
 def test_panels_and_pieces_change_nothing(rule, missing, monkeypatch):
-    X, codes, y = made(7, 45, 20, 20, 3, 0.1)
+    X, codes, y = make_table(7, 45, 20, 20, 3, 0.1)
     source = source_of(X, codes)
     expected = weights(source, y, RULES[rule][0], missing=missing)
-    found = weights(source, y, RULES[rule][0], missing=missing, sample=np.arange(45))
-    assert found == pytest.approx(expected, abs=2e-12)
+    result = weights(source, y, RULES[rule][0], missing=missing, sample=np.arange(45))
+    assert result == pytest.approx(expected, abs=2e-12)
     monkeypatch.setattr(relief_columns, "TILE_COLUMNS", 3)
     monkeypatch.setattr(relief_columns, "CODE_COLUMNS", 3)
     monkeypatch.setattr(relief_columns, "WEIGHT_COLUMNS", 2)
-    monkeypatch.setattr(relief_columns, "HELD_BYTES", 0)
-    monkeypatch.setattr(relief_columns, "GAP_BYTES", 2 * 8 * 3 * 45)
-    found = weights(source, y, RULES[rule][0], missing=missing)
-    assert found == pytest.approx(expected, abs=2e-12)
+    monkeypatch.setattr(relief_columns, "CACHE_BYTES", 0)
+    monkeypatch.setattr(relief_columns, "MISSING_BYTES", 2 * 8 * 3 * 45)
+    result = weights(source, y, RULES[rule][0], missing=missing)
+    assert result == pytest.approx(expected, abs=2e-12)
     monkeypatch.setattr(relief, "SQUARE_ROWS", 44)
     monkeypatch.setattr(relief, "PANEL_BYTES", 8 * 45 * 11)
-    found = weights(source, y, RULES[rule][0], missing=missing)
-    assert found == pytest.approx(expected, abs=2e-12)
+    result = weights(source, y, RULES[rule][0], missing=missing)
+    assert result == pytest.approx(expected, abs=2e-12)
 
 
 def test_sparse_tables_with_gaps(monkeypatch):
-    X, _, y = made(8, 30, 25, 0, 2, 0.0)
+    X, _, y = make_table(8, 30, 25, 0, 2, 0.0)
     X[X < 2] = 0
     X[[3, 9], [4, 5]] = np.nan
     X[:, 7] = 0
@@ -203,39 +205,39 @@ def test_sparse_tables_with_gaps(monkeypatch):
 
 
 def test_layouts_and_threads_change_no_bit():
-    X, codes, y = made(9, 70, 300, 150, 2, 0.02, continuous=True)
+    X, codes, y = make_table(9, 70, 300, 150, 2, 0.02, continuous=True)
     X = X.astype(np.float32).astype(np.float64)
     expected = weights(source_of(X, codes), y, Nearest(5), n_jobs=1).tobytes()
     for other in (X, np.asfortranarray(X), X.astype(np.float32)):
-        found = weights(source_of(other, codes), y, Nearest(5), n_jobs=3)
-        assert found.tobytes() == expected
+        result = weights(source_of(other, codes), y, Nearest(5), n_jobs=3)
+        assert result.tobytes() == expected
 
 
 def test_equal_columns_get_equal_weights():
-    X, codes, y = made(10, 67, 130, 70, 3, 0.05, continuous=True)
-    found = weights(source_of(np.hstack([X, X]), np.vstack([codes, codes])), y, Nearest(5))
-    assert found[:130].tobytes() == found[130:260].tobytes()
-    assert found[260:330].tobytes() == found[330:].tobytes()
+    X, codes, y = make_table(10, 67, 130, 70, 3, 0.05, continuous=True)
+    result = weights(source_of(np.hstack([X, X]), np.vstack([codes, codes])), y, Nearest(5))
+    assert result[:130].tobytes() == result[130:260].tobytes()
+    assert result[260:330].tobytes() == result[330:].tobytes()
 
 
 def test_rows_in_another_order():
-    X, codes, y = made(11, 60, 3, 3, 3, 0.1)
+    X, codes, y = make_table(11, 60, 3, 3, 3, 0.1)
     rows = np.random.default_rng(0).permutation(60)
     for name, (rule, _) in RULES.items():
         if name != "weka":
-            found = weights(source_of(X[rows], codes[:, rows]), y[rows], rule)
+            result = weights(source_of(X[rows], codes[:, rows]), y[rows], rule)
             expected = weights(source_of(X, codes), y, rule)
-            assert found == pytest.approx(expected, abs=2e-12)
+            assert result == pytest.approx(expected, abs=2e-12)
 
 
 # ---- long work ------------------------------------------------------------------------------
 def test_progress_and_interruption(monkeypatch):
-    X, codes, y = made(12, 40, 4, 4, 2, 0.1)
+    X, codes, y = make_table(12, 40, 4, 4, 2, 0.1)
     source = source_of(X, codes)
-    told = []
-    relief_weights(source, y, 2, Nearest(3), progress=lambda *told_now: told.append(told_now))
-    assert told[-1] == (40, 40)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    reported = []
+    relief_weights(source, y, 2, Nearest(3), progress=lambda *now: reported.append(now))
+    assert reported[-1] == (40, 40)
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
 
     monkeypatch.setattr(relief, "SQUARE_ROWS", 0)
     monkeypatch.setattr(relief, "PANEL_BYTES", 8 * 40 * 10)
@@ -245,13 +247,13 @@ def test_progress_and_interruption(monkeypatch):
             raise KeyboardInterrupt
 
     stop.after = 25  # two panels of ten rows are done, the third is not
-    found = relief_weights(source, y, 2, Nearest(3), progress=stop)
-    assert found.interrupted
-    assert found.n_rows == 20
+    partial = relief_weights(source, y, 2, Nearest(3), progress=stop)
+    assert partial.interrupted
+    assert partial.n_rows == 20
     # the third panel had its distances, but no weight of it was added
     panels = [np.arange(40)[k::4] for k in range(2)]
     expected = relief_weights(source, y, 2, Nearest(3), sample=np.concatenate(panels))
-    assert found.weights == pytest.approx(expected.weights, abs=2e-12)
+    assert partial.weights == pytest.approx(expected.weights, abs=2e-12)
     stop.after = 0
     with pytest.raises(KeyboardInterrupt):
         relief_weights(source, y, 2, Nearest(3), progress=stop)

@@ -55,8 +55,8 @@ def test_counts_of_threads():
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_one_thread_inside_a_joblib_worker(backend):
-    found = joblib.Parallel(2, backend=backend)(joblib.delayed(n_threads)() for _ in range(4))
-    assert found == [1, 1, 1, 1]
+    counts = joblib.Parallel(2, backend=backend)(joblib.delayed(n_threads)() for _ in range(4))
+    assert counts == [1, 1, 1, 1]
 
 
 def test_methods_run_in_joblib_workers_on_read_only_maps():

@@ -25,14 +25,14 @@ def tables(draw):
     return X, groups, n_groups
 
 
-def same_as_naive(found, X, groups, n_groups):
+def same_as_naive(moments, X, groups, n_groups):
     for j in range(X.shape[1]):
         for g, (count, mean, m2) in enumerate(naive.moments(X[:, j], groups, n_groups)):
-            assert found.count[g, j] == count
+            assert moments.count[g, j] == count
             # the sums lose at most a factor count + 1 of precision
             size = max(1.0, float(np.nanmax(np.abs(X[:, j]), initial=0.0)))
-            assert found.mean[g, j] == pytest.approx(mean, rel=1e-12, abs=1e-14 * size)
-            assert found.m2[g, j] == pytest.approx(m2, rel=1e-9, abs=1e-22)
+            assert moments.mean[g, j] == pytest.approx(mean, rel=1e-12, abs=1e-14 * size)
+            assert moments.m2[g, j] == pytest.approx(m2, rel=1e-9, abs=1e-22)
 
 
 @given(tables(), st.sampled_from([np.float64, np.float32]), st.sampled_from("CF"))
@@ -45,13 +45,13 @@ def test_dense_moments(table, dtype, layout):
 @given(tables())
 def test_sparse_moments(table):
     X, groups, n_groups = table
-    found = CSCSource(scipy.sparse.csc_array(X)).moments(groups, n_groups)
+    moments = CSCSource(scipy.sparse.csc_array(X)).moments(groups, n_groups)
     for j in range(X.shape[1]):
         for g, (count, mean, m2) in enumerate(naive.moments(X[:, j], groups, n_groups)):
             size = max(1.0, float(np.nanmax(np.abs(X[:, j]), initial=0.0)))
-            assert found.count[g, j] == count
-            assert found.mean[g, j] == pytest.approx(mean, abs=1e-13 * size)
-            assert found.m2[g, j] == pytest.approx(m2, rel=1e-7, abs=1e-12 * size**2)
+            assert moments.count[g, j] == count
+            assert moments.mean[g, j] == pytest.approx(mean, abs=1e-13 * size)
+            assert moments.m2[g, j] == pytest.approx(m2, rel=1e-7, abs=1e-12 * size**2)
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 8, 9, 16, 61])
@@ -59,24 +59,24 @@ def test_sparse_moments(table):
 def test_equal_columns_get_equal_bits(n_rows, layout):
     X = np.random.default_rng(n_rows).normal(size=(n_rows, 9001)) + 1000
     X[:, ::5] = X[:, [0]]
-    found = DenseSource(np.asarray(X, order=layout)).moments(np.arange(n_rows) % 2, 2)
-    assert len(set(found.mean[0, ::5])) == len(set(found.m2[0, ::5])) == 1
+    moments = DenseSource(np.asarray(X, order=layout)).moments(np.arange(n_rows) % 2, 2)
+    assert len(set(moments.mean[0, ::5])) == len(set(moments.m2[0, ::5])) == 1
 
 
 @pytest.mark.parametrize("layout", "CF")
 def test_a_constant_group_has_exactly_no_variance(layout):
     X = np.asarray(np.tile([0.1, 1e17, -3e-9], (13, 1)), order=layout)
-    found = DenseSource(X).moments(np.arange(13) % 2, 2)
-    assert (found.m2 == 0).all()
-    assert (found.mean == X[:2]).all()
+    moments = DenseSource(X).moments(np.arange(13) % 2, 2)
+    assert (moments.m2 == 0).all()
+    assert (moments.mean == X[:2]).all()
 
 
 def test_large_offset_in_float32_keeps_its_digits():
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(60, 200)) + 10_000).astype(np.float32)
-    found = DenseSource(X).moments()
+    moments = DenseSource(X).moments()
     exact = X.astype(np.float64)
-    assert found.m2[0] == pytest.approx(((exact - exact.mean(0)) ** 2).sum(0), rel=1e-11)
+    assert moments.m2[0] == pytest.approx(((exact - exact.mean(0)) ** 2).sum(0), rel=1e-11)
 
 
 @pytest.mark.parametrize("layout", "CF")
@@ -84,8 +84,8 @@ def test_large_offset_in_float32_keeps_its_digits():
 def test_infinite_values_show(layout, bad):
     X = np.asarray(np.random.default_rng(0).normal(size=(20, 4)), order=layout)
     X[3, 2] = bad
-    found = DenseSource(X).moments()
-    assert np.isfinite(found.m2[0]).tolist() == [True, True, False, True]
+    moments = DenseSource(X).moments()
+    assert np.isfinite(moments.m2[0]).tolist() == [True, True, False, True]
 
 
 def test_a_constant_column_that_a_sparse_table_stores():
@@ -98,9 +98,9 @@ def test_a_constant_column_that_a_sparse_table_stores():
     X[:, 1] = 0.1
     y = rng.integers(0, 3, 31)
     for method in (FTest(), SignalToNoise()):
-        fitted = method.fit(scipy.sparse.csc_array(X), y)
-        assert fitted.scores_[1] == 0
-        assert fitted.order_[-1] == 1
+        ranker = method.fit(scipy.sparse.csc_array(X), y)
+        assert ranker.scores_[1] == 0
+        assert ranker.order_[-1] == 1
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

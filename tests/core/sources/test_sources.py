@@ -13,8 +13,8 @@ from tests.reference import columns as naive
 
 
 @st.composite
-def mixed(draw):
-    """A mixed source with ties and constant columns, and the same columns in plain lists."""
+def mixed_sources(draw):
+    """Draw a mixed source with ties and constant columns, and the same columns in plain lists."""
     n_rows = draw(st.integers(2, 18))
     kinds = draw(st.lists(st.sampled_from(["number", "code"]), min_size=1, max_size=7))
     numbers, codes, levels, plain = [], [], [], []
@@ -43,34 +43,40 @@ def mixed(draw):
     return source, plain, v
 
 
-def standardised(source, scale=True):
+def standardise(source, scale=True):
     center, variance = centers_and_variances(source, source.moments())
     return source.scaled(center, unit_scale(variance) if scale else np.ones(len(variance)))
 
 
-@given(mixed(), st.data())
+@given(mixed_sources(), st.data())
 def test_dense_source(case, data):
     source, plain, v = case
-    scaled = [naive.standardised(rows) for rows in plain]
-    found = standardised(source)
+    scaled = [naive.standardise(rows) for rows in plain]
+    scaled_source = standardise(source)
     tolerance = {"rel": 1e-6, "abs": 1e-8}  # float32 columns with tiny spreads amplify rounding
-    assert found.gram() == pytest.approx(naive.gram(scaled), **tolerance)
-    assert found.forms(v) == pytest.approx([naive.form(rows, v) for rows in scaled], **tolerance)
+    assert scaled_source.gram() == pytest.approx(naive.gram(scaled), **tolerance)
+    assert scaled_source.forms(v) == pytest.approx(
+        [naive.form(rows, v) for rows in scaled], **tolerance
+    )
     assert source.gram() == pytest.approx(naive.gram(plain), rel=1e-9, abs=1e-9)
     chosen = data.draw(st.permutations(range(len(plain))).map(lambda order: order[:3]))
-    part = found.view(np.array(chosen))
-    some = [scaled[f] for f in chosen]
-    assert part.forms(v) == pytest.approx([naive.form(rows, v) for rows in some], **tolerance)
-    assert part.gram() == pytest.approx(naive.gram(some), **tolerance)
-    assert part.compact().gram() == pytest.approx(naive.gram(some), **tolerance)
+    part = scaled_source.view(np.array(chosen))
+    chosen_columns = [scaled[f] for f in chosen]
+    assert part.forms(v) == pytest.approx(
+        [naive.form(rows, v) for rows in chosen_columns], **tolerance
+    )
+    assert part.gram() == pytest.approx(naive.gram(chosen_columns), **tolerance)
+    assert part.compact().gram() == pytest.approx(naive.gram(chosen_columns), **tolerance)
     assert part.compact().forms(v) == pytest.approx(part.forms(v), **tolerance)
-    assert found.gram(np.array(chosen)) == pytest.approx(naive.gram(some), **tolerance)
-    loaded = found.load(np.arange(len(plain)))
+    assert scaled_source.gram(np.array(chosen)) == pytest.approx(
+        naive.gram(chosen_columns), **tolerance
+    )
+    loaded = scaled_source.load(np.arange(len(plain)))
     assert loaded == pytest.approx(np.array([r for rows in scaled for r in rows]), **tolerance)
     assert source.n_atoms == source.atoms[-1] == len(loaded)
 
 
-@given(mixed())
+@given(mixed_sources())
 def test_blocks_cover_the_features_once(case):
     source, _, _ = case
     for max_bytes in (1, 100, 10_000):
@@ -86,15 +92,15 @@ def test_sparse_source_is_the_dense_one(seed, scale):
     X = np.where(rng.random((12, 9)) < 0.3, rng.integers(-3, 4, size=(12, 9)), 0).astype(float)
     v = rng.normal(size=12)
     dense, sparse = DenseSource(X), CSCSource(scipy.sparse.csc_array(X))
-    dense, sparse = standardised(dense, scale), standardised(sparse, scale)
-    for one, other in (
+    dense, sparse = standardise(dense, scale), standardise(sparse, scale)
+    for dense_part, sparse_part in (
         (dense, sparse),
         (dense.view(np.array([5, 0, 7])), sparse.view(np.array([5, 0, 7]))),
     ):
-        assert other.gram() == pytest.approx(one.gram(), rel=1e-10, abs=1e-11)
-        assert other.forms(v) == pytest.approx(one.forms(v), rel=1e-10, abs=1e-11)
-        everything = np.arange(one.n_features)
-        assert other.load(everything) == pytest.approx(one.load(everything), abs=1e-12)
+        assert sparse_part.gram() == pytest.approx(dense_part.gram(), rel=1e-10, abs=1e-11)
+        assert sparse_part.forms(v) == pytest.approx(dense_part.forms(v), rel=1e-10, abs=1e-11)
+        everything = np.arange(dense_part.n_features)
+        assert sparse_part.load(everything) == pytest.approx(dense_part.load(everything), abs=1e-12)
     some = np.array([8, 1])
     assert sparse.gram(some) == pytest.approx(dense.gram(some), rel=1e-10, abs=1e-11)
 
@@ -103,11 +109,11 @@ def test_sparse_source_is_the_dense_one(seed, scale):
 @pytest.mark.parametrize("n_rows", [5, 8, 63, 64, 65, 1000])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_equal_columns_get_equal_bits(layout, n_rows, dtype):
-    """Wherever they lie: at odd offsets, in other blocks, beside other columns."""
+    """Equal columns have equal forms at odd offsets, in other blocks, beside others."""
     rng = np.random.default_rng(n_rows)
     X = rng.normal(size=(n_rows, 9001)).astype(dtype)
     X[:, ::7] = X[:, [0]]
-    source = standardised(DenseSource(np.asarray(X, order=layout)))
+    source = standardise(DenseSource(np.asarray(X, order=layout)))
     forms = source.forms(rng.normal(size=n_rows))
     assert len(set(forms[::7])) == 1
 
@@ -125,7 +131,7 @@ def test_a_categorical_column_without_any_value(where):
     kinds = np.array([CONTINUOUS, CONTINUOUS])
     kinds[where] = CATEGORICAL
     values, codes = np.arange(6.0)[:, None], np.zeros((1, 6), np.uint8)
-    source = standardised(DenseSource(values, codes, kinds, np.array([0])))
+    source = standardise(DenseSource(values, codes, kinds, np.array([0])))
     assert source.n_atoms == 2
     forms = source.forms(np.arange(6.0))
     assert forms[where] == 0
@@ -144,7 +150,7 @@ def test_rows_lose_the_levels_that_no_row_has():
     kinds = np.array([CATEGORICAL, CONTINUOUS, CATEGORICAL])
     values = np.arange(5.0)[:, None]
     source = DenseSource(values, codes, kinds, np.array([3, 1]))
-    part = source.of_rows(np.array([0, 2, 4]), 1)
+    part = source.take_rows(np.array([0, 2, 4]), 1)
     assert part.n_rows == 3
     assert part.n_jobs == 1
     np.testing.assert_array_equal(part.atoms, [0, 2, 3, 4])

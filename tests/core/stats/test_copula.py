@@ -1,4 +1,4 @@
-"""Schweizer and Wolff's sigma: its properties, its naive twin, and every way of computing it."""
+"""Schweizer and Wolff's sigma: its properties, its reference, and every way of computing it."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from scipy import stats
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.core.sources import DenseSource
 from featly.core.stats import copula
-from featly.core.stats.copula import CodedColumns, class_dependence, code_columns, dependence
+from featly.core.stats.copula import RankedColumns, class_dependence, code_columns, dependence
 from tests.reference import copula as naive
 
 
@@ -19,15 +19,15 @@ def sigma(x, y):
 
 
 def by_table(x, y):
-    """The formula in whole numbers, on the table of two complete columns."""
+    """Compute the formula in whole numbers, on the table of two complete columns."""
     _, a = np.unique(x, return_inverse=True)
     _, b = np.unique(y, return_inverse=True)
     table = np.zeros((a.max() + 1, b.max() + 1), np.int64)
     np.add.at(table, (a, b), 1)
     n, rows, columns = len(x), table.sum(1), table.sum(0)
     below = table.cumsum(0).cumsum(1)
-    gap = np.abs(n * below - np.outer(rows.cumsum(), columns.cumsum()))[:-1, :-1]
-    summed = (rows[:-1] + rows[1:]) @ gap.astype(float) @ (columns[:-1] + columns[1:])
+    difference = np.abs(n * below - np.outer(rows.cumsum(), columns.cumsum()))[:-1, :-1]
+    summed = (rows[:-1] + rows[1:]) @ difference.astype(float) @ (columns[:-1] + columns[1:])
     spread = (n**3 - (rows**3).sum()) * float(n**3 - (columns**3).sum())
     return 3 * summed / (n * np.sqrt(spread))
 
@@ -47,25 +47,27 @@ def pairs(draw):
     return np.array(x), np.array(y), np.array(label)
 
 
-# ---- the twin -------------------------------------------------------------------------------
+# ---- the reference -------------------------------------------------------------------------------
 @given(pairs())
 @settings(max_examples=40)
-def test_twin(pair):
+def test_agrees_with_the_reference(pair):
     x, y, classes = pair
     coded = code_columns(DenseSource(np.column_stack([x, y])))
     values = [x.tolist(), y.tolist()]
     for unordered in ([False, False], [True, False], [False, True], [True, True]):
-        told = CodedColumns(coded.codes, coded.n_levels, np.array(unordered))
+        recoded = RankedColumns(coded.codes, coded.n_levels, np.array(unordered))
         expected = (
             naive.sigma(*values)
             if not any(unordered)
-            else naive.unordered(*(values if unordered[0] else values[::-1]), both=all(unordered))
+            else naive.sigma_of_levels(
+                *(values if unordered[0] else values[::-1]), both=all(unordered)
+            )
         )
         for first in (0, 1):
-            found = dependence(told, first, np.array([1 - first]))
-            assert found.tolist() == pytest.approx([expected], abs=1e-12)
+            dependences = dependence(recoded, first, np.array([1 - first]))
+            assert dependences.tolist() == pytest.approx([expected], abs=1e-12)
     source = DenseSource(np.column_stack([x, y]))
-    expected = [naive.unordered(classes.tolist(), column) for column in values]
+    expected = [naive.sigma_of_levels(classes.tolist(), column) for column in values]
     assert class_dependence(source, classes, 4).tolist() == pytest.approx(expected, abs=1e-12)
 
 
@@ -77,25 +79,25 @@ def test_categorical_columns_of_a_source():
     source = DenseSource(values, codes, kinds, np.array([3, 3]))
     first, second = ([int(c) or None for c in column] for column in codes)
     expected = [
-        naive.unordered(y.tolist(), first, both=True),
-        naive.unordered(y.tolist(), values[:, 0]),
-        naive.unordered(y.tolist(), second, both=True),
+        naive.sigma_of_levels(y.tolist(), first, both=True),
+        naive.sigma_of_levels(y.tolist(), values[:, 0]),
+        naive.sigma_of_levels(y.tolist(), second, both=True),
     ]
     assert class_dependence(source, y, 3) == pytest.approx(expected)
-    found = dependence(code_columns(source), 0, np.array([2, 1, 0]))
-    assert found[0] == pytest.approx(naive.unordered(first, second, both=True))
-    assert found[1] == pytest.approx(naive.unordered(first, values[:, 0]))
-    assert found[2] == pytest.approx(sum(c is not None for c in first) / 20)
+    dependences = dependence(code_columns(source), 0, np.array([2, 1, 0]))
+    assert dependences[0] == pytest.approx(naive.sigma_of_levels(first, second, both=True))
+    assert dependences[1] == pytest.approx(naive.sigma_of_levels(first, values[:, 0]))
+    assert dependences[2] == pytest.approx(sum(c is not None for c in first) / 20)
 
 
 # ---- properties -----------------------------------------------------------------------------
 @given(pairs())
 def test_between_zero_and_one_symmetric_and_blind_to_monotone_maps(pair):
     x, y, _ = pair
-    found = sigma(x, y)
-    assert 0 <= found <= 1
-    assert found == sigma(y, x)
-    assert found == sigma(-x, y) == sigma(x, -(y**3)) == sigma(np.exp(x), 1000 * y - 7)
+    value = sigma(x, y)
+    assert 0 <= value <= 1
+    assert value == sigma(y, x)
+    assert value == sigma(-x, y) == sigma(x, -(y**3)) == sigma(np.exp(x), 1000 * y - 7)
 
 
 @pytest.mark.parametrize(
@@ -148,15 +150,15 @@ def test_dependence_that_rises_and_falls_is_seen():
     assert sigma(x, x**2) > 0.4
 
 
-def test_a_gap_says_nothing():
+def test_a_missing_value_says_nothing():
     """Half of the rows of a perfect pair are worth half; two values do not come first."""
     x = np.arange(20.0)
     half = np.where(x % 2 == 0, x, np.nan)
     assert sigma(x, half) == sigma(half, half) == 0.5
     few = np.full(20, np.nan)
     few[:2] = 0, 1
-    found = class_dependence(DenseSource(np.column_stack([few, x])), (x % 2).astype(int), 2)
-    assert found[0] == pytest.approx(0.1)
+    dependences = class_dependence(DenseSource(np.column_stack([few, x])), (x % 2).astype(int), 2)
+    assert dependences[0] == pytest.approx(0.1)
     assert sigma(half, np.where(x % 2 == 1, x, np.nan)) == 0.0
 
 
@@ -179,11 +181,11 @@ def large_columns(n_rows):
 def test_large_columns():
     X = large_columns(2600)
     coded, every = code_columns(DenseSource(X)), np.arange(X.shape[1])
-    found = np.array([dependence(coded, first, every) for first in every])
+    dependences = np.array([dependence(coded, first, every) for first in every])
     for a in every:
         expected = [by_table(X[:, a], X[:, b]) for b in every[a:]]
-        assert found[a, a:] == pytest.approx(expected, rel=1e-12)
-        assert found[a:, a].tolist() == found[a, a:].tolist()
+        assert dependences[a, a:] == pytest.approx(expected, rel=1e-12)
+        assert dependences[a:, a].tolist() == dependences[a, a:].tolist()
 
 
 def test_wide_codes_and_sums_change_no_bit(monkeypatch):
@@ -206,6 +208,6 @@ def test_equal_columns_and_threads_have_equal_bits():
     X = np.random.default_rng(0).normal(size=(61, 3000)).round(1)
     X[:, 1500:] = X[:, :1500]
     coded = code_columns(DenseSource(X))
-    found = [dependence(coded, 7, np.arange(3000), n_jobs=jobs) for jobs in (1, 2, 3)]
-    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
-    assert found[0][:1500].tobytes() == found[0][1500:].tobytes()
+    dependences = [dependence(coded, 7, np.arange(3000), n_jobs=jobs) for jobs in (1, 2, 3)]
+    assert dependences[0].tobytes() == dependences[1].tobytes() == dependences[2].tobytes()
+    assert dependences[0][:1500].tobytes() == dependences[0][1500:].tobytes()

@@ -22,7 +22,7 @@ def tables(draw):
 
 
 @given(tables())
-def test_twin(table):
+def test_agrees_with_the_reference(table):
     X, y = table
     statistic, freedom = kruskal_wallis(DenseSource(X), y, 4)
     for j, column in enumerate(X.T):

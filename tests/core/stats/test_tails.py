@@ -47,5 +47,5 @@ def test_limits():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_false_discovery_rates_are_scipys(p):
     p = np.array(p)
-    found = false_discovery_rates(p, np.argsort(p, kind="stable"))
-    assert found == pytest.approx(stats.false_discovery_control(p), rel=1e-12, abs=1e-300)
+    rates = false_discovery_rates(p, np.argsort(p, kind="stable"))
+    assert rates == pytest.approx(stats.false_discovery_control(p), rel=1e-12, abs=1e-300)

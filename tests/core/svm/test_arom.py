@@ -21,7 +21,7 @@ EPSILON = np.log(2.0**-52)
 
 
 @pytest.fixture(autouse=True)
-def _unfinished():
+def _ignore_unfinished():
     """Machines are stopped early on purpose here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "weights still change", ConvergenceWarning)
@@ -53,7 +53,7 @@ def blocks_of(columns):
     ]
 
 
-def fitted(columns, y, prior=None, **parameters):
+def fit_arom(columns, y, prior=None, **parameters):
     schema = None if prior is None else {"prior": dict(zip(columns, prior, strict=True))}
     return AROM(schema=schema, tol=1e-300, **parameters).fit(pl.DataFrame(columns), y)
 
@@ -63,10 +63,10 @@ def logarithms(weights):
 
 
 def compare(columns, y, prior, n_iter, standardize, C, tolerance, down_to):
-    """Every weight above `down_to` (a logarithm, of the largest) is that of the twin."""
+    """Compare every weight above `down_to` (a logarithm, of the largest) with the reference."""
     relative = None if prior is None else np.array(prior) / min(prior)
     hard = {} if C is None else {"C": C}
-    settled = {"prior": prior, "max_iter": n_iter, "standardize": standardize, **hard}
+    options = {"prior": prior, "max_iter": n_iter, "standardize": standardize, **hard}
     try:
         expected = naive(
             blocks_of(columns), y, n_iter, C=C, prior=relative, standardize=standardize
@@ -74,17 +74,17 @@ def compare(columns, y, prior, n_iter, standardize, C, tolerance, down_to):
     except ValueError:
         if down_to < -50:  # those with ties have a test of their own
             with pytest.raises(DataError, match="no hyperplane"):
-                fitted(columns, y, **settled)
+                fit_arom(columns, y, **options)
         return None
-    found = fitted(columns, y, **settled)
-    for k in range(found.n_iter_):
+    ranker = fit_arom(columns, y, **options)
+    for k in range(ranker.n_iter_):
         # a weight is looked at in the last machine that its column took part in
-        here = np.minimum(found.iterations_, found.n_iter_ - 1) == k
+        in_last_machine = np.minimum(ranker.iterations_, ranker.n_iter_ - 1) == k
         exact = logarithms(expected[k][0])
-        shown = here & (exact - exact.max() > down_to)
-        assert found.log_weight_[shown] == pytest.approx(exact[shown], abs=tolerance)
-        assert (found.log_weight_[here & (exact == -np.inf)] == -np.inf).all()
-    return found, expected
+        shown = in_last_machine & (exact - exact.max() > down_to)
+        assert ranker.log_weight_[shown] == pytest.approx(exact[shown], abs=tolerance)
+        assert (ranker.log_weight_[in_last_machine & (exact == -np.inf)] == -np.inf).all()
+    return ranker, expected
 
 
 @given(
@@ -121,13 +121,13 @@ def test_weights_and_objective_with_a_finite_price(table, favoured, C):
         prior = np.where(np.arange(len(columns)) % 2, 5.0, 1.0).tolist()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "at C=", ConvergenceWarning)
-        found, expected = compare(columns, y, prior, 2, True, C, 1e-4, np.log(1e-5))
+        ranker, expected = compare(columns, y, prior, 2, True, C, 1e-4, np.log(1e-5))
     beta = np.ones(len(columns)) if prior is None else np.array(prior)
-    for k in range(found.n_iter_):
+    for k in range(ranker.n_iter_):
         weights, loss = expected[k]
         h = (np.logaddexp(logarithms(weights), EPSILON) / beta).sum() + float(loss)
-        if found.path_[k] == sum(w > 0 for w in weights):  # nothing has vanished so far
-            assert found.objective_[k] == pytest.approx(h, rel=1e-6, abs=1e-4)
+        if ranker.path_[k] == sum(w > 0 for w in weights):  # nothing has vanished so far
+            assert ranker.objective_[k] == pytest.approx(h, rel=1e-6, abs=1e-4)
 
 
 @given(tables(), st.booleans(), st.integers(1, 4), st.sampled_from([None, 2.0, 30.0]))
@@ -144,25 +144,25 @@ def test_weights_of_norm_1_are_those_of_the_whole_program(table, favoured, n_ite
         expected = naive_l1(blocks_of(columns), y, n_iter, C=C, prior=prior)
     except ValueError:
         with pytest.raises(DataError, match="no hyperplane"):
-            fitted(columns, y, given_prior, norm=1, max_iter=n_iter)
+            fit_arom(columns, y, given_prior, norm=1, max_iter=n_iter)
         return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "at C=", ConvergenceWarning)
-        found = fitted(columns, y, given_prior, norm=1, max_iter=n_iter, **hard)
+        ranker = fit_arom(columns, y, given_prior, norm=1, max_iter=n_iter, **hard)
     if C is not None and expected[-1][0].max() < 1e-9:
         return  # no column is worth its price, which has a test of its own
-    for k in range(min(found.n_iter_, len(expected))):
-        left = np.minimum(found.iterations_, found.n_iter_ - 1) == k
-        weights = np.exp(found.log_weight_)
-        assert weights[left] == pytest.approx(expected[k][0][left], rel=1e-6, abs=1e-7)
-    assert abs(found.n_iter_ - len(expected)) <= 1  # an objective that falls by its rounding
-    assert (np.diff(found.objective_) < 0).all()
+    for k in range(min(ranker.n_iter_, len(expected))):
+        remaining = np.minimum(ranker.iterations_, ranker.n_iter_ - 1) == k
+        weights = np.exp(ranker.log_weight_)
+        assert weights[remaining] == pytest.approx(expected[k][0][remaining], rel=1e-6, abs=1e-7)
+    assert abs(ranker.n_iter_ - len(expected)) <= 1  # an objective that falls by its rounding
+    assert (np.diff(ranker.objective_) < 0).all()
 
 
 @given(tables(tied=True, most_rows=12), st.sampled_from([None, 0.5, 20.0]), st.booleans())
 @settings(max_examples=30)
 def test_first_program_has_the_least_value(table, C, favoured):
-    """Where programs tie their solutions may differ, their value may not."""
+    """Solutions may differ where programs tie, their value may not."""
     columns, y = table
     beta = np.where(np.arange(len(columns)) % 2, 1.0, 7.0) if favoured else np.ones(len(columns))
     beta /= beta.min()
@@ -174,10 +174,10 @@ def test_first_program_has_the_least_value(table, C, favoured):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "at C=", ConvergenceWarning)
         schema = {"prior": dict(zip(columns, beta, strict=True))} if beta.max() > 1 else None
-        found = AROM(norm=1, max_iter=1, schema=schema, **hard).fit(pl.DataFrame(columns), y)
-    if found.n_iter_:
-        weights = np.exp(found.log_weight_)
-        loss = found.objective_[0] - (np.logaddexp(found.log_weight_, EPSILON) / beta).sum()
+        ranker = AROM(norm=1, max_iter=1, schema=schema, **hard).fit(pl.DataFrame(columns), y)
+    if ranker.n_iter_:
+        weights = np.exp(ranker.log_weight_)
+        loss = ranker.objective_[0] - (np.logaddexp(ranker.log_weight_, EPSILON) / beta).sum()
         assert (weights / beta).sum() + loss == pytest.approx(value, rel=1e-7)
     else:  # no column is worth its price
         nothing = 2 * C * min((y > 0).sum(), (y < 0).sum())
@@ -202,20 +202,22 @@ def test_one_row_a_class(difference, prior, n_iter):
     beta /= beta.min()
     schema = {"prior": dict(enumerate(beta.tolist()))} if beta.max() > 1 else None
     X = np.array([d + 3, np.full(len(d), 3.0)])
-    found = AROM(standardize=False, max_iter=n_iter, tol=1e-300, schema=schema).fit(X, [0, 1])
+    ranker = AROM(standardize=False, max_iter=n_iter, tol=1e-300, schema=schema).fit(X, [0, 1])
     log_d = np.log(np.abs(d), where=d != 0, out=np.full(len(d), -np.inf))
     product = log_d + 2 * np.log(beta)
-    last = np.minimum(found.iterations_, found.n_iter_ - 1)
-    for k in range(found.n_iter_):  # fewer where a single column is left, whose weight stays
-        here = (last == k) & (d != 0)
-        expected = (2 ** (k + 1) - 1) * (product[here] - product.max())
+    last = np.minimum(ranker.iterations_, ranker.n_iter_ - 1)
+    for k in range(ranker.n_iter_):  # fewer where a single column is left, whose weight stays
+        in_last_machine = (last == k) & (d != 0)
+        expected = (2 ** (k + 1) - 1) * (product[in_last_machine] - product.max())
         top = (2 ** (k + 1) - 1) * product.max()
         # the machine: sum_f w_f d_f = 2, half of it on either side of the bias
         weights = (2 ** (k + 1) - 1) * product - top
         size = np.log(2) - np.log((np.exp(weights) * np.abs(d)).sum())
-        assert found.log_weight_[here] == pytest.approx(expected + size, rel=1e-9, abs=1e-8)
-    assert (found.log_weight_[d == 0] == -np.inf).all()
-    assert np.array_equal(found.order_, np.lexsort((-np.round(product, 9),)))
+        assert ranker.log_weight_[in_last_machine] == pytest.approx(
+            expected + size, rel=1e-9, abs=1e-8
+        )
+    assert (ranker.log_weight_[d == 0] == -np.inf).all()
+    assert np.array_equal(ranker.order_, np.lexsort((-np.round(product, 9),)))
 
 
 @given(st.integers(0, 10_000), st.integers(2, 8), st.sampled_from([2.0, 10.0, 1e3, 1e6]))
@@ -248,15 +250,15 @@ def test_columns_with_rows_of_their_own(norm, seed, n_blocks, size, favoured):
         X[2 * (g // size) : 2 * (g // size) + 2, g] = height, -height
     y = np.arange(2 * n_blocks) % 2
     schema = {"prior": dict(enumerate(beta.tolist()))} if beta.max() > 1 else None
-    found = AROM(norm=norm, standardize=False, schema=schema).fit(X, y)
+    ranker = AROM(norm=norm, standardize=False, schema=schema).fit(X, y)
     strength = (a * beta**norm).reshape(n_blocks, size)
     winners = np.arange(n_blocks) * size + strength.argmax(axis=1)
-    assert found.log_weight_[winners] == pytest.approx(-np.log(a[winners]), abs=1e-6)
-    first = found.order_[:n_blocks]
+    assert ranker.log_weight_[winners] == pytest.approx(-np.log(a[winners]), abs=1e-6)
+    first = ranker.order_[:n_blocks]
     assert first.tolist() == winners[np.argsort(a[winners])].tolist()
     if norm == 1:
-        assert found.path_[-1] == n_blocks
-    assert found.converged_
+        assert ranker.path_[-1] == n_blocks
+    assert ranker.converged_
 
 
 # ---- no hyperplane ------------------------------------------------------------------------------
@@ -278,7 +280,7 @@ def test_equal_rows_of_two_classes(norm, X, y, prior):
     """Nothing separates them, and no rounding may."""
     columns = {f"x{j}": x for j, x in enumerate(np.array(X, dtype=float).T)}
     with pytest.raises(DataError, match="no hyperplane"):
-        fitted(columns, y, prior, norm=norm)
+        fit_arom(columns, y, prior, norm=norm)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([1, 2]), st.booleans())
@@ -309,10 +311,10 @@ def separable(n=24, p=60, seed=0):
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_left_separates_the_classes(norm, seed):
     X, y = separable(seed=seed)
-    found = AROM(norm=norm).fit(X, y)
-    left = found.iterations_ == found.n_iter_
-    assert left.sum() == found.path_[-1] < 24
-    Z = X[:, left]
+    ranker = AROM(norm=norm).fit(X, y)
+    remaining = ranker.iterations_ == ranker.n_iter_
+    assert remaining.sum() == ranker.path_[-1] < 24
+    Z = X[:, remaining]
     signs = np.where(y == 1, 1.0, -1.0)
     program = linprog(
         np.zeros(Z.shape[1] + 1),
@@ -321,21 +323,21 @@ def test_what_is_left_separates_the_classes(norm, seed):
         bounds=(None, None),
     )
     assert program.success
-    assert (np.diff(found.path_) <= 0).all()
-    assert found.n_iter_ == len(found.path_) == len(found.objective_) == len(found.duality_gap_)
-    assert found.duality_gap_.max() < 1e-9
+    assert (np.diff(ranker.path_) <= 0).all()
+    assert ranker.n_iter_ == len(ranker.path_) == len(ranker.objective_) == len(ranker.duality_gap_)
+    assert ranker.duality_gap_.max() < 1e-9
     if norm == 1:
-        assert (np.diff(found.objective_) < 0).all()
+        assert (np.diff(ranker.objective_) < 0).all()
 
 
 @pytest.mark.parametrize("norm", [1, 2])
 def test_weights_at_the_end_are_a_fixed_point(norm):
     """One more machine on the columns times the last weights gives those weights."""
     X, y = separable(seed=1)
-    found = AROM(norm=norm).fit(X, y)
-    left = np.flatnonzero(found.iterations_ == found.n_iter_)
-    Z = ((X - X.mean(0)) / X.std(0))[:, left]
-    log_w = found.log_weight_[left]
+    ranker = AROM(norm=norm).fit(X, y)
+    remaining = np.flatnonzero(ranker.iterations_ == ranker.n_iter_)
+    Z = ((X - X.mean(0)) / X.std(0))[:, remaining]
+    log_w = ranker.log_weight_[remaining]
     again = arom(
         DenseSource(Z * np.exp(log_w)), y * 2.0 - 1, np.inf, norm=norm, max_iter=1, tol=1e-300
     )
@@ -354,16 +356,16 @@ def test_weights_of_the_machine_before_the_price_was_too_small_are_kept():
     columns = {f"n{j}": x for j, x in enumerate(rng.normal(size=(6, 5)))}
     y = np.array([-1, -1, -1, 1, -1])
     with pytest.warns(ConvergenceWarning, match="after 1 iterations"):
-        found = fitted(columns, y, norm=1, C=2.0)
+        ranker = fit_arom(columns, y, norm=1, C=2.0)
     ((weights, _, _), *_) = naive_l1(blocks_of(columns), y, 1, C=2.0)
-    assert np.exp(found.log_weight_) == pytest.approx(weights, abs=1e-7)
-    assert found.order_[0] == weights.argmax()
+    assert np.exp(ranker.log_weight_) == pytest.approx(weights, abs=1e-7)
+    assert ranker.order_[0] == weights.argmax()
 
 
 def test_a_prior_on_all_columns_that_vary():
     columns = {"x0": np.zeros(4), "x1": np.array([1.0, 2.0, 3.0, 5.0])}
-    found = fitted(columns, np.array([-1, -1, 1, 1]), [1.0, 10.0], max_iter=3)
-    assert found.order_.tolist() == [1, 0]
+    ranker = fit_arom(columns, np.array([-1, -1, 1, 1]), [1.0, 10.0], max_iter=3)
+    assert ranker.order_.tolist() == [1, 0]
 
 
 # ---- a wide prior -------------------------------------------------------------------------------
@@ -392,8 +394,8 @@ def test_favoured_columns_have_no_price_but_compete_with_each_other(beta):
 
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("beta", [1e2, 1e6, 1e12])
-@pytest.mark.parametrize("which", ["noise", "informative", "copies", "constant", "most"])
-def test_any_prior_can_be_solved(norm, beta, which):
+@pytest.mark.parametrize("case", ["noise", "informative", "copies", "constant", "most"])
+def test_any_prior_can_be_solved(norm, beta, case):
     X, y = separable(n=20, p=40, seed=5)
     X[:, 30], X[:, 31], X[:, 32] = X[:, 0], X[:, 0], 0.1
     chosen = {
@@ -402,21 +404,21 @@ def test_any_prior_can_be_solved(norm, beta, which):
         "copies": [0, 30, 31],
         "constant": [32],
         "most": list(range(35)),
-    }[which]
+    }[case]
     schema = {"prior": dict.fromkeys(chosen, beta)}
-    found = AROM(norm=norm, schema=schema).fit(X, y)
-    assert np.isfinite(found.scores_).all()
-    assert found.duality_gap_.max() < 1e-6
-    assert found.log_weight_[32] == -np.inf
-    assert found.iterations_[32] == 0
-    assert found.scores_[32] == 0  # the last, though favoured
-    if which == "informative":
-        assert set(found.order_[:3]) == {0, 1, 2}
+    ranker = AROM(norm=norm, schema=schema).fit(X, y)
+    assert np.isfinite(ranker.scores_).all()
+    assert ranker.duality_gap_.max() < 1e-6
+    assert ranker.log_weight_[32] == -np.inf
+    assert ranker.iterations_[32] == 0
+    assert ranker.scores_[32] == 0  # the last, though favoured
+    if case == "informative":
+        assert set(ranker.order_[:3]) == {0, 1, 2}
 
 
 @pytest.mark.parametrize("norm", [1, 2])
 def test_a_prior_without_bounds(norm):
-    """What has no price at all may as well have a prior of 1e12."""
+    """A column without any price may as well have a prior of 1e12."""
     X, y = separable(n=20, p=40, seed=6)
     outcomes = [
         AROM(norm=norm, schema={"prior": {20: beta}}).fit(X, y).order_[:5].tolist()
@@ -428,9 +430,9 @@ def test_a_prior_without_bounds(norm):
 @pytest.mark.parametrize("beta", [1e12, 1e40, 1e200])
 def test_a_prior_without_bounds_at_a_finite_price(beta):
     X, y = separable(n=20, p=40, seed=6)
-    found = AROM(C=10.0, schema={"prior": {20: beta}}).fit(X, y)
+    ranker = AROM(C=10.0, schema={"prior": {20: beta}}).fit(X, y)
     wide = AROM(C=10.0, schema={"prior": {20: 1e6}}).fit(X, y)
-    assert found.order_[:5].tolist() == wide.order_[:5].tolist()
+    assert ranker.order_[:5].tolist() == wide.order_[:5].tolist()
 
 
 # ---- many rows ----------------------------------------------------------------------------------
@@ -459,9 +461,9 @@ def test_the_factor_gives_what_the_gram_matrix_gives(monkeypatch, noise, C, cate
 
 def test_many_rows_make_no_square_matrix():
     X, y = tall_table(3000, 5, 0, 0.0)
-    found = AROM().fit(X, y)
-    assert set(found.order_[:2]) == {0, 1}
-    assert found.duality_gap_.max() < 1e-6
+    ranker = AROM().fit(X, y)
+    assert set(ranker.order_[:2]) == {0, 1}
+    assert ranker.duality_gap_.max() < 1e-6
     X, y = tall_table(12_000, 5, 0, 1.0)
     assert set(AROM(C=1.0).fit(X, y).order_[:2]) == {0, 1}
     with pytest.raises(DataError, match="finite C"):
@@ -472,18 +474,18 @@ def test_many_rows_of_the_core_are_those_of_a_program():
     X, y = tall_table(1100, 4, 1, 0.0)
     X -= X.mean(0)
     signs = y * 2.0 - 1
-    found = arom(DenseSource(X), signs, np.inf, norm=1, max_iter=1)
+    solution = arom(DenseSource(X), signs, np.inf, norm=1, max_iter=1)
     value, weights, _ = linear_program(X, signs)
-    assert np.exp(found.log_weights).sum() == pytest.approx(value, rel=1e-9)
-    assert np.exp(found.log_weights) == pytest.approx(np.abs(weights), abs=1e-6)
+    assert np.exp(solution.log_weights).sum() == pytest.approx(value, rel=1e-9)
+    assert np.exp(solution.log_weights) == pytest.approx(np.abs(weights), abs=1e-6)
 
 
 def test_columns_without_a_prior_are_measured_among_themselves():
     """A favoured weight may be far above all others, of which the largest still last."""
     log_w, beta = np.log([1.0, 1e-6, 5e-7, 5e-12]), np.array([3.0, 0.0, 0.0, 0.0])
-    assert core._lasting(log_w, beta).tolist() == [True, True, True, False]
-    assert core._lasting(log_w, 0 * beta).tolist() == [True, False, False, False]
-    assert core._lasting(log_w - [0, 40, 40, 40], beta).tolist() == [True, False, False, False]
+    assert core._find_lasting(log_w, beta).tolist() == [True, True, True, False]
+    assert core._find_lasting(log_w, 0 * beta).tolist() == [True, False, False, False]
+    assert core._find_lasting(log_w - [0, 40, 40, 40], beta).tolist() == [True, False, False, False]
 
 
 def test_narrow_columns_are_read_off_exact_margins():
@@ -494,6 +496,6 @@ def test_narrow_columns_are_read_off_exact_margins():
     expected = AROM(C=100.0).fit(X, y)
     for seed in range(3):
         rows = np.random.default_rng(seed).permutation(30)
-        found = AROM(C=100.0).fit(X[rows], y[rows])
-        assert found.log_weight_ == pytest.approx(expected.log_weight_, abs=1e-4)
-        assert found.duality_gap_.max() < 1e-10
+        ranker = AROM(C=100.0).fit(X[rows], y[rows])
+        assert ranker.log_weight_ == pytest.approx(expected.log_weight_, abs=1e-4)
+        assert ranker.duality_gap_.max() < 1e-10

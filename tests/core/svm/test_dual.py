@@ -35,7 +35,7 @@ def certify(dual, K, y, C, tolerance=1e-8):
     primal = quadratic + (C * np.maximum(0, -slack)).sum()
     gap = (primal - (alpha.sum() - quadratic)) / primal
     assert gap <= tolerance
-    assert dual.gap == pytest.approx(gap, abs=1e-10)
+    assert dual.duality_gap == pytest.approx(gap, abs=1e-10)
 
 
 @st.composite
@@ -98,21 +98,21 @@ def test_warm_starts_reach_the_cold_optimum(n):
     C = np.full(n, 0.5)
     K = X @ X.T
     warm = SVMDual(y, C)
-    left = list(range(90))
+    remaining = list(range(90))
     rng = np.random.default_rng(0)
-    while left:
-        warm.solve(K, len(left))
+    while remaining:
+        warm.solve(K, len(remaining))
         certify(warm, K, y, C)
         cold = SVMDual(y, C)
-        cold.solve(X[:, left] @ X[:, left].T, len(left))
-        w = X[:, left].T @ cold.coef
-        assert X[:, left].T @ warm.coef == pytest.approx(w, abs=1e-7 * np.abs(w).max() + 1e-12)
-        count = 1 if len(left) % 3 else min(len(left), 4)
-        for column in rng.permutation(left)[:count]:
-            left.remove(column)
+        cold.solve(X[:, remaining] @ X[:, remaining].T, len(remaining))
+        w = X[:, remaining].T @ cold.coef
+        assert X[:, remaining].T @ warm.coef == pytest.approx(w, abs=1e-7 * np.abs(w).max() + 1e-12)
+        count = 1 if len(remaining) % 3 else min(len(remaining), 4)
+        for column in rng.permutation(remaining)[:count]:
+            remaining.remove(column)
             K = K - np.outer(X[:, column], X[:, column])
             if count == 1:
-                warm.downdated(X[:, column])
+                warm.downdate(X[:, column])
         if count > 1:
             warm.forget_inverse()
 
@@ -135,8 +135,8 @@ def test_interior_start_and_fallback(monkeypatch):
 def test_interior_point_alone_is_close(factored):
     X, y = problem(200, 10, seed=3)
     C = np.random.default_rng(0).uniform(0.1, 2.0, size=200)
-    given_as = {"A": np.ascontiguousarray(X.T)} if factored else {"K": X @ X.T}
-    alpha, at_zero, at_C, _ = interior_point(y, C, **given_as)
+    matrix = {"A": np.ascontiguousarray(X.T)} if factored else {"K": X @ X.T}
+    alpha, at_zero, at_C, _ = interior_point(y, C, **matrix)
     exact = SVMDual(y, C)
     exact.solve(X @ X.T, 10)
     assert X.T @ (alpha * y) == pytest.approx(X.T @ exact.coef, abs=1e-5)
@@ -153,7 +153,7 @@ def test_repeated_rows_take_the_interior_solution():
     dual = SVMDual(y, C)
     dual.solve_factor(np.ascontiguousarray(X.T))
     assert dual.n_changes == 0
-    assert 0 <= dual.gap < 1e-9
+    assert 0 <= dual.duality_gap < 1e-9
     exact = SVMDual(y, C)
     exact.solve(X @ X.T, 3)
     assert X.T @ dual.coef == pytest.approx(X.T @ exact.coef, abs=1e-7)
@@ -185,17 +185,17 @@ def test_warm_starts_with_most_rows_on_a_bound_never_cycle(seed, monkeypatch):
     x = np.sort(rng.normal(size=(12, 300)).round(1), axis=0)
     y = np.where(x[3] + x[5] + rng.normal(size=300) > 0, 1.0, -1.0)
     kernels = [1 - np.abs(z[:, None] - z) / np.ptp(z) for z in x]
-    monkeypatch.setattr(svm, "interior_point", lambda *given, **more: pytest.fail("it gave up"))
+    monkeypatch.setattr(svm, "interior_point", lambda *arguments, **more: pytest.fail("it gave up"))
     C = np.full(300, 0.1)
     dual = SVMDual(y, C)
-    for left in range(12, 0, -1):
-        K = sum(kernels[:left]) / left
+    for n_kernels in range(12, 0, -1):
+        K = sum(kernels[:n_kernels]) / n_kernels
         dual.forget_inverse()
         dual.solve(K, 300)
         certify(dual, K, y, C)
 
 
-def test_a_factor_never_frees_more_rows_than_there_is_room_for():
+def test_a_factor_never_frees_more_rows_than_the_inverse_holds():
     """Rounding of wide columns lets pivots pass that are none: the inverse has no room for them."""
     y = np.where(np.arange(60) % 2, 1.0, -1.0)
     for seed in range(12):

@@ -20,7 +20,7 @@ def hard(n):
     return np.full(n, np.inf)
 
 
-def standardised(source):
+def standardise(source):
     center, variance = centers_and_variances(source, source.moments())
     return source.scaled(center, unit_scale(variance))
 
@@ -61,7 +61,7 @@ def certify(machine, source, y, C, tolerance=1e-9):
     assert len(machine.norms) == len(machine.features)
     assert machine.n_columns >= len(machine.features)
     assert abs(objective(machine) - total) <= tolerance * objective(machine)
-    assert abs(machine.gap) <= tolerance
+    assert abs(machine.duality_gap) <= tolerance
     if (source.kinds == CATEGORICAL).any():
         return  # the norm of a block does not tell its weights
     w = np.zeros(source.n_features)
@@ -153,7 +153,7 @@ def test_unique_solutions_are_those_of_the_whole_program(n, p, C):
     value, w, b = naive(X, y, C)
     machine = l1_margin(DenseSource(X), y, C)
     certify(machine, DenseSource(X), y, C)
-    assert machine.gap < 1e-13
+    assert machine.duality_gap < 1e-13
     assert np.array_equal(machine.features, np.flatnonzero(np.abs(w) > 1e-9))
     assert machine.norms == pytest.approx(np.abs(w[machine.features]), rel=1e-7)
     assert objective(machine) == pytest.approx(value, rel=1e-10)
@@ -171,7 +171,7 @@ def test_two_rows_by_hand():
     assert machine.tightness == pytest.approx([1.0, 1 / 3], rel=1e-15)
     assert machine.loss == 0
     assert machine.n_columns == 2
-    assert abs(machine.gap) < 1e-15
+    assert abs(machine.duality_gap) < 1e-15
 
 
 def test_bias_in_the_middle_of_what_is_best():
@@ -202,18 +202,23 @@ def test_no_column_is_of_use(C):
             assert machine.bias == -1.0  # the heavier class has no loss
             assert machine.coef * y == pytest.approx([0.3, 0.2, 0.2, 0.2, 0.3])
             assert machine.tightness == pytest.approx(0.0, abs=1e-15)
-            assert abs(machine.gap) < 1e-15
+            assert abs(machine.duality_gap) < 1e-15
             assert len(machine.features) == len(machine.norms) == machine.n_columns == 0
 
 
 def test_weights_begin_where_they_are_worth_their_price():
     X, y = normal(30, 50)
-    found = {C: l1_margin(DenseSource(X), y, np.full(30, C)) for C in (1e-9, 0.01, 0.1, 0.2)}
-    for C, machine in found.items():
+    machines = {C: l1_margin(DenseSource(X), y, np.full(30, C)) for C in (1e-9, 0.01, 0.1, 0.2)}
+    for C, machine in machines.items():
         certify(machine, DenseSource(X), y, np.full(30, C))
-    assert [len(machine.features) > 0 for machine in found.values()] == [False, False, True, True]
-    assert found[1e-9].coef * 1e7 == pytest.approx(found[0.01].coef, rel=1e-12)
-    assert found[1e-9].tightness * 1e7 == pytest.approx(found[0.01].tightness, rel=1e-12)
+    assert [len(machine.features) > 0 for machine in machines.values()] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert machines[1e-9].coef * 1e7 == pytest.approx(machines[0.01].coef, rel=1e-12)
+    assert machines[1e-9].tightness * 1e7 == pytest.approx(machines[0.01].tightness, rel=1e-12)
 
 
 def test_a_price_that_rests_on_other_rows():
@@ -236,7 +241,7 @@ def test_a_large_price_is_a_hard_margin(C):
     assert np.array_equal(soft.features, firm.features)
     assert soft.norms == pytest.approx(firm.norms, rel=1e-11)
     assert soft.coef == pytest.approx(firm.coef, rel=1e-9, abs=1e-11)
-    assert max(soft.gap, firm.gap) < 1e-12
+    assert max(soft.duality_gap, firm.duality_gap) < 1e-12
 
 
 def test_a_large_price_of_rounding():
@@ -252,7 +257,7 @@ def test_a_large_price_and_no_separation():
     X, y = normal(60, 6, shift=0.5)
     C = np.full(60, 1e5)
     machine = l1_margin(DenseSource(X), y, C)
-    assert machine.gap < 1e-9
+    assert machine.duality_gap < 1e-9
     assert objective(machine) == pytest.approx(naive(X, y, C)[0], rel=1e-8)
     assert machine.loss > 1e5
 
@@ -266,7 +271,7 @@ def test_scales_of_many_orders(C, lowest, highest):
         scale = 10 ** rng.uniform(lowest, highest, 300)
         source = DenseSource(X).scaled(np.zeros(300), scale)
         machine = l1_margin(source, y, np.full(40, C))
-        assert machine.gap < 1e-11, seed
+        assert machine.duality_gap < 1e-11, seed
         certify(machine, source, y, np.full(40, C))
         order = np.argsort(-scale)[:150]  # wide enough for the reference, and to separate
         value = naive(X[:, order] * scale[order], y, np.full(40, C))[0]
@@ -281,7 +286,7 @@ def test_units_of_all_columns(factor):
     assert np.array_equal(scaled.features, plain.features)
     assert scaled.norms * factor == pytest.approx(plain.norms, rel=1e-11)
     assert scaled.coef * factor == pytest.approx(plain.coef, rel=1e-9, abs=1e-12)
-    assert scaled.gap < 1e-13
+    assert scaled.duality_gap < 1e-13
 
 
 @pytest.mark.parametrize("start", [None, [0]])
@@ -293,7 +298,7 @@ def test_a_narrow_column_that_alone_separates(scale, start):
     machine = l1_margin(DenseSource(X), y, hard(30), start if start is None else np.array(start))
     assert 5 in machine.features
     assert machine.norms[-1] == pytest.approx(1 / scale, rel=1e-5)
-    assert scale < 1e-6 or machine.gap < 1e-8
+    assert scale < 1e-6 or machine.duality_gap < 1e-8
 
 
 def test_a_start_of_narrow_columns():
@@ -315,9 +320,9 @@ def test_columns_that_differ_by_little():
     """The second column is the wider one, by a millionth."""
     X, y = normal(25, 40)
     plain = l1_margin(DenseSource(X), y, hard(25))
-    both = DenseSource(np.column_stack([X, X * (1 + 1e-6)]))
+    doubled = DenseSource(np.column_stack([X, X * (1 + 1e-6)]))
     for start in (None, plain.features):
-        machine = l1_margin(both, y, hard(25), start)
+        machine = l1_margin(doubled, y, hard(25), start)
         assert np.array_equal(machine.features, 40 + plain.features)
         assert machine.norms * (1 + 1e-6) == pytest.approx(plain.norms, rel=1e-11)
 
@@ -330,7 +335,7 @@ def test_a_narrow_margin(width):
     machine = l1_margin(DenseSource(x[:, None]), y, hard(20))
     assert machine.norms == pytest.approx([2 / width], rel=1e-12)
     assert machine.bias == pytest.approx(-1.0, rel=1e-6)
-    assert machine.gap < 1e-12
+    assert machine.duality_gap < 1e-12
 
 
 @pytest.mark.parametrize("p", [8, 600])
@@ -343,13 +348,13 @@ def test_a_row_among_the_other_class_separates_on_no_table(monkeypatch, p):
     monkeypatch.setattr(
         DenseSource, "load", lambda self, some: loaded.extend(some) or load(self, some)
     )
-    linprog, asked = module.linprog, []
+    linprog, forms_used = module.linprog, []
     monkeypatch.setattr(
-        module, "linprog", lambda *a, **k: asked.append("A_eq" in k) or linprog(*a, **k)
+        module, "linprog", lambda *a, **k: forms_used.append("A_eq" in k) or linprog(*a, **k)
     )
     with pytest.raises(NotSeparableError):
         l1_margin(DenseSource(X), y, hard(12))
-    assert asked == [p < 12] * 2  # a constraint a column, or a row: whichever are fewer
+    assert forms_used == [p < 12] * 2  # a constraint a column, or a row: whichever are fewer
     assert len(loaded) == min(p, 200) + p
 
 
@@ -411,38 +416,40 @@ def test_copies_with_zeros_of_both_signs():
     assert 2 not in machine.features
 
 
-def rounds(monkeypatch):
-    """How often a program has been solved since the last time this was asked."""
+def count_rounds(monkeypatch):
+    """Count how often a program has been solved since the last call."""
     solve, count = module._Program.solve, []
     monkeypatch.setattr(module._Program, "solve", lambda self: count.append(0) or solve(self))
 
-    def since():
-        found = len(count)
+    def count_since():
+        n_solved = len(count)
         count.clear()
-        return found
+        return n_solved
 
-    return since
+    return count_since
 
 
 def test_copies_do_not_crowd_out_the_rest(monkeypatch):
     """Eighty copies of each column fill no working set."""
-    since = rounds(monkeypatch)
+    count_since = count_rounds(monkeypatch)
     X, y = normal(20, 300)
     plain = l1_margin(DenseSource(X), y, hard(20), np.arange(100))
-    alone = since()
+    alone = count_since()
     many = DenseSource(np.repeat(X, 80, axis=1))
     machine = l1_margin(many, y, hard(20), 80 * np.arange(100))
-    assert since() <= alone + 1
+    assert count_since() <= alone + 1
     assert np.array_equal(machine.features, 80 * plain.features)
-    assert machine.gap < 1e-13
+    assert machine.duality_gap < 1e-13
 
 
 def test_columns_that_are_equal_after_scaling():
     X, y = normal(25, 40)
     plain = l1_margin(DenseSource(X), y, hard(25))
-    both = DenseSource(np.column_stack([2 * X, X])).scaled(np.zeros(80), np.repeat([0.5, 1.0], 40))
+    doubled = DenseSource(np.column_stack([2 * X, X])).scaled(
+        np.zeros(80), np.repeat([0.5, 1.0], 40)
+    )
     for start in (None, 40 + plain.features):
-        machine = l1_margin(both, y, hard(25), start)
+        machine = l1_margin(doubled, y, hard(25), start)
         assert np.array_equal(machine.features, plain.features)
 
 
@@ -450,10 +457,13 @@ def test_equal_levels_of_categorical_columns():
     """The same levels under other names: only the first column can have a weight."""
     rng = np.random.default_rng(0)
     y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
-    one = np.where(y > 0, rng.integers(1, 3, 30), rng.integers(2, 4, 30)).astype(np.uint8)
-    codes = np.array([rng.integers(1, 4, 30), one, np.array([0, 3, 1, 2], np.uint8)[one]], np.uint8)
+    level_codes = np.where(y > 0, rng.integers(1, 3, 30), rng.integers(2, 4, 30)).astype(np.uint8)
+    codes = np.array(
+        [rng.integers(1, 4, 30), level_codes, np.array([0, 3, 1, 2], np.uint8)[level_codes]],
+        np.uint8,
+    )
     kinds, n_levels = np.full(3, CATEGORICAL), np.full(3, 3)
-    source = standardised(DenseSource(None, codes, kinds, n_levels))
+    source = standardise(DenseSource(None, codes, kinds, n_levels))
     C = np.full(30, 0.2)
     machine = l1_margin(source, y, C, np.arange(2))
     assert machine.n_columns == 2  # the block of the third is not tighter, though its norm is
@@ -475,44 +485,44 @@ def test_layouts_threads_and_sparse_tables():
         DenseSource(X, n_jobs=1), DenseSource(X, n_jobs=2), DenseSource(np.asfortranarray(X)),
         CSCSource(scipy.sparse.csc_array(X)), CSCSource(scipy.sparse.csc_array(X), n_jobs=2),
     ]  # fmt: skip
-    found = [l1_margin(standardised(source), y, hard(40)) for source in sources]
-    for one, two in (found[:2], found[3:]):
-        assert np.array_equal(one.features, two.features)
-        assert np.array_equal(one.norms, two.norms)
-        assert np.array_equal(one.coef, two.coef)
-        assert np.array_equal(one.tightness, two.tightness)
-    for machine in found:
-        assert machine.gap < 1e-13
-        assert np.array_equal(machine.features, found[0].features)
-        assert machine.norms == pytest.approx(found[0].norms, rel=1e-10)
-        assert machine.tightness == pytest.approx(found[0].tightness, abs=1e-10)
+    machines = [l1_margin(standardise(source), y, hard(40)) for source in sources]
+    for first, second in (machines[:2], machines[3:]):
+        assert np.array_equal(first.features, second.features)
+        assert np.array_equal(first.norms, second.norms)
+        assert np.array_equal(first.coef, second.coef)
+        assert np.array_equal(first.tightness, second.tightness)
+    for machine in machines:
+        assert machine.duality_gap < 1e-13
+        assert np.array_equal(machine.features, machines[0].features)
+        assert machine.norms == pytest.approx(machines[0].norms, rel=1e-10)
+        assert machine.tightness == pytest.approx(machines[0].tightness, abs=1e-10)
 
 
 @pytest.mark.parametrize("C", [np.inf, 0.2])
 def test_rows_in_any_order(C):
     X, y = normal(40, 500)
     rows = np.random.default_rng(1).permutation(40)
-    one = l1_margin(DenseSource(X), y, np.full(40, C))
-    two = l1_margin(DenseSource(X[rows]), y[rows], np.full(40, C))
-    assert np.array_equal(one.features, two.features)
-    assert two.norms == pytest.approx(one.norms, rel=1e-11)
-    assert two.coef == pytest.approx(one.coef[rows], rel=1e-9, abs=1e-12)
-    assert two.bias == pytest.approx(one.bias, abs=1e-12)
+    plain = l1_margin(DenseSource(X), y, np.full(40, C))
+    shuffled = l1_margin(DenseSource(X[rows]), y[rows], np.full(40, C))
+    assert np.array_equal(plain.features, shuffled.features)
+    assert shuffled.norms == pytest.approx(plain.norms, rel=1e-11)
+    assert shuffled.coef == pytest.approx(plain.coef[rows], rel=1e-9, abs=1e-12)
+    assert shuffled.bias == pytest.approx(plain.bias, abs=1e-12)
 
 
 @pytest.mark.parametrize("C", [np.inf, 0.2])
 def test_a_start_saves_columns_and_changes_nothing(monkeypatch, C):
-    since = rounds(monkeypatch)
+    count_since = count_rounds(monkeypatch)
     X, y = normal(40, 3000)
     C = np.full(40, C)
     cold = l1_margin(DenseSource(X), y, C)
     assert 200 <= cold.n_columns < 600
-    assert since() <= 4
+    assert count_since() <= 4
     warm = l1_margin(DenseSource(X), y, C, cold.features)
     assert warm.n_columns == len(cold.features)
-    assert since() == 1
+    assert count_since() == 1
     poor = l1_margin(DenseSource(X), y, C, np.arange(2900, 3000))
-    assert since() <= 8
+    assert count_since() <= 8
     poorer = l1_margin(DenseSource(X), y, C, np.arange(5, 9))  # which do not separate
     assert poorer.n_columns < 600
     for machine in (warm, poor, poorer):
@@ -525,12 +535,12 @@ def blur(monkeypatch, size):
     """Both solutions of HiGHS are off by some share, except for zeros and alpha = C."""
     highs, rng = module._Program._highs, np.random.default_rng(0)
 
-    def rough(self):
+    def blur_solution(self):
         omega, coef = highs(self)
         off = [1 + size * rng.uniform(-1, 1, len(part)) for part in (omega, coef)]
         return omega * off[0], np.where(np.abs(coef) < 0.999 * self.C, coef * off[1], coef)
 
-    monkeypatch.setattr(module._Program, "_highs", rough)
+    monkeypatch.setattr(module._Program, "_highs", blur_solution)
 
 
 @pytest.mark.parametrize("C", [np.inf, 0.2])
@@ -541,7 +551,7 @@ def test_solutions_are_good_to_rounding_whatever_the_solver_stops_at(monkeypatch
     expected = l1_margin(DenseSource(X), y, C)
     blur(monkeypatch, 1e-5)
     machine = l1_margin(DenseSource(X), y, C)
-    assert machine.gap < 1e-13
+    assert machine.duality_gap < 1e-13
     assert np.array_equal(machine.features, expected.features)
     assert machine.norms == pytest.approx(expected.norms, rel=1e-11)
 
@@ -554,7 +564,7 @@ def test_what_happens_to_be_tight(monkeypatch, p, C):
         X = np.random.default_rng(seed).choice([0.0, 1.0], size=(20, p))
         y = np.where(np.arange(20) < 8, 1.0, -1.0)
         machine = l1_margin(DenseSource(X - X.mean(0)), y, np.full(20, C))
-        assert machine.gap < 1e-13
+        assert machine.duality_gap < 1e-13
 
 
 @pytest.mark.parametrize("C", [np.inf, 0.2])
@@ -571,11 +581,11 @@ def test_the_certificate_holds_for_a_poor_solution(monkeypatch, nonsense, C):
     assert alpha.min() >= 0
     assert (alpha <= C).all()
     assert abs(machine.coef.sum()) <= 1e-14 * alpha.sum()
-    assert 1e-8 < machine.gap < 1e-2
+    assert 1e-8 < machine.duality_gap < 1e-2
     assert machine.tightness.max() > 1
     bound = alpha.sum() / machine.tightness.max()
     assert bound < value < objective(machine)
-    assert machine.gap == pytest.approx(1 - bound / objective(machine), rel=1e-6)
+    assert machine.duality_gap == pytest.approx(1 - bound / objective(machine), rel=1e-6)
 
 
 def test_weights_of_rounding_are_none(monkeypatch):
@@ -583,14 +593,14 @@ def test_weights_of_rounding_are_none(monkeypatch):
     X, y = normal(30, 60)
     program = module._Program(np.ascontiguousarray(X.T), y, hard(30))
     omega, coef = program._polish(*program._highs())
-    primal, tried = program._primal, []
+    primal, tried = program._scale_primal, []
 
-    def better_and_better(proposal):
+    def improve_each_time(proposal):
         tried.append(proposal)
-        value, found = primal(proposal)
-        return value * (1 - 1e-14 * len(tried)), found
+        value, solution = primal(proposal)
+        return value * (1 - 1e-14 * len(tried)), solution
 
-    monkeypatch.setattr(program, "_primal", better_and_better)
+    monkeypatch.setattr(program, "_scale_primal", improve_each_time)
     noisy = np.where(omega == 0, 1e-17, omega)
     assert np.array_equal(program._polish(noisy, coef)[0] != 0, omega != 0)
     assert len(tried) > 1
@@ -599,20 +609,23 @@ def test_weights_of_rounding_are_none(monkeypatch):
 
 def test_the_largest_of_values():
     values = np.array([0.0, 1.0, 3.0, 1.0, 0.0, 2.0, 1.0, 3.0])
-    assert module._largest(values, 1).tolist() == [2]
-    assert module._largest(values, 2).tolist() == [2, 7]
-    assert module._largest(values, 4).tolist() == [2, 7, 5, 1]
+    assert module._find_largest(values, 1).tolist() == [2]
+    assert module._find_largest(values, 2).tolist() == [2, 7]
+    assert module._find_largest(values, 4).tolist() == [2, 7, 5, 1]
     for count in (7, 8, 20):
-        assert module._largest(values, count).tolist() == [2, 7, 5, 1, 3, 6]
-    assert module._largest(values[:0], 3).tolist() == []
+        assert module._find_largest(values, count).tolist() == [2, 7, 5, 1, 3, 6]
+    assert module._find_largest(values[:0], 3).tolist() == []
 
 
 def test_two_forms_of_the_program():
     X, y = normal(30, 30)
     for C in (hard(30), np.full(30, 0.3)):
         program = module._Program(np.ascontiguousarray(X.T), y, C)
-        (one, rows), (two, columns) = program._by_rows(1e-9), program._by_columns(1e-9)
-        assert one == two == 0
+        (row_status, rows), (column_status, columns) = (
+            program._solve_by_rows(1e-9),
+            program._solve_by_columns(1e-9),
+        )
+        assert row_status == column_status == 0
         for first, second in zip(rows, columns, strict=True):
             assert first == pytest.approx(second, abs=1e-8)
 
@@ -620,20 +633,22 @@ def test_two_forms_of_the_program():
 def test_a_solver_that_gives_up_is_asked_otherwise(monkeypatch):
     X, y = normal(30, 60)
     expected = l1_margin(DenseSource(X), y, hard(30))
-    real, asked = module.linprog, []
+    real, forms_used = module.linprog, []
 
-    def moody(*arguments, **options):
-        asked.append("A_eq" in options)
-        found = real(*arguments, **options)
-        if len(asked) < 4:
-            found.status, found.x = 4, None
-        return found
+    def fail_at_first(*arguments, **options):
+        forms_used.append("A_eq" in options)
+        result = real(*arguments, **options)
+        if len(forms_used) < 4:
+            result.status, result.x = 4, None
+        return result
 
-    monkeypatch.setattr(module, "linprog", moody)
+    monkeypatch.setattr(module, "linprog", fail_at_first)
     machine = l1_margin(DenseSource(X), y, hard(30))
-    assert asked == [False, True, False, True]
+    assert forms_used == [False, True, False, True]
     assert np.array_equal(machine.features, expected.features)
-    monkeypatch.setattr(module, "linprog", lambda *a, **k: asked.clear() or moody(*a, **k))
+    monkeypatch.setattr(
+        module, "linprog", lambda *a, **k: forms_used.clear() or fail_at_first(*a, **k)
+    )
     with pytest.raises(FloatingPointError, match=r"could not solve .* \(status 4\)"):
         l1_margin(DenseSource(X), y, hard(30))
 
@@ -654,11 +669,11 @@ def test_real_tables(data_folder, name, C):
     frame = pl.read_parquet(data_folder / f"{name}.parquet")
     label = frame["class"].to_numpy()
     y = np.where(label == label[0], 1.0, -1.0)
-    source = standardised(DenseSource(frame.drop("class").to_numpy().astype(np.float64)))
+    source = standardise(DenseSource(frame.drop("class").to_numpy().astype(np.float64)))
     C = np.full(len(y), C)
     machine = l1_margin(source, y, C)
     certify(machine, source, y, C)
-    assert machine.gap < 1e-13
+    assert machine.duality_gap < 1e-13
     assert machine.n_columns < 500
     few = machine.tightness > 0.5  # the others can have no weight
     value = naive(atoms_of(source)[:, few], y, C, method="highs-ipm")[0]

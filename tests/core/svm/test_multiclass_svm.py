@@ -32,7 +32,7 @@ def problems(draw, most_rows=25, most_columns=40):
     return np.column_stack([X, np.ones(n)]), y, prices
 
 
-def solved(X, y, C, box, rows=False):
+def solve_problem(X, y, C, box, rows=False):
     dual = MulticlassDual(y, int(y.max()) + 1, C, box)
     with single_threaded_blas():
         dual.solve_rows(X) if rows else dual.solve(X @ X.T, X.shape[1])
@@ -64,8 +64,8 @@ def test_a_row_far_beyond_its_price_pays_all_of_it():
 def test_certificates(problem, box):
     X, y, C = problem
     for rows in (False, True):
-        dual = solved(X, y, C, box, rows)
-        assert dual.gap < 1e-7
+        dual = solve_problem(X, y, C, box, rows)
+        assert dual.duality_gap < 1e-7
         eta, W = dual.eta, dual.coef @ X
         # feasible, and each row's coefficients cancel
         assert (eta >= 0).all()
@@ -85,7 +85,7 @@ def test_optimality_row_by_row(problem, box):
     """A variable above zero has a margin that is missed, or the largest one; one below C does
     not have more to gain."""
     X, y, C = problem
-    dual = solved(X, y, C, box)
+    dual = solve_problem(X, y, C, box)
     S = dual.coef @ X @ X.T
     margins = 1 + S - S[y, np.arange(len(y))]
     margins[y, np.arange(len(y))] = -np.inf if box else 0.0
@@ -108,11 +108,11 @@ def test_weights_are_those_of_a_generic_quadratic_program(problem, box):
     expected = naive.weights(X, y, C, box)
     least = naive.primal(X, y, C, box, expected)
     for rows in (False, True):
-        dual = solved(X, y, C, box, rows)
+        dual = solve_problem(X, y, C, box, rows)
         W = dual.coef @ X
         # the objective is strongly convex: what the reference lacks bounds the distance to it
         below = naive.dual(X, y, dual.eta)
-        far = np.sqrt(2 * max(0.0, least - below)) + np.sqrt(2 * max(0.0, dual.gap) * least)
+        far = np.sqrt(2 * max(0.0, least - below)) + np.sqrt(2 * max(0.0, dual.duality_gap) * least)
         assert np.linalg.norm(W - expected) <= far + 1e-9 * (np.abs(expected).max() + 1)
         assert least - below <= 1e-4 * least, "the reference is no reference"
         assert naive.primal(X, y, C, box, W) <= least * (1 + 1e-9)
@@ -133,14 +133,14 @@ def test_weights_to_the_last_digits(box, p):
     C = np.where(y == 1, 0.3, 0.7)
     expected = naive.weights(X, y, C, box)
     for rows in (False, True):
-        assert solved(X, y, C, box, rows).coef @ X == pytest.approx(expected, abs=1e-10)
+        assert solve_problem(X, y, C, box, rows).coef @ X == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 20.0])
 def test_liblinear_agrees_on_crammer_and_singer(C):
     X, y = clusters()
     prices = np.full(len(y), C)
-    dual = solved(X, y, prices, box=False)
+    dual = solve_problem(X, y, prices, box=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         peer = LinearSVC(
@@ -159,7 +159,7 @@ def test_liblinear_agrees_on_crammer_and_singer(C):
 @pytest.mark.parametrize("box", [False, True])
 def test_two_classes_are_the_binary_machine_of_twice_the_price(box):
     X, y = clusters(k=2)
-    W = solved(X, y, np.full(len(y), 0.3), box).coef @ X
+    W = solve_problem(X, y, np.full(len(y), 0.3), box).coef @ X
     assert W[0] == pytest.approx(-W[1], rel=1e-9)
     peer = LinearSVC(loss="hinge", C=0.6, tol=1e-10, max_iter=1_000_000).fit(X[:, :-1], y)
     assert W[1, :-1] - W[0, :-1] == pytest.approx(peer.coef_[0], abs=1e-5)
@@ -170,27 +170,29 @@ def test_two_classes_are_the_binary_machine_of_twice_the_price(box):
 @settings(max_examples=40)
 def test_from_the_last_solution_as_from_nothing(problem, box, seed):
     X, y, C = problem
-    dual = solved(X, y, C, box)
+    dual = solve_problem(X, y, C, box)
     stays = np.random.default_rng(seed).random(X.shape[1]) < 0.7
     stays[-1] = True
     part = np.ascontiguousarray(X[:, stays])
     dual.solve(part @ part.T, part.shape[1])
-    assert dual.gap < 1e-7
-    fresh = solved(part, y, C, box)
+    assert dual.duality_gap < 1e-7
+    fresh = solve_problem(part, y, C, box)
     warm, cold = dual.coef @ part, fresh.coef @ part
     # by strong convexity no two solutions with such certificates are farther apart
     least = naive.primal(part, y, C, box, cold)
-    far = sum(np.sqrt(2 * max(0.0, one.gap) * least) for one in (dual, fresh))
+    far = sum(np.sqrt(2 * max(0.0, machine.duality_gap) * least) for machine in (dual, fresh))
     assert np.linalg.norm(warm - cold) <= far + 1e-8 * (np.abs(cold).max() + 1)
 
 
 @pytest.mark.parametrize("box", [False, True])
 @pytest.mark.parametrize(("C", "shift"), [(0.02, 2.0), (1.0, 2.0), (1.0, 0.7)])
 def test_many_rows_by_their_weights_as_by_their_products(box, C, shift):
-    """Where the classes overlap, Crammer and Singer's optimum is W = 0."""
+    """Crammer and Singer's optimum is W = 0 where the classes overlap."""
     X, y = clusters(n=400, p=5, shift=shift)
-    by_weights, by_products = (solved(X, y, np.full(400, C), box, rows) for rows in (True, False))
-    assert max(by_weights.gap, by_products.gap) < 1e-9
+    by_weights, by_products = (
+        solve_problem(X, y, np.full(400, C), box, rows) for rows in (True, False)
+    )
+    assert max(by_weights.duality_gap, by_products.duality_gap) < 1e-9
     W = by_products.coef @ X
     assert by_weights.coef @ X == pytest.approx(W, abs=1e-9 * (np.abs(W).max() + 1))
     assert (np.abs(W).max() < 1e-9) == (not box and shift < 1)
@@ -202,18 +204,18 @@ def test_more_free_variables_than_weights(box, monkeypatch):
     rng = np.random.default_rng(1)
     y = np.arange(300) % 4
     X = np.column_stack([np.round(rng.normal(size=300) + y), np.ones(300)])
-    taken = []
+    steps = []
     step = MulticlassDual._step_weights
 
-    def watched(self, *arguments):
-        taken.append(1)
+    def count_step(self, *arguments):
+        steps.append(1)
         return step(self, *arguments)
 
-    monkeypatch.setattr(MulticlassDual, "_step_weights", watched)
-    dual = solved(X, y, np.ones(300), box, rows=True)
-    assert taken
-    assert dual.gap < 1e-9
-    expected = solved(X, y, np.ones(300), box).coef @ X
+    monkeypatch.setattr(MulticlassDual, "_step_weights", count_step)
+    dual = solve_problem(X, y, np.ones(300), box, rows=True)
+    assert steps
+    assert dual.duality_gap < 1e-9
+    expected = solve_problem(X, y, np.ones(300), box).coef @ X
     assert dual.coef @ X == pytest.approx(expected, abs=1e-8)
 
 
@@ -222,12 +224,12 @@ def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr(multiclass_spaces, "CHUNK", 16)
     monkeypatch.setattr(multiclass_spaces, "PANEL", 16)
     X, y = clusters(n=120, p=150, shift=0.3)
-    found = []
+    solutions = []
     for n_jobs in (1, 3):
         dual = MulticlassDual(y, 4, np.ones(120), False, n_jobs)
         dual.solve(X @ X.T, 151)
-        found.append(dual.eta.tobytes())
-    assert found[0] == found[1]
+        solutions.append(dual.eta.tobytes())
+    assert solutions[0] == solutions[1]
 
 
 @pytest.mark.parametrize("size", [0, 1, 40, 300])
@@ -236,8 +238,8 @@ def test_systems_by_blocks(size, monkeypatch):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(size, size + 3))
     H, right = A @ A.T, rng.normal(size=size)
-    found = multiclass_spaces.solve_by_blocks(np.tril(H), right, 2)
-    assert H @ found == pytest.approx(right, abs=1e-6)
+    solution = multiclass_spaces.solve_by_blocks(np.tril(H), right, 2)
+    assert H @ solution == pytest.approx(right, abs=1e-6)
     if size:
         H[-1, -1] = -1.0
         assert multiclass_spaces.solve_by_blocks(H, right, 2) is None
@@ -248,7 +250,7 @@ def test_nothing_to_tell_classes_apart(box):
     """Equal rows and equal classes: w = 0; one class heavier: it is preferred."""
     for prices in (np.ones(12), np.repeat([3.0, 1.0], 6)):
         y = np.arange(12) % 3
-        dual = solved(np.ones((12, 1)), y, prices, box)
-        assert dual.gap < 1e-9
-    dual = solved(np.ones((12, 1)), y, np.ones(12), box)
+        dual = solve_problem(np.ones((12, 1)), y, prices, box)
+        assert dual.duality_gap < 1e-9
+    dual = solve_problem(np.ones((12, 1)), y, np.ones(12), box)
     assert np.abs(dual.coef.sum(axis=1)).max() < 1e-9

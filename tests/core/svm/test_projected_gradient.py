@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 
 from featly.core.kernels.clinical import ClinicalColumns, code_positions, number_positions, ranges
 from featly.core.svm.dual import SVMDual
-from featly.core.svm.projected_gradient import projected, projected_gradient
+from featly.core.svm.projected_gradient import project_balanced, projected_gradient
 
 
 @given(st.integers(0, 10_000), st.integers(2, 30))
@@ -16,13 +16,13 @@ def test_projection_is_the_nearest_balanced_point(seed, n):
     C = rng.choice([0.1, 1.0, 10.0], n)
     lower, upper = np.where(y > 0, 0, -C), np.where(y > 0, C, 0)
     b = rng.normal(size=n) * rng.choice([1e-3, 1, 100])
-    found = projected(b, lower, upper)
-    assert abs(found.sum()) <= 1e-12 * C.sum()
-    assert ((found >= lower) & (found <= upper)).all()
+    projection = project_balanced(b, lower, upper)
+    assert abs(projection.sum()) <= 1e-12 * C.sum()
+    assert ((projection >= lower) & (projection <= upper)).all()
     wide = 2 * (np.abs(b).max() + C.max())
     t = brentq(lambda t: np.clip(b - t, lower, upper).sum(), -wide, wide, xtol=1e-14)
-    assert found == pytest.approx(np.clip(b - t, lower, upper), abs=1e-9 * wide)
-    assert projected(found, lower, upper) == pytest.approx(found, abs=1e-12)
+    assert projection == pytest.approx(np.clip(b - t, lower, upper), abs=1e-9 * wide)
+    assert project_balanced(projection, lower, upper) == pytest.approx(projection, abs=1e-12)
 
 
 def problem(n, seed=0):
@@ -38,17 +38,19 @@ def test_reaches_the_exact_solution(C):
     columns, y = problem(200)
     prices = np.full(200, C)
     mean = np.full(10, 0.1)
-    found = projected_gradient(lambda v: columns.product(v, mean), y, prices, tolerance=1e-9)
+    solution = projected_gradient(lambda v: columns.product(v, mean), y, prices, tolerance=1e-9)
     exact = SVMDual(y, prices)
     exact.solve(columns.gram(mean), 200)
-    assert 0 <= found.gap <= 1e-9
-    assert columns.forms(found.coef) == pytest.approx(columns.forms(exact.coef), rel=1e-3)
+    assert 0 <= solution.duality_gap <= 1e-9
+    assert columns.forms(solution.coef) == pytest.approx(columns.forms(exact.coef), rel=1e-3)
     # the gap is what it says it is
     K = columns.gram(mean)
-    quadratic = found.coef @ K @ found.coef / 2
-    loss = prices @ np.maximum(0, 1 - y * (K @ found.coef + found.bias))
-    dual = np.abs(found.coef).sum() - quadratic
-    assert (quadratic + loss - dual) / (quadratic + loss) == pytest.approx(found.gap, abs=1e-12)
+    quadratic = solution.coef @ K @ solution.coef / 2
+    loss = prices @ np.maximum(0, 1 - y * (K @ solution.coef + solution.bias))
+    dual = np.abs(solution.coef).sum() - quadratic
+    assert (quadratic + loss - dual) / (quadratic + loss) == pytest.approx(
+        solution.duality_gap, abs=1e-12
+    )
 
 
 def test_a_warm_start_is_not_slower_and_a_limit_is_kept():
@@ -60,7 +62,7 @@ def test_a_warm_start_is_not_slower_and_a_limit_is_kept():
     assert warm.n_iter == 0
     short = projected_gradient(lambda v: columns.product(v, mean), y, prices, max_iter=5)
     assert short.n_iter == 5
-    assert short.gap > 1e-8
+    assert short.duality_gap > 1e-8
 
 
 def test_a_guess_at_the_curvature_that_is_too_small_is_corrected():
@@ -73,15 +75,17 @@ def test_a_guess_at_the_curvature_that_is_too_small_is_corrected():
     direction -= direction.mean()
     direction -= y * (direction @ y) / 60  # the first step does not see it
     K += 1e4 * np.outer(direction, direction) / (direction @ direction)
-    found = projected_gradient(lambda v: K @ v, y, np.full(60, 0.1), tolerance=1e-6)
-    assert found.gap <= 1e-6
-    told = projected_gradient(lambda v: K @ v, y, np.full(60, 0.1), lipschitz=1e-3, tolerance=1e-6)
-    assert told.gap <= 1e-6
-    assert told.lipschitz > 100
+    solution = projected_gradient(lambda v: K @ v, y, np.full(60, 0.1), tolerance=1e-6)
+    assert solution.duality_gap <= 1e-6
+    hinted = projected_gradient(
+        lambda v: K @ v, y, np.full(60, 0.1), lipschitz=1e-3, tolerance=1e-6
+    )
+    assert hinted.duality_gap <= 1e-6
+    assert hinted.lipschitz > 100
 
 
 def test_nothing_to_learn():
     y = np.array([1.0, 1.0, -1.0])
-    found = projected_gradient(lambda v: np.zeros(3), y, np.ones(3))
-    assert found.gap <= 1e-8
-    assert found.bias == 1.0
+    solution = projected_gradient(lambda v: np.zeros(3), y, np.ones(3))
+    assert solution.duality_gap <= 1e-8
+    assert solution.bias == 1.0

@@ -15,7 +15,7 @@ def problem(n, p_numbers=4, p_codes=3, seed=0, decimals=None):
     return ClinicalColumns([number_positions(x, *ranges(x)), code_positions(c)]), y
 
 
-def solved(columns, y, C, **options):
+def solve_problem(columns, y, C, **options):
     mean = np.full(columns.n_features, 1 / columns.n_features)
     return solve_by_products(
         lambda v: columns.product(v, mean), lambda rows: columns.block(rows, mean), y, C, **options
@@ -27,18 +27,18 @@ def solved(columns, y, C, **options):
 def test_exact_as_with_the_whole_matrix(C, decimals):
     columns, y = problem(400, decimals=decimals)
     prices = np.random.default_rng(1).uniform(0.5, 1, 400) * C
-    found = solved(columns, y, prices)
+    solution = solve_problem(columns, y, prices)
     K = columns.gram() / columns.n_features
     exact = SVMDual(y, prices)
     exact.solve(K, 400)
-    assert abs(found.gap) <= 1e-10
-    assert abs(found.coef.sum()) <= 1e-12 * prices.sum()
-    assert (np.abs(found.coef) <= prices).all()
-    assert (found.coef * y >= 0).all()
-    assert columns.forms(found.coef) == pytest.approx(columns.forms(exact.coef), rel=1e-5)
-    quadratic = found.coef @ K @ found.coef / 2
-    loss = prices @ np.maximum(0, 1 - y * (K @ found.coef + found.bias))
-    assert quadratic + loss == pytest.approx(np.abs(found.coef).sum() - quadratic, rel=1e-9)
+    assert abs(solution.duality_gap) <= 1e-10
+    assert abs(solution.coef.sum()) <= 1e-12 * prices.sum()
+    assert (np.abs(solution.coef) <= prices).all()
+    assert (solution.coef * y >= 0).all()
+    assert columns.forms(solution.coef) == pytest.approx(columns.forms(exact.coef), rel=1e-5)
+    quadratic = solution.coef @ K @ solution.coef / 2
+    loss = prices @ np.maximum(0, 1 - y * (K @ solution.coef + solution.bias))
+    assert quadratic + loss == pytest.approx(np.abs(solution.coef).sum() - quadratic, rel=1e-9)
 
 
 def test_small_working_sets_get_there_too(monkeypatch):
@@ -47,29 +47,29 @@ def test_small_working_sets_get_there_too(monkeypatch):
     monkeypatch.setattr(working_set, "ROUGH", 0.3)
     monkeypatch.setattr(working_set, "ROUNDS", 400)
     monkeypatch.setattr(working_set, "MOST_SLOW", 400)
-    assert abs(solved(columns, y, np.full(300, 0.5)).gap) <= 1e-10
+    assert abs(solve_problem(columns, y, np.full(300, 0.5)).duality_gap) <= 1e-10
     monkeypatch.setattr(working_set, "MOST", 40)  # fewer than lie between their bounds at first
-    assert abs(solved(columns, y, np.full(300, 0.5)).gap) <= 1e-10
+    assert abs(solve_problem(columns, y, np.full(300, 0.5)).duality_gap) <= 1e-10
 
 
 def test_where_sets_are_too_small_the_gradient_goes_on(monkeypatch):
     columns, y = problem(300, seed=3)
     monkeypatch.setattr(working_set, "MOST", 6)
     monkeypatch.setattr(working_set, "FEW", 3)
-    found = solved(columns, y, np.full(300, 0.5))
-    assert 0 <= found.gap <= 1e-8
-    rough = solved(columns, y, np.full(300, 0.5), rough=1e-3)
-    assert rough.gap <= 1e-3
-    assert rough.n_iter < found.n_iter
+    solution = solve_problem(columns, y, np.full(300, 0.5))
+    assert 0 <= solution.duality_gap <= 1e-8
+    rough = solve_problem(columns, y, np.full(300, 0.5), rough=1e-3)
+    assert rough.duality_gap <= 1e-3
+    assert rough.n_iter < solution.n_iter
 
 
 def test_a_warm_start_from_the_solution_is_done_at_once():
     columns, y = problem(200, seed=4)
     prices = np.full(200, 0.3)
-    first = solved(columns, y, prices)
-    again = solved(columns, y, prices, start=first.coef)
+    first = solve_problem(columns, y, prices)
+    again = solve_problem(columns, y, prices, start=first.coef)
     assert again.n_iter <= 1
-    assert abs(again.gap) <= 1e-10
+    assert abs(again.duality_gap) <= 1e-10
 
 
 def test_block_is_the_matrix_of_its_rows():

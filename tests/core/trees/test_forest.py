@@ -66,13 +66,13 @@ def compare(X, y, nominal, growth, random_state, n_trees=4):
 
 
 @given(problems())
-def test_twin(problem):
+def test_agrees_with_the_reference(problem):
     compare(*problem)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("n_levels", [3, 6, 7, 90])
-def test_twin_on_larger_tables(n_classes, n_levels):
+def test_agrees_with_the_reference_on_larger_tables(n_classes, n_levels):
     """More than a word of levels, many trees to a block, depth."""
     rng = np.random.default_rng(n_classes * 100 + n_levels)
     X = rng.integers(1, n_levels + 1, size=(70, 6)).astype(float)
@@ -144,12 +144,12 @@ def test_blocks_and_threads_change_no_bit(n_trees):
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(30, 4)), by_appearance(rng.integers(0, 2, 30))
     table, seen = code_table(DenseSource(X)), []
-    one = grow_forest(table, y, n_trees=n_trees, n_candidates=2, n_jobs=1)
-    three = grow_forest(
+    one_thread = grow_forest(table, y, n_trees=n_trees, n_candidates=2, n_jobs=1)
+    three_threads = grow_forest(
         table, y, n_trees=n_trees, n_candidates=2, n_jobs=3, progress=lambda *at: seen.append(at)
     )
     for name in ("importance", "error", "gini", "votes"):
-        assert getattr(one, name).tobytes() == getattr(three, name).tobytes()
+        assert getattr(one_thread, name).tobytes() == getattr(three_threads, name).tobytes()
     assert seen == sorted(seen)
     assert seen[-1] == (n_trees, n_trees)
 
@@ -166,11 +166,11 @@ def test_interrupted_forest_is_a_smaller_forest(n_jobs):
 
     with pytest.raises(ForestInterrupted) as stopped:
         grow_forest(table, y, n_trees=9999, n_candidates=2, n_jobs=n_jobs, progress=stop)
-    found = stopped.value.forest
-    assert 100 < found.n_trees < 9999
-    smaller = grow_forest(table, y, n_trees=found.n_trees, n_candidates=2)
-    assert found.importance.tobytes() == smaller.importance.tobytes()
-    assert found.votes.tobytes() == smaller.votes.tobytes()
+    interrupted = stopped.value.forest
+    assert 100 < interrupted.n_trees < 9999
+    smaller = grow_forest(table, y, n_trees=interrupted.n_trees, n_candidates=2)
+    assert interrupted.importance.tobytes() == smaller.importance.tobytes()
+    assert interrupted.votes.tobytes() == smaller.votes.tobytes()
 
 
 def test_interrupted_before_the_first_tree(monkeypatch):
@@ -184,8 +184,8 @@ def test_interrupted_before_the_first_tree(monkeypatch):
 
 
 # ---- codes ----------------------------------------------------------------------------------
-def same(first, second, columns=None):
-    """Whether two tables have the same codes, the second with its columns permuted."""
+def assert_same_codes(first, second, columns=None):
+    """Assert that two tables have the same codes, the second with its columns permuted."""
     columns = np.arange(len(first.columns)) if columns is None else np.asarray(columns)
     assert np.array_equal(first.codes, second.codes)
     assert np.array_equal(first.categorical, second.categorical)
@@ -228,11 +228,11 @@ def test_presentation_does_not_matter():
     nominal = np.arange(9) < 3
     table = code_table(mixed_source(X, nominal))
     order = rng.permutation(9)
-    same(table, code_table(mixed_source(X[:, order], nominal[order])), order)
+    assert_same_codes(table, code_table(mixed_source(X[:, order], nominal[order])), order)
     other = X.copy()
     other[:, 3:] = np.exp(-X[:, 3:])
     names = np.append(rng.permutation(5) + 1, np.nan)
     other[:, :3] = names[np.nan_to_num(X[:, :3] - 1, nan=5).astype(int)]
-    same(table, code_table(mixed_source(other, nominal)))
+    assert_same_codes(table, code_table(mixed_source(other, nominal)))
     assert len(set(table.group[np.isin(table.columns, [5, 6, 7])])) == 1
     assert table.columns[np.isin(table.columns, [5, 6, 7])].tolist() == [5, 6, 7]

@@ -27,10 +27,10 @@ def write_h5ad(path, X, compression=None, **layers):
     sick = pd.Categorical(np.where(np.arange(X.shape[0]) % 2, "ill", "well"))
     rows = [f"cell{row}" for row in range(X.shape[0])]
     genes = pd.DataFrame(index=[f"gene{column}" for column in range(X.shape[1])])
-    found = anndata.AnnData(X, obs=pd.DataFrame({"state": sick}, index=rows), var=genes)
+    annotated_data = anndata.AnnData(X, obs=pd.DataFrame({"state": sick}, index=rows), var=genes)
     for name, layer in layers.items():
-        found.layers[name] = layer
-    found.write_h5ad(path, compression=compression)
+        annotated_data.layers[name] = layer
+    annotated_data.write_h5ad(path, compression=compression)
 
 
 def write_zarr(path, X, chunks, **options):
@@ -49,15 +49,15 @@ def write_zip(path, X, chunks):
 
 
 def write_bed(path, genotypes):
-    """Genotypes 0, 1, 2, and 3 for a missing one; the format written out longhand."""
+    """Write genotypes 0, 1, 2, and 3 for a missing one; the format written out longhand."""
     n_rows, n_variants = genotypes.shape
     bits = {2: 0b00, 3: 0b01, 1: 0b10, 0: 0b11}
     content = bytearray(b"l\x1b\x01")
     for column in genotypes.T.tolist():
         for start in range(0, n_rows, 4):
             byte = 0
-            for place, genotype in enumerate(column[start : start + 4]):
-                byte |= bits[genotype] << 2 * place
+            for position, genotype in enumerate(column[start : start + 4]):
+                byte |= bits[genotype] << 2 * position
             content.append(byte)
     path.write_bytes(content)
     people = [f"f{row} i{row} 0 0 {row % 2 + 1} {row % 2 + 1}\n" for row in range(n_rows)]
@@ -101,8 +101,8 @@ NEEDS = {"h5": ("h5py",), "h5ad": ("h5py", "anndata"), "zarr": ("zarr",)}
 PLAIN_FILES = [name for name in MAKERS if name not in ("zarr-2", "zarr-3", "zarr-shards")]
 
 
-def made(name, folder, **size):
-    """A table on disk and what is in it."""
+def write_example(name, folder, **size):
+    """Write a table of a format, and return its path and its numbers."""
     for library in NEEDS.get(name.partition("-")[0], ()):
         pytest.importorskip(library)
     suffix, numbers, write = MAKERS[name]
@@ -112,6 +112,6 @@ def made(name, folder, **size):
     return path, X
 
 
-def scanned(name, folder, **size):
-    path, X = made(name, folder, **size)
+def scan_example(name, folder, **size):
+    path, X = write_example(name, folder, **size)
     return scan(path), X

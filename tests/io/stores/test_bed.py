@@ -14,7 +14,7 @@ from tests.reference.genotypes import genotypes_of
 
 
 @given(n_rows=st.integers(1, 90), n_variants=st.integers(1, 6), seed=st.integers(0, 99))
-def test_twin(n_rows, n_variants, seed):
+def test_reference(n_rows, n_variants, seed):
     packed = np.random.default_rng(seed).integers(0, 256, (n_variants, -(-n_rows // 4)), np.uint8)
     out = np.empty((n_variants, n_rows), np.uint8)
     unpack_genotypes(packed, out)
@@ -44,10 +44,10 @@ def test_raw_bytes(tmp_path):
     write_bed(path, counts(11, 8))
     table = scan(path)
     content = np.frombuffer(path.read_bytes()[3:], np.uint8).reshape(8, 3)
-    assert np.array_equal(table.packed(0, 8), content)
-    assert np.array_equal(table.packed(2, 5), content[2:5])
+    assert np.array_equal(table.read_packed(0, 8), content)
+    assert np.array_equal(table.read_packed(2, 5), content[2:5])
     assert table.nbytes == 24
-    assert table.packed(3, 3).shape == (0, 3)
+    assert table.read_packed(3, 3).shape == (0, 3)
 
 
 def test_names_are_those_of_the_bim_file(tmp_path):
@@ -155,7 +155,7 @@ def test_a_bim_file_that_changes(tmp_path):
 
 
 def test_variants_without_a_name(tmp_path):
-    """Many have a dot for a name, which is fine until a schema means one of them."""
+    """Variants named by a dot are fine until a schema means one of them."""
     path, y = tmp_path / "a.bed", np.arange(12) % 2
     X = np.random.default_rng(0).integers(0, 3, (12, 6))
     write_bed(path, X)
@@ -163,6 +163,6 @@ def test_variants_without_a_name(tmp_path):
     bim.write_text(bim.read_text().replace("rs4", ".").replace("rs2", "."))
     table = scan(path)
     assert featly.FTest(schema={"keep": ["rs5", 4]}).fit(table, y).order_[:2].tolist() == [5, 4]
-    told = r"keep names '\.', and 2 columns are called so \(positions 2, 4\): give positions"
-    with pytest.raises(featly.SchemaError, match=told):
+    message = r"keep names '\.', and 2 columns are called so \(positions 2, 4\): give positions"
+    with pytest.raises(featly.SchemaError, match=message):
         featly.FTest(schema={"keep": ["."]}).fit(table, y)

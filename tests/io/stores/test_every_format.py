@@ -1,4 +1,4 @@
-"""What every table on disk promises, whatever its format."""
+"""The promises of every table on disk, whatever its format."""
 
 import os
 import pickle
@@ -11,23 +11,23 @@ import pytest
 
 from featly.basics.errors import DataError, ParameterError
 from featly.problem.scan import scan
-from tests.io.stores.making import MAKERS, PLAIN_FILES, made, scanned
+from tests.io.stores.making import MAKERS, PLAIN_FILES, scan_example, write_example
 
 every_format = pytest.mark.parametrize("name", MAKERS)
 
 
 @every_format
 def test_any_block_is_what_was_written(name, tmp_path):
-    table, X = scanned(name, tmp_path)
+    table, X = scan_example(name, tmp_path)
     assert table.shape == X.shape
     assert table.dtype == X.dtype
     assert table.missing == (3 if name == "bed" else None)
     for low in range(0, 61, 5):
         for high in (low, low + 1, min(low + 13, 61), 61):
-            found = table.read(low, high)
-            assert np.array_equal(found, X[:, low:high])
-            assert found.dtype == table.dtype
-            flags = found.flags
+            block = table.read(low, high)
+            assert np.array_equal(block, X[:, low:high])
+            assert block.dtype == table.dtype
+            flags = block.flags
             assert flags.f_contiguous if table.feature_major else flags.c_contiguous
             assert flags.writeable
             assert flags.aligned
@@ -36,16 +36,16 @@ def test_any_block_is_what_was_written(name, tmp_path):
 @every_format
 @pytest.mark.parametrize("features", [[], [60], [0, 1, 2], [58, 3, 4, 3, 0], list(range(0, 61, 2))])
 def test_any_columns_in_any_order(name, features, tmp_path):
-    table, X = scanned(name, tmp_path)
-    found = table.take(np.array(features, np.int64))
-    assert np.array_equal(found, X[:, features])
-    assert found.dtype == table.dtype
-    assert found.flags.f_contiguous if table.feature_major else found.flags.c_contiguous
+    table, X = scan_example(name, tmp_path)
+    columns = table.take(np.array(features, np.int64))
+    assert np.array_equal(columns, X[:, features])
+    assert columns.dtype == table.dtype
+    assert columns.flags.f_contiguous if table.feature_major else columns.flags.c_contiguous
 
 
 @every_format
 def test_blocks_belong_to_who_asked_for_them(name, tmp_path):
-    table, X = scanned(name, tmp_path)
+    table, X = scan_example(name, tmp_path)
     first = table.read(3, 20)
     second = table.read(3, 20)
     first[:] = 0
@@ -55,18 +55,18 @@ def test_blocks_belong_to_who_asked_for_them(name, tmp_path):
 
 @every_format
 def test_threads_read_at_the_same_time(name, tmp_path):
-    table, X = scanned(name, tmp_path)
+    table, X = scan_example(name, tmp_path)
 
-    def one(low):
+    def reads_back(low):
         return np.array_equal(table.read(low, low + 7), X[:, low : low + 7])
 
     with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(one, [k % 54 for k in range(400)]))
+        assert all(pool.map(reads_back, [k % 54 for k in range(400)]))
 
 
 @every_format
 def test_a_pickled_table_is_opened_again(name, tmp_path, monkeypatch):
-    path, X = made(name, tmp_path)
+    path, X = write_example(name, tmp_path)
     monkeypatch.chdir(tmp_path)
     table = scan(path.name)
     stored = pickle.dumps(table)
@@ -88,7 +88,7 @@ def test_a_pickled_table_is_opened_again(name, tmp_path, monkeypatch):
 
 @every_format
 def test_a_closed_table_says_so(name, tmp_path):
-    with scan(made(name, tmp_path)[0]) as table:
+    with scan(write_example(name, tmp_path)[0]) as table:
         table.read(0, 1)
     with pytest.raises(DataError, match="is closed: scan it again"):
         table.read(0, 1)
@@ -97,7 +97,7 @@ def test_a_closed_table_says_so(name, tmp_path):
 
 @every_format
 def test_columns_that_are_not_there(name, tmp_path):
-    table, _ = scanned(name, tmp_path)
+    table, _ = scan_example(name, tmp_path)
     for low, high in ((-1, 3), (5, 62), (7, 6)):
         with pytest.raises(ParameterError, match=f"columns {low}:{high} are none of"):
             table.read(low, high)
@@ -108,7 +108,7 @@ def test_columns_that_are_not_there(name, tmp_path):
 
 @every_format
 def test_numbers_are_no_frame(name, tmp_path):
-    table, _ = scanned(name, tmp_path)
+    table, _ = scan_example(name, tmp_path)
     for ask in (lambda: table.frame(0, 1), table.schema_frame, lambda: table.take_frame([0])):
         with pytest.raises(DataError, match="has numbers only"):
             ask()
@@ -116,7 +116,7 @@ def test_numbers_are_no_frame(name, tmp_path):
 
 @every_format
 def test_what_it_says_about_itself(name, tmp_path):
-    table, _ = scanned(name, tmp_path)
+    table, _ = scan_example(name, tmp_path)
     assert f"23 rows, 61 columns of {table.dtype}" in repr(table)
     assert str(table.path) in repr(table)
     assert len(table.names) == 61
@@ -129,7 +129,7 @@ def test_what_it_says_about_itself(name, tmp_path):
 
 @every_format
 def test_the_same_content_has_the_same_fingerprint(name, tmp_path):
-    path, X = made(name, tmp_path)
+    path, X = write_example(name, tmp_path)
     with scan(path) as first, scan(path) as second:
         before = first.fingerprint()
         assert before == second.fingerprint()
@@ -145,7 +145,7 @@ def test_the_same_content_has_the_same_fingerprint(name, tmp_path):
 # ---- files that change ------------------------------------------------------------------------
 @pytest.mark.parametrize("name", PLAIN_FILES)
 def test_a_file_that_shrinks_after_the_scan(name, tmp_path):
-    table, X = scanned(name, tmp_path)
+    table, X = scan_example(name, tmp_path)
     size = os.path.getsize(table.path)
     os.truncate(table.path, size // 2)
     with pytest.raises(DataError, match=rf"table.* was cut from {size} to {size // 2} bytes"):
@@ -153,11 +153,11 @@ def test_a_file_that_shrinks_after_the_scan(name, tmp_path):
     refused = 0
     for low in range(0, 60, 10):
         try:
-            found = table.read(low, low + 10)
+            block = table.read(low, low + 10)
         except DataError:
             refused += 1
         else:  # what the table holds itself
-            assert np.array_equal(found, X[:, low : low + 10])
+            assert np.array_equal(block, X[:, low : low + 10])
     assert refused
     with pytest.raises(DataError, match="cut"):
         table.take([0, 59])
@@ -165,7 +165,7 @@ def test_a_file_that_shrinks_after_the_scan(name, tmp_path):
 
 @pytest.mark.parametrize("name", PLAIN_FILES)
 def test_a_file_that_was_cut_before_the_scan(name, tmp_path):
-    path, _ = made(name, tmp_path)
+    path, _ = write_example(name, tmp_path)
     os.truncate(path, os.path.getsize(path) - 5)
     with pytest.raises(DataError, match=r"table\S* .*(is cut|cut or damaged|was cut)"):
         scan(path).read(0, 61)
@@ -173,7 +173,7 @@ def test_a_file_that_was_cut_before_the_scan(name, tmp_path):
 
 @pytest.mark.parametrize("name", PLAIN_FILES)
 def test_a_file_that_is_replaced(name, tmp_path):
-    table, _ = scanned(name, tmp_path)
+    table, _ = scan_example(name, tmp_path)
     table.check()
     new = tmp_path / "new"
     shutil.copy(table.path, new)
@@ -184,7 +184,7 @@ def test_a_file_that_is_replaced(name, tmp_path):
 
 @pytest.mark.parametrize("name", PLAIN_FILES)
 def test_a_file_that_is_gone(name, tmp_path):
-    table, _ = scanned(name, tmp_path)
+    table, _ = scan_example(name, tmp_path)
     table.path.unlink()
     with pytest.raises(DataError, match=r"is no longer there .*scan it again"):
         table.check()
@@ -192,7 +192,7 @@ def test_a_file_that_is_gone(name, tmp_path):
 
 @pytest.mark.parametrize("name", PLAIN_FILES)
 def test_a_file_that_is_written_to(name, tmp_path):
-    table, _ = scanned(name, tmp_path)
+    table, _ = scan_example(name, tmp_path)
     with open(table.path, "r+b") as file:
         file.seek(-1, os.SEEK_END)
         file.write(b"\xff")
@@ -205,8 +205,8 @@ def test_a_file_that_is_written_to(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["npy", "npy-rows", "h5", "bed"])
 def test_a_file_that_shrinks_while_a_pass_goes_on(name, tmp_path):
-    """Another thread cuts the file, piece by piece: wrong numbers are never returned."""
-    table, X = scanned(name, tmp_path, n_rows=400, n_features=3000)
+    """Wrong numbers are never returned while another thread cuts the file."""
+    table, X = scan_example(name, tmp_path, n_rows=400, n_features=3000)
     begun, end = threading.Event(), os.path.getsize(table.path)
 
     def cut():
@@ -219,8 +219,8 @@ def test_a_file_that_shrinks_while_a_pass_goes_on(name, tmp_path):
     with pytest.raises(DataError, match=r"table.* was cut from|changed while"):  # noqa: PT012
         for turn in range(1000):
             for low in range(0, 3000, 300):
-                found = table.read(low, low + 300)
-                assert np.array_equal(found, X[:, low : low + 300]), (turn, low)
+                block = table.read(low, low + 300)
+                assert np.array_equal(block, X[:, low : low + 300]), (turn, low)
             begun.set()
     cutter.join()
 
@@ -229,7 +229,7 @@ def test_only_what_is_needed_is_loaded(tmp_path):
     import subprocess
     import sys
 
-    path, _ = made("npy", tmp_path)
+    path, _ = write_example("npy", tmp_path)
     script = (
         "import sys\n"
         "from featly.problem.scan import scan\n"

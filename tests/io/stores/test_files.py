@@ -71,18 +71,18 @@ def test_what_cannot_be_read_in_pieces(path, tmp_path, monkeypatch):
 def test_a_block_is_lent_to_one_at_a_time():
     buffers = Buffers()
     rng = np.random.default_rng(0)
-    held = []
+    lent = []
     for turn in range(300):
         count = int(rng.integers(1 << 22, 1 << 23))
         block = buffers.lend(count, offset=int(rng.integers(100)))
         assert len(block) == count
         block[:64] = turn % 251
         # only a view of a part is kept: it must keep the memory
-        held.append((turn % 251, block.view(np.uint32).reshape(1, -1).T[:8, 0]
+        lent.append((turn % 251, block.view(np.uint32).reshape(1, -1).T[:8, 0]
                      if count % 4 == 0 else block[5:50]))  # fmt: skip
-        if len(held) > 4:
-            held.pop(int(rng.integers(5)))
-        for value, part in held:
+        if len(lent) > 4:
+            lent.pop(int(rng.integers(5)))
+        for value, part in lent:
             assert (part.view(np.uint8) == value).all()
 
 
@@ -93,13 +93,13 @@ def test_a_block_begins_where_it_does_in_the_file():
 
 
 def test_memory_is_kept_for_the_next_block_but_not_more_of_it():
-    buffers = Buffers(kept=2)
+    buffers = Buffers(n_cached=2)
     blocks = [buffers.lend(1 << 22) for _ in range(5)]
-    places = {block.ctypes.data for block in blocks}
+    addresses = {block.ctypes.data for block in blocks}
     del blocks
     gc.collect()
     assert len(buffers._free) == 2
-    assert buffers.lend(1 << 22).ctypes.data in places
+    assert buffers.lend(1 << 22).ctypes.data in addresses
     buffers.clear()
     assert not buffers._free
 
@@ -126,25 +126,25 @@ def test_words_of_many_lines(count, end, tmp_path, monkeypatch):
     path = tmp_path / "a.bim"
     words = [f"rs{k * k}" for k in range(count)]
     path.write_bytes("\r\n".join(f"1 \t{word}  x" for word in words).encode() + end.encode())
-    found = LineWords(DiskFile(path), 1)
-    assert len(found) == count
-    assert list(found) == words
-    assert found[:] == words
-    assert found[::-7] == words[::-7]
-    assert found[5:3] == []
-    assert found[-1] == words[-1]
-    assert [found[k] for k in range(0, count, 100)] == words[::100]
-    assert found.position(words[-1]) == count - 1
-    assert found.position("x") is None
-    assert found.position("rs") is None
+    line_words = LineWords(DiskFile(path), 1)
+    assert len(line_words) == count
+    assert list(line_words) == words
+    assert line_words[:] == words
+    assert line_words[::-7] == words[::-7]
+    assert line_words[5:3] == []
+    assert line_words[-1] == words[-1]
+    assert [line_words[k] for k in range(0, count, 100)] == words[::100]
+    assert line_words.position(words[-1]) == count - 1
+    assert line_words.position("x") is None
+    assert line_words.position("rs") is None
     with pytest.raises(IndexError):
-        found[count]
+        line_words[count]
 
 
 def test_a_line_without_the_word(tmp_path):
     path = tmp_path / "a.bim"
     path.write_text("1 a\n" * 300 + "1\n" + "1 b\n")
-    found = LineWords(DiskFile(path), 1)
-    assert found[0] == "a"
+    line_words = LineWords(DiskFile(path), 1)
+    assert line_words[0] == "a"
     with pytest.raises(DataError, match=r"line 301 of '.*a.bim' has 1 words"):
-        list(found)
+        list(line_words)

@@ -24,9 +24,9 @@ def test_dtypes_and_layouts(dtype, options, tmp_path):
     X = np.random.default_rng(0).integers(0, 100, (11, 10)).astype(dtype)
     write_h5(tmp_path / "a.h5", X, **options)
     table = scan(tmp_path / "a.h5")
-    found = table.read(2, 9)
-    assert np.array_equal(found, X[:, 2:9])
-    assert found.dtype == table.dtype == X.dtype.newbyteorder("=")
+    block = table.read(2, 9)
+    assert np.array_equal(block, X[:, 2:9])
+    assert block.dtype == table.dtype == X.dtype.newbyteorder("=")
     assert np.array_equal(table.take([9, 1]), X[:, [9, 1]])
     assert table.alignment == (1 if not options else min(h5_chunks(tmp_path / "a.h5")[1], 10))
 
@@ -96,7 +96,7 @@ def test_what_is_no_hdf5_file(content, words, tmp_path):
 
 
 def test_something_in_front(tmp_path):
-    """HDF5 allows for a block of the user's own."""
+    """A user block in front of the HDF5 content is skipped."""
     with h5py.File(tmp_path / "a.h5", "w", userblock_size=1024) as file:
         file["X"] = floats()
     assert np.array_equal(scan(tmp_path / "a.h5").read(0, 61), floats())
@@ -122,9 +122,9 @@ def test_a_damaged_chunk(tmp_path):
     path = tmp_path / "a.h5"
     write_h5(path, floats(), chunks=(23, 61), compression=4, shuffle=True)
     with h5py.File(path) as file:
-        place = file["X"].id.get_chunk_info(0).byte_offset
+        offset = file["X"].id.get_chunk_info(0).byte_offset
     content = bytearray(path.read_bytes())
-    content[place + 10 : place + 200] = bytes(190)
+    content[offset + 10 : offset + 200] = bytes(190)
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"cannot be read as an HDF5 file"):
         scan(path).read(0, 5)
@@ -260,7 +260,7 @@ def test_text_and_the_categories_of_older_files(tmp_path):
     assert list(table.names) == ["TP53", "BRCA1"]
     assert table.column("state").tolist() == ["well", None, "ill"]
     assert table.column("site").tolist() == ["Köln", "Leiden", "Wien"]
-    assert table._beside() == ["site", "state"]
+    assert table._target_names() == ["site", "state"]
 
 
 def test_annotations_that_do_not_fit(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featly.basics.errors import DataError, SlowWarning
-from featly.io.stores import StoredTable, raw, store_of
+from featly.io.stores import StoredTable, raw, table_behind_map
 from featly.io.stores.npy import NpyTable
 from featly.problem.scan import scan
 from tests.io.stores.making import floats, write_h5
@@ -29,10 +29,10 @@ def test_every_dtype_and_order(dtype, order, shape, tmp_path):
     assert table.dtype.isnative
     p = shape[1]
     for low, high in ((0, p), (p // 3, p - p // 4), (p - 1, p)):
-        found = table.read(low, high)
-        assert np.array_equal(found, X[:, low:high])
-        assert found.dtype.isnative
-        assert found.flags.f_contiguous if table.feature_major else found.flags.c_contiguous
+        block = table.read(low, high)
+        assert np.array_equal(block, X[:, low:high])
+        assert block.dtype.isnative
+        assert block.flags.f_contiguous if table.feature_major else block.flags.c_contiguous
     features = np.random.default_rng(1).integers(0, p, 5)
     assert np.array_equal(table.take(features), X[:, features])
     assert table.nbytes == X.nbytes
@@ -50,7 +50,7 @@ def test_tiles_and_gaps_change_nothing(tmp_path_factory, shape, order, tile, gap
     X = np.asarray(np.arange(shape[0] * shape[1], dtype=np.int16).reshape(shape), order=order)
     path = tmp_path_factory.mktemp("npy") / "X.npy"
     np.save(path, X)
-    low, high = sorted(min(place, shape[1]) for place in cut)
+    low, high = sorted(min(bound, shape[1]) for bound in cut)
     chosen = [feature % shape[1] for feature in features]
     with pytest.MonkeyPatch.context() as patch, NpyTable(path) as table:
         patch.setattr(raw, "TILE_BYTES", tile)
@@ -80,7 +80,7 @@ def test_memory_is_that_of_a_block(order, tmp_path):
 
 
 def test_columns_of_very_many_rows_are_told(tmp_path, monkeypatch):
-    """Estimated, not measured: the file is small, and so are the blocks."""
+    """A slow layout is warned of by an estimate, so a small file serves."""
     X = floats(2000, 30)
     np.save(tmp_path / "F.npy", np.asfortranarray(X))
     np.save(tmp_path / "C.npy", X)
@@ -169,12 +169,12 @@ def test_the_file_behind_a_map(order, tmp_path):
     X = np.asarray(np.arange(35.0).reshape(5, 7), order=order)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    whole = store_of(mapped)
+    whole = table_behind_map(mapped)
     assert isinstance(whole, StoredTable)
     assert np.array_equal(whole.read(1, 6), X[:, 1:6])
     part = mapped[2:] if order == "C" else mapped[:, 3:]
-    assert np.array_equal(store_of(part).read(0, 3), np.asarray(part)[:, :3])
-    turned = store_of(mapped.T)
+    assert np.array_equal(table_behind_map(part).read(0, 3), np.asarray(part)[:, :3])
+    turned = table_behind_map(mapped.T)
     assert np.array_equal(turned.read(0, 5), X.T)
     assert turned.feature_major is not whole.feature_major or order == "F"
 
@@ -183,43 +183,43 @@ def test_a_raw_map(tmp_path):
     path = tmp_path / "X.bin"
     path.write_bytes(b"\xff" * 5001 + np.arange(12, dtype=">i2").tobytes() + b"tail")
     mapped = np.memmap(path, ">i2", "r", offset=5001, shape=(4, 3))
-    found = store_of(mapped).read(0, 3)
-    assert np.array_equal(found, np.arange(12).reshape(4, 3))
-    assert found.dtype == np.int16
-    assert found.flags.aligned
+    values = table_behind_map(mapped).read(0, 3)
+    assert np.array_equal(values, np.arange(12).reshape(4, 3))
+    assert values.dtype == np.int16
+    assert values.flags.aligned
 
 
 def test_a_map_that_was_written_to(tmp_path):
     mapped = np.memmap(tmp_path / "X.bin", "f4", "w+", shape=(4, 3))
     mapped[:] = np.arange(12).reshape(4, 3)
-    assert np.array_equal(store_of(mapped).read(0, 3), np.arange(12).reshape(4, 3))
+    assert np.array_equal(table_behind_map(mapped).read(0, 3), np.arange(12).reshape(4, 3))
 
 
 def test_what_is_no_plain_map(tmp_path):
     path = tmp_path / "X.npy"
     np.save(path, np.arange(35.0).reshape(5, 7))
     mapped = np.load(path, mmap_mode="r")
-    assert store_of(np.zeros((3, 3))) is None
-    assert store_of(np.asarray(mapped)) is None
-    assert store_of(mapped[:, 2:]) is None
-    assert store_of(mapped[::2]) is None
-    assert store_of(mapped[0]) is None
-    assert store_of(mapped[:0]) is None
-    assert store_of(mapped + 1) is None
-    assert store_of(np.load(path, mmap_mode="c")) is None
-    assert store_of(np.memmap(tmp_path / "half", "f2", "w+", shape=(2, 2))) is None
-    kept = np.load(path, mmap_mode="r")
+    assert table_behind_map(np.zeros((3, 3))) is None
+    assert table_behind_map(np.asarray(mapped)) is None
+    assert table_behind_map(mapped[:, 2:]) is None
+    assert table_behind_map(mapped[::2]) is None
+    assert table_behind_map(mapped[0]) is None
+    assert table_behind_map(mapped[:0]) is None
+    assert table_behind_map(mapped + 1) is None
+    assert table_behind_map(np.load(path, mmap_mode="c")) is None
+    assert table_behind_map(np.memmap(tmp_path / "half", "f2", "w+", shape=(2, 2))) is None
+    old_map = np.load(path, mmap_mode="r")
     os.replace(path, tmp_path / "moved.npy")
-    assert store_of(kept) is None
+    assert table_behind_map(old_map) is None
     np.save(path, np.zeros((5, 7)))  # another file under the same name
-    assert store_of(kept) is None
+    assert table_behind_map(old_map) is None
 
 
 def test_a_map_of_a_file_that_shrank(tmp_path):
-    """Numbers are read from the file, so a cut is an error and not the end of the process."""
+    """A cut file is an error and not the end of the process."""
     path = tmp_path / "X.npy"
     np.save(path, np.arange(400_000.0).reshape(400, 1000))
-    table = store_of(np.load(path, mmap_mode="r"))
+    table = table_behind_map(np.load(path, mmap_mode="r"))
     os.truncate(path, 8192)
     with pytest.raises(DataError, match="was cut from 3200128 to 8192 bytes"):
         table.read(0, 1000)

@@ -1,4 +1,4 @@
-"""Parquet by column chunks: by pyarrow, by polars, with gaps, and columns of several kinds."""
+"""Parquet by column chunks: by pyarrow, by polars, missing values, columns of several kinds."""
 
 import sys
 import warnings
@@ -21,7 +21,7 @@ def library(request, monkeypatch):
     return request.param
 
 
-def written(folder, frame, **options):
+def write_parquet_file(folder, frame, **options):
     path = folder / "a.parquet"
     frame.write_parquet(path, **options)
     return path
@@ -34,7 +34,7 @@ def series(values, dtype):
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt16, pl.Int32, pl.UInt64, pl.Float32, pl.Float64])
 def test_one_dtype_stays(dtype, library, tmp_path):
     values = {name: series([k, 1, 2, 100], dtype) for k, name in enumerate("abcde")}
-    table = scan(written(tmp_path, pl.DataFrame(values), row_group_size=3))
+    table = scan(write_parquet_file(tmp_path, pl.DataFrame(values), row_group_size=3))
     assert table.dtype == np.dtype(str(dtype).lower())
     assert np.array_equal(table.read(1, 4), [[1, 2, 3], [1] * 3, [2] * 3, [100] * 3])
     assert table.read(1, 4).flags.f_contiguous
@@ -59,7 +59,7 @@ def test_gaps_and_several_dtypes(dtypes, common, library, tmp_path):
     frame = pl.DataFrame(
         {"a": series([1, None, 3], dtypes[0]), "b": series([4, 5, None], dtypes[1])}
     )
-    table = scan(written(tmp_path, frame))
+    table = scan(write_parquet_file(tmp_path, frame))
     assert table.dtype == common
     expected = np.array([[1, 4], [np.nan, 5], [3, np.nan]])
     assert np.array_equal(table.read(0, 2), expected, equal_nan=True)
@@ -68,21 +68,21 @@ def test_gaps_and_several_dtypes(dtypes, common, library, tmp_path):
 
 def test_half_precision(library, tmp_path):
     frame = pl.DataFrame({"a": series([0.5, 1.5], pl.Float16)})
-    table = scan(written(tmp_path, frame))
+    table = scan(write_parquet_file(tmp_path, frame))
     assert table.dtype == np.float32
     assert table.read(0, 1).tolist() == [[0.5], [1.5]]
 
 
 def test_whole_numbers_without_statistics(tmp_path):
-    """Where the file does not tell whether there are gaps, there may be."""
+    """Without statistics in the file, whole numbers may have missing values."""
     frame = pl.DataFrame({"a": series([1, 2], pl.Int16)})
-    assert scan(written(tmp_path, frame)).dtype == np.int16
-    assert scan(written(tmp_path, frame, statistics=False)).dtype == np.float32
+    assert scan(write_parquet_file(tmp_path, frame)).dtype == np.int16
+    assert scan(write_parquet_file(tmp_path, frame, statistics=False)).dtype == np.float32
 
 
 def test_columns_of_several_kinds(library, tmp_path):
     frame = MIXED.drop("day", "time")
-    table = scan(written(tmp_path, frame, row_group_size=2))
+    table = scan(write_parquet_file(tmp_path, frame, row_group_size=2))
     assert table.dtype is None
     assert list(table.names) == frame.columns
     assert_frame_equal(table.frame(0, 9), frame)
@@ -101,8 +101,8 @@ def test_columns_of_several_kinds(library, tmp_path):
 
 
 def test_truth_values_are_a_kind_of_their_own(library, tmp_path):
-    """As in a frame in memory, where they are categorical."""
-    table = scan(written(tmp_path, pl.DataFrame({"a": [True, False]})))
+    """Booleans are categorical, as in a frame in memory."""
+    table = scan(write_parquet_file(tmp_path, pl.DataFrame({"a": [True, False]})))
     assert table.dtype is None
     assert table.frame(0, 1)["a"].to_list() == [True, False]
 
@@ -110,7 +110,7 @@ def test_truth_values_are_a_kind_of_their_own(library, tmp_path):
 def test_a_target_is_no_column(library, tmp_path):
     frame = pl.DataFrame({"id": ["p", "q", "r"], "a": [1.5, 2, 3], "ill": ["y", None, "n"],
                           "b": [4.0, 5, 6]})  # fmt: skip
-    table = scan(written(tmp_path, frame), target="ill", without=["id"])
+    table = scan(write_parquet_file(tmp_path, frame), target="ill", without=["id"])
     assert list(table.names) == ["a", "b"]
     assert table.read(0, 2).tolist() == [[1.5, 4], [2, 5], [3, 6]]
     assert table.target == "ill"
@@ -130,7 +130,7 @@ def test_columns_as_targets(library, tmp_path):
             "truth": [True, None, False],
         }
     )
-    table = scan(written(tmp_path, frame))
+    table = scan(write_parquet_file(tmp_path, frame))
     assert table.column("whole").tolist() == [1, 2, 2]
     assert table.column("whole").dtype == np.int16
     assert np.array_equal(table.column("gap"), [1, np.nan, 2], equal_nan=True)
@@ -141,7 +141,7 @@ def test_columns_as_targets(library, tmp_path):
 @pytest.mark.parametrize("name", ["*", "^x.*$", "a.b", "a/b", "größe", ""])
 def test_names_that_are_patterns_elsewhere(name, library, tmp_path):
     frame = pl.DataFrame({name: [1.0, 2.0], "xy": [3.0, 4.0]})
-    table = scan(written(tmp_path, frame))
+    table = scan(write_parquet_file(tmp_path, frame))
     assert table.read(0, 1).tolist() == [[1.0], [2.0]]
     assert table.take([1]).tolist() == [[3.0], [4.0]]
     assert table.column(name).tolist() == [1.0, 2.0]
@@ -151,7 +151,7 @@ def test_tables_in_cells(library, tmp_path):
     frame = pl.DataFrame(
         {"s": [{"p": 1, "q": 2.0}], "a": [1.5], "l": [[1, 2]], "b": series([7], pl.Int8)}
     )
-    path = written(tmp_path, frame)
+    path = write_parquet_file(tmp_path, frame)
     with pytest.raises(DataError, match=r"column 's' of '.*a.parquet' has a table in every cell"):
         scan(path)
     table = scan(path, without=["s", "l"])
@@ -160,7 +160,7 @@ def test_tables_in_cells(library, tmp_path):
 
 
 def test_slips(tmp_path):
-    path = written(tmp_path, pl.DataFrame({"dose": [1.0], "age": [2.0]}))
+    path = write_parquet_file(tmp_path, pl.DataFrame({"dose": [1.0], "age": [2.0]}))
     with pytest.raises(DataError, match=r"target 'dosis' .*did you mean 'dose'\?"):
         scan(path, target="dosis")
     with pytest.raises(DataError, match=r"column 'ag' .*did you mean 'age'\?"):
@@ -188,7 +188,7 @@ def test_what_is_no_parquet_file(content, words, library, tmp_path):
 
 
 def test_a_damaged_page(library, tmp_path):
-    path = written(tmp_path, pl.DataFrame({"a": np.arange(5000.0)}), compression="zstd")
+    path = write_parquet_file(tmp_path, pl.DataFrame({"a": np.arange(5000.0)}), compression="zstd")
     content = bytearray(path.read_bytes())
     content[4:1000] = bytes(996)
     path.write_bytes(content)
@@ -215,11 +215,11 @@ def test_checksums_are_looked_at_where_there_are_any(tmp_path):
 
 def test_nothing_in_it(library, tmp_path):
     with pytest.raises(DataError, match="has no rows"):
-        scan(written(tmp_path, pl.DataFrame({"a": series([], pl.Float64)})))
+        scan(write_parquet_file(tmp_path, pl.DataFrame({"a": series([], pl.Float64)})))
 
 
 def test_a_large_footer_is_told(tmp_path, monkeypatch):
-    path = written(tmp_path, pl.DataFrame({f"x{k}": [1.0] for k in range(30)}))
+    path = write_parquet_file(tmp_path, pl.DataFrame({f"x{k}": [1.0] for k in range(30)}))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         scan(path)
@@ -230,8 +230,8 @@ def test_a_large_footer_is_told(tmp_path, monkeypatch):
 
 
 def test_without_polars(tmp_path, monkeypatch):
-    """Numbers need none."""
-    path = written(tmp_path, pl.DataFrame({"a": [1.0, 2.0], "y": [0, 1]}))
+    """Numbers are read without polars."""
+    path = write_parquet_file(tmp_path, pl.DataFrame({"a": [1.0, 2.0], "y": [0, 1]}))
     monkeypatch.setitem(sys.modules, "polars", None)
     table = scan(path, target="y")
     assert table.read(0, 1).tolist() == [[1.0], [2.0]]
@@ -245,8 +245,8 @@ def test_two_columns_of_one_name(tmp_path):
     path = tmp_path / "X.parquet"
     columns = [pa.array([1.0, 2.0]), pa.array(["x", "y"]), pa.array([3.0, 5.0])]
     write_table(pa.table(columns, names=["a", "b", "a"]), path)
-    told = r"two columns of .*X.parquet' are called 'a' \(positions 0 and 2\)"
-    with pytest.raises(DataError, match=told):
+    message = r"two columns of .*X.parquet' are called 'a' \(positions 0 and 2\)"
+    with pytest.raises(DataError, match=message):
         scan(path)
     with pytest.raises(DataError, match="are called 'a'"):
         scan(path, target=2)

@@ -10,17 +10,17 @@ import pytest
 from featly.basics.errors import DataError
 from featly.io.stores import StoredTable
 from featly.problem.scan import scan
-from tests.io.stores.making import MAKERS, floats, made
+from tests.io.stores.making import MAKERS, floats, write_example
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_paths_of_any_kind_and_endings_in_any_case(name, tmp_path, monkeypatch):
-    path, X = made(name, tmp_path)
+    path, X = write_example(name, tmp_path)
     monkeypatch.chdir(tmp_path)
-    for given in (path, str(path), path.name):
-        table = scan(given)
+    for path_form in (path, str(path), path.name):
+        table = scan(path_form)
         assert isinstance(table, StoredTable)
-        assert str(table.path) == str(given)
+        assert str(table.path) == str(path_form)
         table.close()
     if not path.is_dir():
         loud = path.with_suffix(path.suffix.upper())
@@ -30,7 +30,7 @@ def test_paths_of_any_kind_and_endings_in_any_case(name, tmp_path, monkeypatch):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    made("npy", tmp_path)
+    write_example("npy", tmp_path)
     with pytest.raises(
         FileNotFoundError, match=r"no file '.*tabel.npy'; did you mean '.*table.npy'"
     ):
@@ -44,7 +44,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 @pytest.mark.skipif(os.getuid() == 0, reason="the superuser may read everything")
 def test_a_file_that_may_not_be_read(tmp_path):
-    path, _ = made("npy", tmp_path)
+    path, _ = write_example("npy", tmp_path)
     path.chmod(0)
     with pytest.raises(PermissionError, match="may not be read"):
         scan(path)
@@ -110,7 +110,7 @@ def test_endings_that_tell_nothing(name, content, words, tmp_path):
 def test_folders(tmp_path):
     with pytest.raises(DataError, match=r"is a folder without a Zarr array in it: name a file$"):
         scan(tmp_path)
-    made("npy", tmp_path)
+    write_example("npy", tmp_path)
     with pytest.raises(DataError, match=r"name a file, such as '.*table.npy'"):
         scan(tmp_path)
 
@@ -140,7 +140,7 @@ TAKERS = {
 @pytest.mark.parametrize("option", VALUES)
 @pytest.mark.parametrize("name", ["npy", "parquet", "h5", "h5ad", "zarr-3", "bed"])
 def test_options_that_make_no_sense_are_refused(name, option, tmp_path):
-    path, _ = made(name, tmp_path)
+    path, _ = write_example(name, tmp_path)
     try:
         scan(path, **{option: VALUES[option]}).close()
         refusal = ""
@@ -152,7 +152,7 @@ def test_options_that_make_no_sense_are_refused(name, option, tmp_path):
 
 
 def test_text_under_every_ending(tmp_path):
-    """A page that a server sent instead of the file."""
+    """A web page under the name of a table is refused as text."""
     for suffix in (".npy", ".parquet", ".h5", ".h5ad", ".zip", ".bed"):
         path = tmp_path / f"a{suffix}"
         path.write_text("<!DOCTYPE html><html><body>404 not found</body></html>\n")
@@ -161,7 +161,7 @@ def test_text_under_every_ending(tmp_path):
 
 
 def test_a_file_of_one_format_under_the_name_of_another(tmp_path):
-    path, _ = made("npy", tmp_path)
+    path, _ = write_example("npy", tmp_path)
     for suffix in (".parquet", ".h5", ".zip", ".bed"):
         wrong = path.with_suffix(suffix)
         wrong.write_bytes(path.read_bytes())
@@ -180,20 +180,20 @@ def test_the_largest_numbers_survive(tmp_path):
             continue
         folder = tmp_path / name
         folder.mkdir()
-        path, _ = made(name, folder)
+        path, _ = write_example(name, folder)
         if path.is_dir():
             shutil.rmtree(path)
         MAKERS[name][2](path, X)
-        found = scan(path).read(0, 61)
-        assert found.tobytes(order="C") == X.tobytes(), name
+        values = scan(path).read(0, 61)
+        assert values.tobytes(order="C") == X.tobytes(), name
 
 
 def test_what_is_kept_of_every_column_is_taken_off_the_memory(tmp_path):
-    from featly.problem.ingest import COLUMN_BYTES, read_stored
+    from featly.problem.ingest import COLUMN_BYTES, ingest_stored
     from featly.table.schema import Schema
 
     np.save(tmp_path / "X.npy", np.zeros((200, 40_000), np.float32, order="F"))
     table = scan(tmp_path / "X.npy")
-    taken = COLUMN_BYTES * 40_000
-    assert read_stored(table, Schema(), 20_000_000).source.memory == 20_000_000 - taken
-    assert read_stored(table, Schema(), 4_000_000).source.memory == 1_000_000  # a quarter is left
+    reserved = COLUMN_BYTES * 40_000
+    assert ingest_stored(table, Schema(), 20_000_000).source.memory == 20_000_000 - reserved
+    assert ingest_stored(table, Schema(), 4_000_000).source.memory == 1_000_000  # a quarter is left

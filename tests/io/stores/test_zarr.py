@@ -21,9 +21,9 @@ def test_dtypes(dtype, zarr_format, tmp_path):
     X = np.random.default_rng(0).integers(0, 100, (11, 10)).astype(dtype)
     write_zarr(tmp_path / "a.zarr", X, (4, 3), zarr_format=zarr_format)
     table = scan(tmp_path / "a.zarr")
-    found = table.read(2, 9)
-    assert np.array_equal(found, X[:, 2:9])
-    assert found.dtype == table.dtype == X.dtype.newbyteorder("=")
+    block = table.read(2, 9)
+    assert np.array_equal(block, X[:, 2:9])
+    assert block.dtype == table.dtype == X.dtype.newbyteorder("=")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_zip_with_groups(tmp_path):
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("harm", ["went missing", "was cut from", "changed"])
 def test_a_chunk_that_is_lost_after_the_scan(harm, zarr_format, tmp_path):
-    """The library would read a chunk that is gone as zeros."""
+    """A lost chunk is an error, where the library would read zeros."""
     path = tmp_path / "a.zarr"
     write_zarr(path, floats(), (8, 16), zarr_format=zarr_format)
     table = scan(path)

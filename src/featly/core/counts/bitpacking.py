@@ -1,4 +1,4 @@
-"""Columns of codes into bit-planes: one bit a row and level, eight columns side by side.
+"""Bit-planes packed from columns of codes: one bit a row and level, eight columns side by side.
 
 Rows lie in the order of their class, and every class starts at a word of its own. From a row-major
 table of bytes, planes are made without turning the table: 64 columns of a row are compared with a
@@ -16,7 +16,7 @@ from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.runtime.simd import LANES, equal_mask
 
-__all__ = ["Layout", "lay_margins", "occupied_levels", "pack_planes"]
+__all__ = ["PlaneLayout", "lay_margins", "occupied_levels", "pack_planes"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -29,8 +29,8 @@ NO_LEVEL = 255  # in a byte a row: none of the planes
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Where the rows of a table lie in the words of a plane.
+class PlaneLayout:
+    """Positions of the rows of a table in the words of a plane.
 
     Attributes
     ----------
@@ -49,13 +49,13 @@ class Layout:
     classes: IntArray
 
     @staticmethod
-    def of(classes: IntArray, n_classes: int) -> "Layout":
-        """Rows by their class, each class from a new word on.
+    def from_classes(classes: IntArray, n_classes: int) -> "PlaneLayout":
+        """Lay out rows by their class, each class from a new word on.
 
         Examples
         --------
         >>> import numpy as np
-        >>> layout = Layout.of(np.array([0, 1, 0]), 2)
+        >>> layout = PlaneLayout.from_classes(np.array([0, 1, 0]), 2)
         >>> layout.bits.tolist(), layout.ends.tolist()
         ([0, 64, 1], [0, 1, 2])
         """
@@ -63,26 +63,26 @@ class Layout:
         ends = np.concatenate([[0], np.cumsum(-(-sizes // 64))])
         order = np.argsort(classes, kind="stable")
         before = np.cumsum(sizes) - sizes
-        places = 64 * ends[classes[order]] + np.arange(len(classes)) - before[classes[order]]
+        positions = 64 * ends[classes[order]] + np.arange(len(classes)) - before[classes[order]]
         rows = np.full(64 * ends[-1], -1)
-        rows[places] = order
+        rows[positions] = order
         bits = np.empty(len(classes), np.int64)
-        bits[order] = places
-        return Layout(rows, bits, ends, classes)
+        bits[order] = positions
+        return PlaneLayout(rows, bits, ends, classes)
 
     @property
     def n_words(self) -> int:
-        """Words of a plane."""
+        """Number of words of a plane."""
         return int(self.ends[-1])
 
     @property
     def n_classes(self) -> int:
-        """Ranges of words that are counted apart."""
+        """Number of ranges of words that are counted apart."""
         return len(self.ends) - 1
 
 
 def occupied_levels(tables: Tables) -> IntArray:
-    """How many levels of each column have a row, the missing one included.
+    """Return how many levels of each column have a row, the missing one included.
 
     Examples
     --------
@@ -91,56 +91,56 @@ def occupied_levels(tables: Tables) -> IntArray:
     [1]
     """
     out = np.empty(len(tables), np.int64)
-    _occupied(tables.counts, tables.start, tables.n_classes, out)
+    _count_occupied(tables.counts, tables.start, tables.n_classes, out)
     return out
 
 
 def lay_margins(
-    tables: Tables, layout: Layout, place: IntArray, start: IntArray, margins: IntArray
+    tables: Tables, layout: PlaneLayout, lane: IntArray, start: IntArray, margins: IntArray
 ) -> None:
     """Fill in how many rows are at each level that has a plane, by class of the layout.
 
-    `place` is the lane of each column, -1 for none; the margins of lane group g begin at
+    `lane` is the lane of each column, -1 for none; the margins of lane group g begin at
     ``start[g]``, in the order of planes, classes and lanes.
     """
-    counted = (tables.counts, tables.start, tables.n_classes)
-    _lay_margins(*counted, place, start, layout.n_classes, margins)
+    table_arrays = (tables.counts, tables.start, tables.n_classes)
+    _lay_margins(*table_arrays, lane, start, layout.n_classes, margins)
 
 
 def pack_planes(
     codes: Codes,
     tables: Tables,
-    layout: Layout,
-    place: IntArray,
+    layout: PlaneLayout,
+    lane: IntArray,
     start: IntArray,
     planes: WordArray,
     n_jobs: int | None = None,
 ) -> None:
-    """Fill in the planes of the columns that have a place; those of group g begin at ``start[g]``.
+    """Fill in the planes of columns that have a lane; those of group g begin at ``start[g]``.
 
     They are in the order of planes, words and lanes. Every occupied level but the last has one.
     """
-    counted = (tables.counts, tables.start, tables.n_classes)
-    to = (place, start, layout.n_words, planes)
+    table_arrays = (tables.counts, tables.start, tables.n_classes)
+    plane_arrays = (lane, start, layout.n_words, planes)
     p, rows = codes.n_features, layout.rows
-    if isinstance(codes, WholeCodes) and _lies_in_rows(codes):
+    if isinstance(codes, WholeCodes) and _is_packable_by_rows(codes):
         raw = codes.values.view(np.uint8).reshape(-1)
         first = int(codes.low[0]) & 255
 
-        def row_tile(block: tuple[int, int]) -> None:
-            _pack_rows(raw, p, rows, first, *counted, *to, *block)
+        def pack_row_tile(block: tuple[int, int]) -> None:
+            _pack_rows(raw, p, rows, first, *table_arrays, *plane_arrays, *block)
 
-        run_blocks(row_tile, split(p, ROW_TILE), n_jobs)
+        run_blocks(pack_row_tile, split(p, ROW_TILE), n_jobs)
         return
 
-    def column_tile(block: tuple[int, int]) -> None:
-        _pack_columns(codes.block(*block), block[0], rows, *counted, *to)
+    def pack_column_tile(block: tuple[int, int]) -> None:
+        _pack_columns(codes.block(*block), block[0], rows, *table_arrays, *plane_arrays)
 
-    run_blocks(column_tile, split(p, COLUMN_TILE), n_jobs)
+    run_blocks(pack_column_tile, split(p, COLUMN_TILE), n_jobs)
 
 
-def _lies_in_rows(codes: WholeCodes) -> bool:
-    """Whether planes can be made from the user's array, whole rows at a time."""
+def _is_packable_by_rows(codes: WholeCodes) -> bool:
+    """Return whether planes can be made from the user's array, whole rows at a time."""
     values = codes.values
     alike = values.flags.c_contiguous and values.itemsize == 1 and values.shape[1] >= 64
     return bool(alike and (codes.low == codes.low[0]).all())
@@ -148,7 +148,7 @@ def _lies_in_rows(codes: WholeCodes) -> bool:
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
-def _occupied(counts, start, n_classes, out):
+def _count_occupied(counts, start, n_classes, out):
     for f in range(len(out)):
         out[f] = 0
         for level in range(start[f], start[f + 1], n_classes):
@@ -160,8 +160,8 @@ def _occupied(counts, start, n_classes, out):
 
 @kernel
 def _number_planes(counts, first, last, n_classes, number):
-    """``number[code]``: the plane of each level; NO_LEVEL for empty ones and for the last."""
-    found = 0
+    """Fill in the plane of each level; NO_LEVEL for empty levels and for the last."""
+    count = 0
     latest = -1
     for level in range((last - first) // n_classes):
         size = 0
@@ -170,59 +170,59 @@ def _number_planes(counts, first, last, n_classes, number):
         number[level] = NO_LEVEL
         if size > 0:
             if latest >= 0:
-                number[latest] = found
-                found += 1
+                number[latest] = count
+                count += 1
             latest = level
 
 
 @kernel
-def _lay_margins(counts, table_start, n_classes, place, margin_start, n_parts, margins):
-    """Rows at each level that has a plane, in each class or, with one part, in all of them."""
+def _lay_margins(counts, table_start, n_classes, lane, margin_start, n_parts, margins):
+    """Add up rows at each level that has a plane, in each class or, with one part, in all."""
     number = np.empty(65_536, np.uint8)
-    for f in range(len(place)):
-        if place[f] < 0:
+    for f in range(len(lane)):
+        if lane[f] < 0:
             continue
         first = table_start[f]
         _number_planes(counts, first, table_start[f + 1], n_classes, number)
-        base = margin_start[place[f] // LANES] + place[f] % LANES
+        base = margin_start[lane[f] // LANES] + lane[f] % LANES
         for level in range((table_start[f + 1] - first) // n_classes):
             if number[level] != NO_LEVEL:
                 for c in range(n_classes):
                     part = c if n_parts > 1 else 0
-                    to = base + (np.int64(number[level]) * n_parts + part) * LANES
-                    margins[to] += counts[first + level * n_classes + c]
+                    target = base + (np.int64(number[level]) * n_parts + part) * LANES
+                    margins[target] += counts[first + level * n_classes + c]
 
 
 @kernel
 def _pack_columns(
-    tile, feature, rows, counts, table_start, n_classes, place, start, n_words, planes
+    tile, feature, rows, counts, table_start, n_classes, lane, start, n_words, planes
 ):
-    """Planes of a feature-major tile of codes, whose first column is column `feature`."""
+    """Pack planes from a feature-major tile of codes whose first column is column `feature`."""
     number = np.empty(65_536, np.uint8)
-    lying = np.full(64 * n_words, NO_LEVEL, np.uint8)
+    plane_of_bit = np.full(64 * n_words, NO_LEVEL, np.uint8)
     for k in range(len(tile)):
         f = feature + k
-        if place[f] < 0:
+        if lane[f] < 0:
             continue
         _number_planes(counts, table_start[f], table_start[f + 1], n_classes, number)
         column = tile[k]
         for i in range(len(rows)):
             if rows[i] >= 0:
-                lying[i] = number[column[rows[i]]]
-        group = place[f] // LANES
+                plane_of_bit[i] = number[column[rows[i]]]
+        group = lane[f] // LANES
         n_planes = (start[group + 1] - start[group]) // (n_words * LANES)
-        to = start[group] + place[f] % LANES
+        target = start[group] + lane[f] % LANES
         for plane in range(n_planes):
             for word in range(n_words):
-                planes[to] = equal_mask(lying, word * 64, np.uint8(plane))
-                to += LANES
+                planes[target] = equal_mask(plane_of_bit, word * 64, np.uint8(plane))
+                target += LANES
 
 
 @kernel
 def _pack_rows(
-    raw, width, rows, first, counts, table_start, n_classes, place, start, n_words, planes, lo, hi
+    raw, width, rows, first, counts, table_start, n_classes, lane, start, n_words, planes, lo, hi
 ):
-    """Planes of columns ``lo:hi`` of a row-major table of bytes; level l is the byte first + l - 1.
+    """Pack columns ``lo:hi`` of a row-major table of bytes; level l is the byte first + l - 1.
 
     64 columns are compared at once. That gives a square of bits, rows by columns, which is turned.
     """
@@ -236,9 +236,9 @@ def _pack_rows(
     for f in range(lo, hi):
         number = numbers[f - lo]
         number[:] = NO_LEVEL
-        if place[f] >= 0:
+        if lane[f] >= 0:
             _number_planes(counts, table_start[f], table_start[f + 1], n_classes, number)
-            to[f - lo] = start[place[f] // LANES] + place[f] % LANES
+            to[f - lo] = start[lane[f] // LANES] + lane[f] % LANES
         for level in range(most):
             wanted[(f - lo) // 64, level] |= number[level] != NO_LEVEL
     square = np.empty(64, np.uint64)
@@ -256,7 +256,7 @@ def _pack_rows(
                     square[i] = np.uint64(0)
                     if row >= 0:
                         square[i] = equal_mask(raw, row * width + left, value)
-                _turn(square)
+                _transpose_bits(square)
                 for k in range(first_column, min(first_column + 64, hi - lo)):
                     number_here = np.int64(numbers[k, level])
                     if number_here != NO_LEVEL:
@@ -266,7 +266,7 @@ def _pack_rows(
 
 
 @kernel
-def _turn(square):
+def _transpose_bits(square):
     """Transpose 64 x 64 bits in place (Warren, H. S., 2002, *Hacker's Delight*, section 7-3)."""
     step = 32
     mask = np.uint64(0x00000000FFFFFFFF)

@@ -1,4 +1,4 @@
-"""Kernels of bit-planes, in CUDA C.
+"""CUDA kernels of bit-planes.
 
 Planes lie in tiles of 128 columns: ``planes[tile][word][plane][column % 128]``, words of 32 rows. A
 tile is contiguous, so a warp reads 128 bytes at a time and all of a block's memory is near.

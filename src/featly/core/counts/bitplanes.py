@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.counts.bitpacking import Layout, lay_margins, occupied_levels, pack_planes
+from featly.core.counts.bitpacking import PlaneLayout, lay_margins, occupied_levels, pack_planes
 from featly.core.counts.codes import Codes
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
@@ -32,11 +32,11 @@ from featly.core.runtime.simd import (
     look_up,
     look_up_pairs,
     prefetch,
+    subtract_groups,
     sum_bits,
-    take_off,
 )
 
-__all__ = ["MOST_LEVELS", "NOISE", "BitPlanes", "Other", "settle"]
+__all__ = ["MOST_LEVELS", "NOISE", "BitPlanes", "ConditioningColumn", "round_information"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -50,8 +50,8 @@ NOISE = 64  # an information of so many units or fewer is what rounding leaves o
 
 
 @dataclass(frozen=True)
-class Other:
-    """The column that all others are counted against.
+class ConditioningColumn:
+    """A column that all others are counted against.
 
     Attributes
     ----------
@@ -62,36 +62,38 @@ class Other:
 
     levels: IntArray
     counts: IntArray
-    _made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
-    def of(codes: npt.NDArray[Any], classes: IntArray, n_classes: int) -> "Other":
-        """A column from its codes, in which empty levels may be."""
+    def from_codes(
+        codes: npt.NDArray[Any], classes: IntArray, n_classes: int
+    ) -> "ConditioningColumn":
+        """Make it from codes, in which empty levels may be."""
         occupied = np.bincount(codes) > 0
         n_levels = int(occupied.sum())
         levels = (np.cumsum(occupied) - 1)[codes]
         counts = np.bincount(levels * n_classes + classes, minlength=n_levels * n_classes)
-        return Other(levels, counts.reshape(n_levels, n_classes))
+        return ConditioningColumn(levels, counts.reshape(n_levels, n_classes))
 
-    def planes(self, layout: Layout) -> tuple[WordArray, IntArray]:
-        """Its planes, one after the other, and its counts as the loops want them; made once."""
-        found = self._made.get("planes")
-        if found is None:
-            lying = np.full(64 * layout.n_words, -1)
-            lying[layout.bits] = self.levels
-            bits = lying == np.arange(len(self.counts) - 1)[:, None]
+    def planes(self, layout: PlaneLayout) -> tuple[WordArray, IntArray]:
+        """Return its planes, one after the other, and its counts for the kernels; cached."""
+        cached = self._cache.get("planes")
+        if cached is None:
+            level_of_bit = np.full(64 * layout.n_words, -1)
+            level_of_bit[layout.bits] = self.levels
+            bits = level_of_bit == np.arange(len(self.counts) - 1)[:, None]
             words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64).reshape(-1)
-            found = self._made["planes"] = (words, np.repeat(self.counts.T.reshape(-1), LANES))
-        return found
+            cached = self._cache["planes"] = (words, np.repeat(self.counts.T.reshape(-1), LANES))
+        return cached
 
-    def visited(self, layout: Layout) -> tuple[IntArray, IntArray]:
-        """Bits of the rows by its levels and their classes, and where those end; made once."""
-        found = self._made.get("visited")
-        if found is None:
+    def rows_by_level(self, layout: PlaneLayout) -> tuple[IntArray, IntArray]:
+        """Return the bits of the rows by level and class, and where those end; cached."""
+        cached = self._cache.get("rows_by_level")
+        if cached is None:
             key = self.levels * layout.n_classes + layout.classes
             bits = layout.bits[np.argsort(key, kind="stable")]
-            found = self._made["visited"] = (bits, _starts(self.counts.reshape(-1)))
-        return found
+            cached = self._cache["rows_by_level"] = (bits, _starts(self.counts.reshape(-1)))
+        return cached
 
 
 class BitPlanes:
@@ -104,7 +106,7 @@ class BitPlanes:
         Their counts against the classes.
     features : int64 array
         The columns, each of two to MOST_LEVELS occupied levels.
-    layout : Layout
+    layout : PlaneLayout
         By the classes of `tables`, or one class for all rows.
     pairs : int64 array, optional
         Of two classes of a and b rows, T(i) + T(j) - T(i + j) for i from 0 to a and j from 0 to b,
@@ -117,44 +119,44 @@ class BitPlanes:
         codes: Codes,
         tables: Tables,
         features: IntArray,
-        layout: Layout,
+        layout: PlaneLayout,
         pairs: IntArray | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        column, n_planes = _lanes_of(features, occupied_levels(tables)[features])
+        column, n_planes = _assign_lanes(features, occupied_levels(tables)[features])
         start = _starts(n_planes * layout.n_words * LANES)
         margin_start = _starts(n_planes * layout.n_classes * LANES)
         planes, margins = np.zeros(start[-1], np.uint64), np.zeros(margin_start[-1], np.int64)
-        place = np.full(codes.n_features, -1, np.int64)
-        taken = np.flatnonzero(column >= 0)
-        place[column[taken]] = taken
-        pack_planes(codes, tables, layout, place, start, planes, n_jobs)
-        lay_margins(tables, layout, place, margin_start, margins)
-        self._take(column, n_planes, planes, margins, layout, pairs, n_jobs)
+        lane = np.full(codes.n_features, -1, np.int64)
+        used_lanes = np.flatnonzero(column >= 0)
+        lane[column[used_lanes]] = used_lanes
+        pack_planes(codes, tables, layout, lane, start, planes, n_jobs)
+        lay_margins(tables, layout, lane, margin_start, margins)
+        self._set_arrays(column, n_planes, planes, margins, layout, pairs, n_jobs)
 
     @staticmethod
-    def stored(
+    def from_arrays(
         arrays: dict[str, npt.NDArray[Any]],
-        layout: Layout,
+        layout: PlaneLayout,
         pairs: IntArray | None = None,
         n_jobs: int | None = None,
     ) -> "BitPlanes":
-        """Planes from what :meth:`arrays` gave."""
-        found = object.__new__(BitPlanes)
+        """Make planes from the arrays that :meth:`arrays` returned."""
+        instance = object.__new__(BitPlanes)
         first, second = (
             (arrays["column"], arrays["n_planes"]),
             (arrays["planes"], arrays["margins"]),
         )
-        found._take(*first, *second, layout, pairs, n_jobs)
-        return found
+        instance._set_arrays(*first, *second, layout, pairs, n_jobs)
+        return instance
 
-    def _take(
+    def _set_arrays(
         self,
         column: IntArray,
         n_planes: IntArray,
         planes: WordArray,
         margins: IntArray,
-        layout: Layout,
+        layout: PlaneLayout,
         pairs: IntArray | None,
         n_jobs: int | None,
     ) -> None:
@@ -169,25 +171,25 @@ class BitPlanes:
         self.blocks = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What must be kept to have these planes again."""
+        """Return the arrays from which these planes can be made again."""
         names = ("column", "n_planes", "planes", "margins")
         return {name: getattr(self, name) for name in names}
 
     def levels(self, feature: int) -> IntArray | None:
-        """The level of every row in one column, numbered from 0; None where it is not here."""
-        found = np.flatnonzero(self.column == feature)
-        if len(found) == 0:
+        """Return the level of every row in a column, numbered from 0; None if it is not here."""
+        positions = np.flatnonzero(self.column == feature)
+        if len(positions) == 0:
             return None
-        group, lane = divmod(int(found[0]), LANES)
+        group, lane = divmod(int(positions[0]), LANES)
         words = self.planes[self.start[group] : self.start[group + 1]].reshape(-1, LANES)[:, lane]
         planes = np.ascontiguousarray(words).reshape(int(self.n_planes[group]), -1)
         bits = np.unpackbits(planes.view(np.uint8), axis=1, bitorder="little")
         rows = bits[:, self.layout.bits]
         return np.where(rows.any(axis=0), rows.argmax(axis=0), len(planes)).astype(np.int64)
 
-    def information(
+    def fill_information(
         self,
-        other: Other,
+        other: ConditioningColumn,
         table: IntArray,
         own: IntArray,
         added: tuple[int, int],
@@ -195,7 +197,7 @@ class BitPlanes:
         redundancy: IntArray,
         conditional: IntArray,
     ) -> None:
-        """Fill in what every column here has in common with the other one.
+        """Fill in the information that every column here shares with the other one.
 
         With T the `table` of k log2 k: ``redundancy[f]`` is the sum of T over the counts of both
         columns, plus ``added[0]``, minus ``own[f]``; ``conditional[f]`` is the sum over the counts
@@ -204,32 +206,32 @@ class BitPlanes:
         the layout has a single class.
         """
         layout, n_others = self.layout, len(other.counts) - 1
-        what = (self.planes, self.start, self.n_planes, self.column)
+        arrays = (self.planes, self.start, self.n_planes, self.column)
         result = (table, own, *added, dropped_bits)
         if n_others > MOST_OTHERS:
-            visited, ends = other.visited(layout)
+            bits_by_level, ends = other.rows_by_level(layout)
 
-            def by_rows(block: tuple[int, int]) -> None:
-                _visit(
-                    *what, layout.n_words, layout.n_classes, visited, ends, *result, *block,
+            def count_by_rows(block: tuple[int, int]) -> None:
+                _count_visited_rows(
+                    *arrays, layout.n_words, layout.n_classes, bits_by_level, ends, *result, *block,
                     redundancy, conditional,
                 )  # fmt: skip
 
-            run_blocks(by_rows, self.blocks, self.n_jobs)
+            run_blocks(count_by_rows, self.blocks, self.n_jobs)
             return
         others, margins = other.planes(layout)
 
-        def by_planes(block: tuple[int, int]) -> None:
-            _count(
-                *what, self.margins, self.margin_start, layout.ends, others, n_others, margins,
+        def count_by_planes(block: tuple[int, int]) -> None:
+            _count_planes(
+                *arrays, self.margins, self.margin_start, layout.ends, others, n_others, margins,
                 self.pairs, *result, *block, redundancy, conditional,
             )  # fmt: skip
 
-        run_blocks(by_planes, self.blocks, self.n_jobs)
+        run_blocks(count_by_planes, self.blocks, self.n_jobs)
 
 
-def _lanes_of(features: IntArray, occupied: IntArray) -> tuple[IntArray, IntArray]:
-    """Which column is in which lane, -1 for none, and how many planes each lane group has.
+def _assign_lanes(features: IntArray, occupied: IntArray) -> tuple[IntArray, IntArray]:
+    """Assign columns to lanes, -1 for none, and count the planes of each lane group.
 
     Columns of a group have the same number of levels; lanes are left empty where it changes.
     """
@@ -237,8 +239,8 @@ def _lanes_of(features: IntArray, occupied: IntArray) -> tuple[IntArray, IntArra
     widths, sizes = np.unique(occupied, return_counts=True)
     n_groups = -(-sizes // LANES)
     column = np.full(LANES * int(n_groups.sum()), -1, np.int64)
-    moved = LANES * (np.cumsum(n_groups) - n_groups) - (np.cumsum(sizes) - sizes)
-    column[np.arange(len(features)) + np.repeat(moved, sizes)] = features[by_width]
+    shift = LANES * (np.cumsum(n_groups) - n_groups) - (np.cumsum(sizes) - sizes)
+    column[np.arange(len(features)) + np.repeat(shift, sizes)] = features[by_width]
     return column, np.repeat(widths - 1, n_groups).astype(np.int64)
 
 
@@ -248,28 +250,30 @@ def _starts(sizes: IntArray) -> IntArray:
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
-def settle(value, bits):
-    """An information without its last bits; 0 where it is what rounding leaves of none."""
-    found = (value + ((1 << bits) >> 1)) >> bits
-    return found if found > NOISE else 0
+def round_information(value, bits):
+    """Return an information without its last bits; 0 where it is what rounding leaves of none."""
+    rounded_value = (value + ((1 << bits) >> 1)) >> bits
+    return rounded_value if rounded_value > NOISE else 0
 
 
 @kernel
-def _store(sums, joint, by_class, column, group, own, more, more_given, bits, redundancy, given):
-    """Sums of a lane group, made informations, to where their columns are."""
+def _write_informations(
+    sums, joint, by_class, column, group, own, offset, given_offset, bits, redundancy, conditional
+):
+    """Write the sums of a lane group, as informations, to the entries of their columns."""
     for lane in range(LANES):
         f = column[group * LANES + lane]
         if f >= 0:
-            redundancy[f] = settle(sums[joint + lane] + more - own[f], bits)
+            redundancy[f] = round_information(sums[joint + lane] + offset - own[f], bits)
             if by_class >= 0:
-                found = sums[by_class + lane] - sums[joint + lane] + more_given
-                given[f] = settle(found, bits)
+                conditional_sum = sums[by_class + lane] - sums[joint + lane] + given_offset
+                conditional[f] = round_information(conditional_sum, bits)
 
 
 @kernel
-def _count(
+def _count_planes(
     planes, start, n_planes, column, margins, margin_start, ends, others, n_others, other_margins,
-    pairs, table, own, more, more_given, bits, lo, hi, redundancy, conditional,
+    pairs, table, own, offset, given_offset, bits, lo, hi, redundancy, conditional,
 ):  # fmt: skip
     n_words, n_classes = ends[-1], len(ends) - 1
     length = (n_others + 1) * LANES
@@ -312,7 +316,7 @@ def _count(
                 )  # fmt: skip
             for i in range(n_mine):
                 corner = last + n_others * LANES
-                take_off(counts, corner, counts, base + i * length + n_others * LANES, 1)
+                subtract_groups(counts, corner, counts, base + i * length + n_others * LANES, 1)
             if not in_pairs:
                 look_up(table, counts, 0, n_cells, sums, 0)
                 if n_classes > 1 and c == 0:
@@ -324,24 +328,24 @@ def _count(
             for lane in range(LANES):
                 f = column[group * LANES + lane]
                 if f >= 0:
-                    conditional[f] = settle(sums[lane] + more_given, bits)
+                    conditional[f] = round_information(sums[lane] + given_offset, bits)
             continue
         by_class = -1
         if n_classes > 1:
             look_up(table, total, 0, n_cells, sums, LANES)
             by_class = 0
-        _store(
-            sums, LANES if n_classes > 1 else 0, by_class, column, group, own, more, more_given,
+        _write_informations(
+            sums, LANES if n_classes > 1 else 0, by_class, column, group, own, offset, given_offset,
             bits, redundancy, conditional,
         )  # fmt: skip
 
 
 @kernel
-def _visit(
-    planes, start, n_planes, column, n_words, n_classes, visited, ends,
-    table, own, more, more_given, bits, lo, hi, redundancy, conditional,
+def _count_visited_rows(
+    planes, start, n_planes, column, n_words, n_classes, bits_by_level, ends,
+    table, own, offset, given_offset, bits, lo, hi, redundancy, conditional,
 ):  # fmt: skip
-    """The same for another column of many levels: bits `visited`, by its levels and classes."""
+    """Count against a column of many levels: its bits by level and class are visited one by one."""
     counts = np.empty(MOST_LEVELS * LANES, np.int64)
     total = np.empty(MOST_LEVELS * LANES, np.int64)
     sums = np.empty(2 * LANES, np.int64)
@@ -354,18 +358,18 @@ def _visit(
                 low, high = ends[part], ends[part + 1]
                 if low == high:
                     continue
-                rest = n_mine * LANES
-                counts[rest : rest + LANES] = high - low
+                last_level = n_mine * LANES
+                counts[last_level : last_level + LANES] = high - low
                 for i in range(n_mine):
                     at = start[group] + i * n_words * LANES
-                    sum_bits(planes, at, visited, low, high, counts, i * LANES)
-                    take_off(counts, rest, counts, i * LANES, 1)
+                    sum_bits(planes, at, bits_by_level, low, high, counts, i * LANES)
+                    subtract_groups(counts, last_level, counts, i * LANES, 1)
                 if n_classes > 1:
                     look_up(table, counts, 0, n_mine + 1, sums, 0)
                 add_groups(total, 0, counts, 0, n_mine + 1)
             look_up(table, total, 0, n_mine + 1, sums, LANES)
         by_class = 0 if n_classes > 1 else -1
-        _store(
-            sums, LANES, by_class, column, group, own, more, more_given, bits, redundancy,
+        _write_informations(
+            sums, LANES, by_class, column, group, own, offset, given_offset, bits, redundancy,
             conditional,
         )  # fmt: skip

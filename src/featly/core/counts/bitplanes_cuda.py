@@ -14,13 +14,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.counts.bitpacking import Layout
+from featly.core.counts.bitpacking import PlaneLayout
 from featly.core.counts.bitplane_kernels_cuda import PACK, PLANES
 from featly.core.counts.bitplanes import NOISE
-from featly.core.counts.codes_cuda import Coded
+from featly.core.counts.codes_cuda import ByteBlock
 from featly.core.runtime.device_cuda import kernel, xp
 
-__all__ = ["CONSTANT", "WIDE", "DeviceLayout", "Other", "Part", "Terms", "grouped", "pack"]
+__all__ = [
+    "CONSTANT",
+    "WIDE",
+    "ConditioningColumn",
+    "DeviceLayout",
+    "Part",
+    "Terms",
+    "group_by_planes",
+    "pack",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -38,7 +47,7 @@ CONSTANT, WIDE = 0, -1  # in place of a number of planes
 
 @dataclass(frozen=True)
 class DeviceLayout:
-    """Where the rows lie in the words of a plane; the twin of a :class:`Layout`, on the device.
+    """Positions of the rows in the words of a plane: a :class:`PlaneLayout` on the device.
 
     Attributes
     ----------
@@ -65,20 +74,20 @@ class DeviceLayout:
     classes: Any
 
     @staticmethod
-    def of(layout: Layout) -> "DeviceLayout":
-        """A layout of words of 64 rows, each of which is two of 32."""
+    def from_layout(layout: PlaneLayout) -> "DeviceLayout":
+        """Copy a layout of words of 64 rows, each of which is two of 32."""
         sizes = np.bincount(layout.classes, minlength=layout.n_classes)
         arrays = (layout.rows, layout.bits, 2 * layout.ends, sizes, layout.classes)
-        sent = (xp().asarray(array.astype(np.int32)) for array in arrays)
-        return DeviceLayout(2 * layout.n_words, layout.n_classes, *sent)
+        device_arrays = (xp().asarray(array.astype(np.int32)) for array in arrays)
+        return DeviceLayout(2 * layout.n_words, layout.n_classes, *device_arrays)
 
-    def together(self) -> "DeviceLayout":
-        """The same words, with all classes counted as one."""
+    def as_one_class(self) -> "DeviceLayout":
+        """Return the same words, with all classes counted as one."""
         cupy = xp()
         ends = cupy.asarray(np.array([0, self.n_words], np.int32))
         sizes = cupy.asarray(np.array([len(self.bits)], np.int32))
-        nothing = cupy.zeros_like(self.classes)
-        return DeviceLayout(self.n_words, 1, self.rows, self.bits, ends, sizes, nothing)
+        zeros = cupy.zeros_like(self.classes)
+        return DeviceLayout(self.n_words, 1, self.rows, self.bits, ends, sizes, zeros)
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,7 @@ class Part:
     columns : int32 array or None
         Which columns of the block; None for all.
     n_columns, n_planes : int
-    lying : uint32 array of shape (n_tiles, n_words, n_planes, 128)
+    data : uint32 array of shape (n_tiles, n_words, n_planes, 128)
         The planes. None once a :class:`~featly.core.greedy.cache_cuda.PlaneStore` has it.
     """
 
@@ -100,11 +109,11 @@ class Part:
     columns: Any
     n_columns: int
     n_planes: int
-    lying: Any
+    data: Any
 
 
-def grouped(coded: Coded) -> Iterator[tuple[int, Any]]:
-    """Numbers of planes, and the columns of a block that get so many: None for all.
+def group_by_planes(coded: ByteBlock) -> Iterator[tuple[int, Any]]:
+    """Yield numbers of planes, and the columns of a block that get so many: None for all.
 
     In place of a number, CONSTANT is that of columns with one level, WIDE of those with too many.
     All columns get the same number where that wastes little, since they then lie in order.
@@ -117,18 +126,18 @@ def grouped(coded: Coded) -> Iterator[tuple[int, Any]]:
     group = cupy.asarray(number)[coded.high - coded.low]
     sizes = cupy.bincount(group, minlength=len(PLANE_NUMBERS) + 2).get()
     planes = np.array([CONSTANT, *PLANE_NUMBERS, WIDE])
-    there = np.flatnonzero(sizes)
-    most = int(planes[there[-1]])
+    occurring = np.flatnonzero(sizes)
+    largest = int(planes[occurring[-1]])
     needed = int((planes * sizes)[:-1].sum())
-    if len(there) == 1 or (most > 0 and most * coded.n_columns <= MOST_WASTE * needed):
-        yield most, None
+    if len(occurring) == 1 or (largest > 0 and largest * coded.n_columns <= MOST_WASTE * needed):
+        yield largest, None
         return
-    for k in there.tolist():
+    for k in occurring.tolist():
         yield int(planes[k]), cupy.flatnonzero(group == k).astype(cupy.int32)
 
 
-def pack(coded: Coded, columns: Any, n_planes: int, layout: DeviceLayout) -> Part:
-    """Planes of some columns of a block, or with None of all."""
+def pack(coded: ByteBlock, columns: Any, n_planes: int, layout: DeviceLayout) -> Part:
+    """Pack some columns of a block, or with None all of them, into planes."""
     m = coded.n_columns if columns is None else len(columns)
     n_tiles = -(-m // TILE)
     planes = xp().empty((n_tiles, layout.n_words, n_planes, TILE), np.uint32)
@@ -152,13 +161,13 @@ def pack(coded: Coded, columns: Any, n_planes: int, layout: DeviceLayout) -> Par
 
 
 def _grid(n_threads: int, n_words: int) -> tuple[int, int]:
-    """Blocks for so many threads, and into how many pieces they cut the words."""
+    """Return blocks for so many threads, and into how many pieces they cut the words."""
     blocks = -(-n_threads // THREADS)
     return blocks, max(1, min(n_words, WAVE // (blocks * THREADS), 65_535))
 
 
 @dataclass(frozen=True)
-class Other:
+class ConditioningColumn:
     """The column that all others are counted against.
 
     Attributes
@@ -180,8 +189,10 @@ class Other:
     added: Any
 
     @staticmethod
-    def of(levels: Any, n_levels: int, layout: DeviceLayout, table: Any) -> "Other":
-        """A column from its levels from 0, an int32 array on the device."""
+    def from_levels(
+        levels: Any, n_levels: int, layout: DeviceLayout, table: Any
+    ) -> "ConditioningColumn":
+        """Make the column from its levels from 0, an int32 array on the device."""
         cupy = xp()
         padded = n_levels + OTHER_NUMBERS[-1]
         counts = cupy.zeros((padded, layout.n_classes), cupy.int32)
@@ -194,11 +205,11 @@ class Other:
         loop((blocks,), (THREADS,), (*arguments, padded, counts, planes))
         sums = kernel(OTHER, "sum_other")
         sums((1,), (THREADS,), (counts, n_levels, layout.n_classes, table, n, added))
-        return Other(n_levels, levels, counts, planes, added)
+        return ConditioningColumn(n_levels, levels, counts, planes, added)
 
 
-def levels_of(words: Any, stride: int, n_planes: int, layout: DeviceLayout) -> Any:
-    """The levels of a column from its planes, whose words are so far apart."""
+def unpack_levels(words: Any, stride: int, n_planes: int, layout: DeviceLayout) -> Any:
+    """Return the levels of a column from its planes, whose words are so far apart."""
     levels = xp().empty(len(layout.bits), np.int32)
     loop = kernel(OTHER, "read_levels")
     arguments = (words, stride, n_planes, layout.bits, len(levels), levels)
@@ -208,7 +219,7 @@ def levels_of(words: Any, stride: int, n_planes: int, layout: DeviceLayout) -> A
 
 @dataclass(frozen=True)
 class Terms:
-    """What becomes of counts: see :meth:`featly.core.counts.bitplanes.BitPlanes.information`.
+    """Tables by which counts become information, and the arrays to write it to.
 
     All are int64 arrays of CuPy: T(k) = k log2 k and its differences, the sum of T over the levels
     of every column, and where to write. `redundancy` is None where it is not wanted.
@@ -222,8 +233,10 @@ class Terms:
     conditional: Any
 
 
-def information(part: Part, planes: Any, other: Other, layout: DeviceLayout, terms: Terms) -> None:
-    """Fill in what every column of a part has in common with the other one."""
+def information(
+    part: Part, planes: Any, other: ConditioningColumn, layout: DeviceLayout, terms: Terms
+) -> None:
+    """Compute the information that every column of a part shares with the other one."""
     at_once = next((k for k in OTHER_NUMBERS if k >= other.n_levels), OTHER_NUMBERS[-1])
     while at_once * part.n_planes > MOST_COUNTERS:
         at_once = OTHER_NUMBERS[OTHER_NUMBERS.index(at_once) - 1]
@@ -239,22 +252,22 @@ def information(part: Part, planes: Any, other: Other, layout: DeviceLayout, ter
         NOISE=NOISE,
     )
     rounds = -(-other.n_levels // at_once)
-    room = min(OTHER_ROOM, rounds * at_once * layout.n_words)
-    memory = (8 * n_table if shared else 0) + 4 * room
-    n_tiles, here = len(planes), slice(part.first, None)
-    wanted = terms.redundancy is not None
+    shared_words = min(OTHER_ROOM, rounds * at_once * layout.n_words)
+    memory = (8 * n_table if shared else 0) + 4 * shared_words
+    n_tiles, from_first = len(planes), slice(part.first, None)
+    wants_redundancy = terms.redundancy is not None
     arguments = (
         planes, n_tiles, part.n_columns, layout.n_words, layout.ends, layout.n_classes,
         other.planes, other.n_levels, other.counts, terms.table, n_table,
-        0 if part.columns is None else part.columns, terms.own[here], other.added,
-        terms.dropped_bits, room, terms.redundancy[here] if wanted else 0,
-        terms.conditional[here] if layout.n_classes > 1 else 0,
+        0 if part.columns is None else part.columns, terms.own[from_first], other.added,
+        terms.dropped_bits, shared_words, terms.redundancy[from_first] if wants_redundancy else 0,
+        terms.conditional[from_first] if layout.n_classes > 1 else 0,
     )  # fmt: skip
     loop((min(-(-n_tiles // 2), _most_blocks()),), (2 * TILE,), arguments, shared_mem=memory)
 
 
 def margins(part: Part, first: int, last: int, layout: DeviceLayout) -> Any:
-    """Rows of each class at each level of the columns in tiles ``first:last``.
+    """Return the rows of each class at each level of the columns in tiles ``first:last``.
 
     Of shape (n_planes + 1, n_classes, 128 * tiles).
     """
@@ -262,14 +275,14 @@ def margins(part: Part, first: int, last: int, layout: DeviceLayout) -> Any:
     counts = xp().empty((part.n_planes + 1, layout.n_classes, width), np.int32)
     loop = kernel(PLANES, "margins", PLANES=part.n_planes, OTHERS=2, BY_CLASS=0, SHARED_TABLE=0,
                   NOISE=NOISE)  # fmt: skip
-    arguments = (part.lying, first, layout.n_words, layout.ends, layout.n_classes)
+    arguments = (part.data, first, layout.n_words, layout.ends, layout.n_classes)
     loop((last - first,), (TILE,), (*arguments, layout.sizes, width, counts))
     return counts
 
 
 @functools.cache
 def _most_blocks() -> int:
-    """Blocks that are at work at the same time, and so load the other column once."""
+    """Return the blocks that are at work at a time, and so load the other column once."""
     return 8 * int(xp().cuda.Device().attributes["MultiProcessorCount"])
 
 

@@ -20,13 +20,13 @@ from featly.core.runtime.simd import equal_mask
 
 __all__ = [
     "Codes",
+    "CodesView",
     "DenseCodes",
-    "SomeCodes",
     "SparseCodes",
     "WholeCodes",
-    "chosen",
-    "gathered",
-    "spread",
+    "gather_columns",
+    "select_columns",
+    "spread_missing",
 ]
 
 # mypy: disable-error-code="no-untyped-def"
@@ -35,7 +35,7 @@ IntArray = npt.NDArray[np.int64]
 
 COLUMN_BLOCK = 4096
 ROW_BLOCK = 8192
-HELD = 1 << 28  # bytes of codes that are copied so as to lie together
+COPY_BYTES = 1 << 28  # bytes of codes that are copied so as to lie together
 FEW = 12  # up to so many levels, comparing bytes with each of them beats a histogram
 CHUNK = 248  # rows that a counter of one byte can hold, a multiple of 8
 
@@ -60,14 +60,14 @@ class Codes(ABC):
 
     @abstractmethod
     def block(self, low: int, high: int) -> npt.NDArray[Any]:
-        """Columns ``low:high``: contiguous codes of shape (high - low, n_rows)."""
+        """Return columns ``low:high``: contiguous codes of shape (high - low, n_rows)."""
 
     @abstractmethod
     def take(self, features: IntArray) -> npt.NDArray[Any]:
-        """Some columns: contiguous codes of shape (len(features), n_rows)."""
+        """Return some columns: contiguous codes of shape (len(features), n_rows)."""
 
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
-        """Counts of every column against a grouping of the rows.
+        """Count every column against a grouping of the rows.
 
         The first row of every table counts missing values, the others the levels.
         """
@@ -76,7 +76,7 @@ class Codes(ABC):
         members = class_words(groups, n_groups)
         first = np.zeros(self.n_features, np.uint8)  # the byte of level 0, which is missing
 
-        def one(block: tuple[int, int]) -> None:
+        def count_block(block: tuple[int, int]) -> None:
             codes, sizes = self.block(*block), self.n_levels[slice(*block)]
             if codes.dtype == np.uint8 and n_groups <= FEW and sizes.max(initial=0) <= FEW:
                 raw = codes.reshape(-1)
@@ -85,7 +85,7 @@ class Codes(ABC):
             else:
                 _count_columns(codes, groups, n_groups, start, block[0], counts)
 
-        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        run_blocks(count_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
 
 
@@ -115,11 +115,11 @@ class DenseCodes(Codes):
         self.n_jobs = n_jobs
 
     def block(self, low: int, high: int) -> npt.NDArray[Any]:
-        """A range of columns, as they lie."""
+        """Return a range of columns, as they lie."""
         return self.matrix[low:high]
 
     def take(self, features: IntArray) -> npt.NDArray[Any]:
-        """Some columns, copied."""
+        """Return some columns, copied."""
         return self.matrix[features]
 
 
@@ -148,15 +148,15 @@ class WholeCodes(Codes):
         self.n_jobs = n_jobs
 
     def block(self, low: int, high: int) -> npt.NDArray[Any]:
-        """A tile, turned and shifted."""
+        """Return a tile, transposed and shifted."""
         if self.values.itemsize > 1 and self.values.flags.c_contiguous:
             codes = np.empty((high - low, self.n_rows), np.uint8)
-            _turn(self.values, self.low, low, codes)
+            _transpose_codes(self.values, self.low, low, codes)
             return codes
         return self._code(self.values[:, low:high], self.low[low:high])
 
     def take(self, features: IntArray) -> npt.NDArray[Any]:
-        """Some columns, turned and shifted."""
+        """Return some columns, transposed and shifted."""
         return self._code(self.values[:, features], self.low[features])
 
     def _code(self, tile: npt.NDArray[Any], low: IntArray) -> npt.NDArray[Any]:
@@ -166,7 +166,7 @@ class WholeCodes(Codes):
         return (np.ascontiguousarray(tile.T) - (low[:, None] - 1)).astype(np.uint8)
 
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
-        """Counts of every column against a grouping of the rows; nothing is missing."""
+        """Count every column against a grouping of the rows; nothing is missing."""
         most = int(self.n_levels.max(initial=0))
         bytewise = self.values.itemsize == 1 and most <= FEW
         if bytewise and self.values.flags.f_contiguous and n_groups <= FEW:
@@ -181,30 +181,30 @@ class WholeCodes(Codes):
         raw = self.values.view(np.uint8)
         first = int(self.low[0]) & 255
 
-        def one(block: tuple[int, int]) -> None:
+        def count_block(block: tuple[int, int]) -> None:
             _count_rows(raw, order, ends, first, most, *block, start, counts)
 
-        run_blocks(one, split(self.n_features, ROW_BLOCK), self.n_jobs)
+        run_blocks(count_block, split(self.n_features, ROW_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
 
     def _tables_of_columns(self, groups: IntArray, n_groups: int) -> Tables:
-        """Counts of bytes that lie column by column, as they lie."""
+        """Count bytes that lie column by column, as they lie."""
         start = table_starts(self.n_levels, n_groups)
         counts = np.zeros(start[-1], np.int64)
         members, raw = class_words(groups, n_groups), self.values.T.reshape(-1).view(np.uint8)
         zero = (self.low - 1).astype(np.uint8)
 
-        def one(block: tuple[int, int]) -> None:
+        def count_block(block: tuple[int, int]) -> None:
             begin = block[0] * self.n_rows
             _count_bytes(raw, self.n_rows, members, zero, 1, self.n_levels, start, *block, begin,
                          counts)  # fmt: skip
 
-        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        run_blocks(count_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
 
 
 class SparseCodes(Codes):
-    """Codes of a sparse matrix: of what is stored, and one a column for all that is not.
+    """Codes of a sparse matrix: of its stored entries, and one a column for all others.
 
     Parameters
     ----------
@@ -233,31 +233,31 @@ class SparseCodes(Codes):
         self.n_jobs = n_jobs
 
     def block(self, low: int, high: int) -> npt.NDArray[Any]:
-        """A tile, made dense."""
+        """Return a tile, made dense."""
         return self.take(np.arange(low, high))
 
     def take(self, features: IntArray) -> npt.NDArray[Any]:
-        """Some columns, made dense."""
+        """Return some columns, made dense."""
         tile = np.empty((len(features), self.n_rows), self.dtype)
-        _fill(self.data, self.indices, self.indptr, self.zero, features, tile)
+        _fill_tile(self.data, self.indices, self.indptr, self.zero, features, tile)
         return tile
 
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
-        """One pass over what is stored; the rest of each class has the code of zero."""
+        """Count in one pass over the stored entries; all others have the code of zero."""
         start = table_starts(self.n_levels, n_groups)
         counts = np.zeros(start[-1], np.int64)
         sizes = np.bincount(groups, minlength=n_groups)
-        stored = (self.data, self.indices, self.indptr, self.zero)
+        entries = (self.data, self.indices, self.indptr, self.zero)
 
-        def one(block: tuple[int, int]) -> None:
-            _count_stored(*stored, groups, sizes, start, *block, counts)
+        def count_block(block: tuple[int, int]) -> None:
+            _count_stored(*entries, groups, sizes, start, *block, counts)
 
-        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        run_blocks(count_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
 
 
-class SomeCodes(Codes):
-    """Some columns of others, fetched when they are asked for."""
+class CodesView(Codes):
+    """A selection of the columns of other codes, fetched when they are asked for."""
 
     def __init__(self, codes: Codes, features: IntArray) -> None:
         self.codes, self.features = codes, features
@@ -266,46 +266,46 @@ class SomeCodes(Codes):
         self.n_jobs = codes.n_jobs
 
     def block(self, low: int, high: int) -> npt.NDArray[Any]:
-        """A range of them."""
+        """Return a range of them."""
         return self.codes.take(self.features[low:high])
 
     def take(self, features: IntArray) -> npt.NDArray[Any]:
-        """Some of them."""
+        """Return some of them."""
         return self.codes.take(self.features[features])
 
 
-def gathered(codes: Codes, features: IntArray) -> Codes:
-    """Some columns, copied so as to lie together where that does not take too much memory.
+def gather_columns(codes: Codes, features: IntArray) -> Codes:
+    """Copy some columns so that they lie together, where that does not take too much memory.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from featly.core.counts.codes import DenseCodes, gathered
+    >>> from featly.core.counts.codes import DenseCodes, gather_columns
     >>> codes = DenseCodes(np.array([[1, 1], [1, 2], [2, 1]], np.uint8), np.array([1, 2, 2]))
-    >>> gathered(codes, np.array([2, 1])).block(0, 2).tolist()
+    >>> gather_columns(codes, np.array([2, 1])).block(0, 2).tolist()
     [[2, 1], [1, 2]]
     """
-    some = chosen(codes, features)
-    size = some.n_features * some.n_rows * some.dtype.itemsize
-    if isinstance(some, DenseCodes) or size > HELD:
-        return some
-    matrix = np.empty((some.n_features, some.n_rows), some.dtype)
+    selection = select_columns(codes, features)
+    size = selection.n_features * selection.n_rows * selection.dtype.itemsize
+    if isinstance(selection, DenseCodes) or size > COPY_BYTES:
+        return selection
+    matrix = np.empty((selection.n_features, selection.n_rows), selection.dtype)
 
     def copy(block: tuple[int, int]) -> None:
-        matrix[slice(*block)] = some.block(*block)
+        matrix[slice(*block)] = selection.block(*block)
 
-    run_blocks(copy, split(some.n_features, COLUMN_BLOCK), some.n_jobs)
-    return DenseCodes(matrix, some.n_levels, some.n_jobs)
+    run_blocks(copy, split(selection.n_features, COLUMN_BLOCK), selection.n_jobs)
+    return DenseCodes(matrix, selection.n_levels, selection.n_jobs)
 
 
-def chosen(codes: Codes, features: IntArray) -> Codes:
-    """Some columns where they lie; the codes themselves where these are all, in order."""
+def select_columns(codes: Codes, features: IntArray) -> Codes:
+    """Select some columns without a copy; the codes themselves where these are all, in order."""
     same = np.array_equal(features, np.arange(codes.n_features))
-    return codes if same else SomeCodes(codes, features)
+    return codes if same else CodesView(codes, features)
 
 
 def class_words(groups: IntArray, n_groups: int) -> npt.NDArray[np.uint64]:
-    """One bit a row and group, 64 rows a word: which rows are in it.
+    """Return the rows of each group as bits, 64 rows a word.
 
     Examples
     --------
@@ -320,12 +320,12 @@ def class_words(groups: IntArray, n_groups: int) -> npt.NDArray[np.uint64]:
 
 
 def table_starts(n_levels: IntArray, n_groups: int) -> IntArray:
-    """Where the tables begin that have a row for missing values."""
+    """Return the starts of tables that have a row for missing values."""
     return np.concatenate([[0], np.cumsum((n_levels + 1) * n_groups, dtype=np.int64)])
 
 
-def spread(tables: Tables) -> Tables:
-    """Tables without their row of missing values, which is spread over the levels.
+def spread_missing(tables: Tables) -> Tables:
+    """Spread the row of missing values of every table over its levels.
 
     A missing value of class c is shared out to the levels in proportion to how many rows have
     them, whatever their class. That is what Weka does. A column without any value has no counts.
@@ -334,7 +334,7 @@ def spread(tables: Tables) -> Tables:
     --------
     >>> import numpy as np
     >>> tables = Tables(np.array([0, 4, 2, 0, 2, 4]), np.array([0, 6]), 2)
-    >>> spread(tables).table(0).tolist()
+    >>> spread_missing(tables).table(0).tolist()
     [[2.0, 1.0], [2.0, 7.0]]
     """
     n_groups = tables.n_classes
@@ -344,14 +344,14 @@ def spread(tables: Tables) -> Tables:
         tables.start - n_groups * ordinal,
         n_groups,
     )
-    _spread(tables.counts, tables.start, n_groups, out.start, out.counts)
+    _spread_counts(tables.counts, tables.start, n_groups, out.start, out.counts)
     return out
 
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
 def _count_columns(codes, groups, n_groups, start, first, counts):
-    """Counts of feature-major codes, whose first column is column `first` of the table."""
+    """Count feature-major codes whose first column is column `first` of the table."""
     for k in range(len(codes)):
         x = codes[k]
         base = start[first + k]
@@ -361,7 +361,7 @@ def _count_columns(codes, groups, n_groups, start, first, counts):
 
 @kernel
 def _count_bytes(raw, n, members, zero, lowest, n_levels, start, lo, hi, begin, counts):
-    """Counts of columns ``lo:hi``, bytes that lie one after the other from ``raw[begin]`` on.
+    """Count columns ``lo:hi``, bytes that lie one after the other from ``raw[begin]`` on.
 
     Level l of column f is the byte ``zero[f] + l``, from `lowest` to the last one. 64 rows are
     compared with a level at once; the word that results tells by a count of its bits, after an AND
@@ -379,24 +379,24 @@ def _count_bytes(raw, n, members, zero, lowest, n_levels, start, lo, hi, begin, 
             counts[base + n_levels[f] * n_groups + c] = sizes[c]
         for level in range(lowest, n_levels[f]):
             byte = np.uint8(zero[f] + np.uint8(level))
-            here = base + level * n_groups
+            cell = base + level * n_groups
             for w in range(n_words):
-                place = at + 64 * w
-                if place + 64 <= len(raw):
-                    word = equal_mask(raw, place, byte)
+                offset = at + 64 * w
+                if offset + 64 <= len(raw):
+                    word = equal_mask(raw, offset, byte)
                 else:  # the end of the memory
                     word = np.uint64(0)
-                    for i in range(len(raw) - place):
-                        word |= np.uint64(raw[place + i] == byte) << np.uint64(i)
+                    for i in range(len(raw) - offset):
+                        word |= np.uint64(raw[offset + i] == byte) << np.uint64(i)
                 for c in range(n_groups):
-                    counts[here + c] += np.int64(ones(word & members[c, w]))
+                    counts[cell + c] += np.int64(ones(word & members[c, w]))
             for c in range(n_groups):
-                counts[base + n_levels[f] * n_groups + c] -= counts[here + c]
+                counts[base + n_levels[f] * n_groups + c] -= counts[cell + c]
 
 
 @kernel
 def _count_rows(raw, order, ends, first, most, lo, hi, start, counts):
-    """Counts of columns ``lo:hi`` of a row-major array of bytes; level l is the byte first + l."""
+    """Count columns ``lo:hi`` of a row-major array of bytes; level l is the byte first + l."""
     n_groups = len(ends)
     width = hi - lo
     lanes = np.empty((most, width), np.uint8)
@@ -420,9 +420,9 @@ def _count_rows(raw, order, ends, first, most, lo, hi, start, counts):
                     x7 = raw[order[k + 7], lo:hi]
                     for level in range(most - 1):
                         v = np.uint8(first + level)
-                        one = lanes[level]
+                        lane = lanes[level]
                         for j in range(width):
-                            one[j] += np.uint8(
+                            lane[j] += np.uint8(
                                 np.uint8(x0[j] == v)
                                 + np.uint8(x1[j] == v)
                                 + np.uint8(x2[j] == v)
@@ -437,9 +437,9 @@ def _count_rows(raw, order, ends, first, most, lo, hi, start, counts):
                     x0 = raw[order[k], lo:hi]
                     for level in range(most - 1):
                         v = np.uint8(first + level)
-                        one = lanes[level]
+                        lane = lanes[level]
                         for j in range(width):
-                            one[j] += np.uint8(x0[j] == v)
+                            lane[j] += np.uint8(x0[j] == v)
                     k += 1
             for j in range(width):
                 base = start[lo + j]
@@ -452,8 +452,8 @@ def _count_rows(raw, order, ends, first, most, lo, hi, start, counts):
 
 
 @kernel
-def _turn(values, low, begin, codes):
-    """Codes of columns from `begin` on, of row-major numbers; as many at a time as lie near."""
+def _transpose_codes(values, low, begin, codes):
+    """Fill in codes of columns from `begin` on, of row-major numbers, 64 columns at a time."""
     width, n = codes.shape
     for first in range(0, width, 64):
         last = min(first + 64, width)
@@ -467,17 +467,17 @@ def _count_stored(data, indices, indptr, zero, groups, sizes, start, lo, hi, cou
     n_groups = len(sizes)
     for f in range(lo, hi):
         base = start[f]
-        rest = base + np.int64(zero[f]) * n_groups
+        zero_cell = base + np.int64(zero[f]) * n_groups
         for c in range(n_groups):
-            counts[rest + c] += sizes[c]
+            counts[zero_cell + c] += sizes[c]
         for k in range(indptr[f], indptr[f + 1]):
             c = groups[indices[k]]
-            counts[rest + c] -= 1
+            counts[zero_cell + c] -= 1
             counts[base + np.int64(data[k]) * n_groups + c] += 1
 
 
 @kernel
-def _fill(data, indices, indptr, zero, features, tile):
+def _fill_tile(data, indices, indptr, zero, features, tile):
     for k in range(len(features)):
         f = features[k]
         tile[k, :] = zero[f]
@@ -486,7 +486,7 @@ def _fill(data, indices, indptr, zero, features, tile):
 
 
 @kernel
-def _spread(counts, start, n_groups, to, out):
+def _spread_counts(counts, start, n_groups, target, out):
     for f in range(len(start) - 1):
         n_levels = (start[f + 1] - start[f]) // n_groups - 1
         total = 0
@@ -498,7 +498,7 @@ def _spread(counts, start, n_groups, to, out):
             for c in range(n_groups):
                 size += counts[base + c]
             for c in range(n_groups):
-                found = np.float64(counts[base + c])
+                count = np.float64(counts[base + c])
                 if total > 0:
-                    found += counts[start[f] + c] * (size / total)
-                out[to[f] + level * n_groups + c] = found
+                    count += counts[start[f] + c] * (size / total)
+                out[target[f] + level * n_groups + c] = count

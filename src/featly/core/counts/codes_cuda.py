@@ -22,13 +22,13 @@ from featly.core.runtime.device_cuda import (
     as_device,
     is_device_array,
     kernel,
-    out_of_memory,
     to_host,
+    translate_memory_errors,
     xp,
 )
 from featly.core.runtime.parallel import split
 
-__all__ = ["Coded", "CudaCodes"]
+__all__ = ["ByteBlock", "CudaCodes"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -52,7 +52,7 @@ C_TYPES = {
 
 
 @dataclass(frozen=True)
-class Coded:
+class ByteBlock:
     """Some neighbouring columns as bytes on the device.
 
     Attributes
@@ -81,7 +81,7 @@ class Coded:
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return int(self.values.shape[1 if self.by_rows else 0])
 
     @property
@@ -91,23 +91,23 @@ class Coded:
 
     @property
     def table_row(self) -> Any:
-        """The row of a table of counts in which the smallest byte of each column is counted."""
+        """Row of a table of counts in which the smallest byte of each column is counted."""
         return self.low if self.codes else xp().ones_like(self.low)
 
     def most_levels(self, columns: Any = None) -> int:
-        """The largest span of some columns, or of all."""
+        """Return the largest span of some columns, or of all."""
         span = self.high - self.low + 1
         return int((span if columns is None else span[columns]).max())
 
-    def part(self, low: int, high: int) -> "Coded":
-        """Some of the columns."""
-        some = slice(low, high)
-        values = self.values[:, some] if self.by_rows else self.values[some]
-        low_, high_ = self.low[some], self.high[some]
-        return Coded(self.first + low, values, self.by_rows, self.flip, self.codes, low_, high_)
+    def part(self, low: int, high: int) -> "ByteBlock":
+        """Return some of the columns."""
+        columns = slice(low, high)
+        values = self.values[:, columns] if self.by_rows else self.values[columns]
+        low_, high_ = self.low[columns], self.high[columns]
+        return ByteBlock(self.first + low, values, self.by_rows, self.flip, self.codes, low_, high_)
 
     def levels(self, columns: Any = None) -> Any:
-        """Some columns, feature-major, from 0 for the smallest byte."""
+        """Return some columns, feature-major, from 0 for the smallest byte."""
         cupy = xp()
         values, low = self.values, self.low
         axis = 1 if self.by_rows else 0
@@ -146,8 +146,8 @@ class CudaCodes:
             self.__dict__["n_levels"] = n_levels
 
     @staticmethod
-    def of(X: Any, block_bytes: int | None = None) -> "CudaCodes":
-        """The columns of an array of whole numbers, on the device or on the host.
+    def from_array(X: Any, block_bytes: int | None = None) -> "CudaCodes":
+        """Make codes from an array of whole numbers, on the device or on the host.
 
         Of shape (n_rows, n_features), in any order of memory. NaN is missing. A column that spans
         more than 254 values is :class:`NotOnDevice`, a number that is not whole is
@@ -174,66 +174,73 @@ class CudaCodes:
         return CudaCodes(n, p, parts)
 
     @staticmethod
-    def of_codes(codes: Codes, block_bytes: int | None = None) -> "CudaCodes":
-        """Codes on the host, such as those of numbers that were cut there."""
+    def from_codes(codes: Codes, block_bytes: int | None = None) -> "CudaCodes":
+        """Make codes from codes on the host, such as those of numbers that were cut there."""
         size = HOST_BLOCK if block_bytes is None else block_bytes
         width = _width(size, codes.n_rows, 1)
 
         def parts() -> Iterator[tuple[int, Any, bool, bool]]:
             # codes that are streamed themselves come in parts of their own
-            own = getattr(codes, "parts", None)
-            for first, _, some in own() if own is not None else [(0, codes.n_features, codes)]:
-                if some.dtype.itemsize > 1:
+            own_parts = getattr(codes, "parts", None)
+            for first, _, part_codes in (
+                own_parts() if own_parts is not None else [(0, codes.n_features, codes)]
+            ):
+                if part_codes.dtype.itemsize > 1:
                     raise NotOnDevice("columns of more than 254 levels are counted on the CPU")
-                for low, high in split(some.n_features, width):
-                    if isinstance(some, WholeCodes) and some.values.itemsize == 1:
+                for low, high in split(part_codes.n_features, width):
+                    if isinstance(part_codes, WholeCodes) and part_codes.values.itemsize == 1:
                         # as it lies: turning it is done on the device
-                        values, by_rows = some.values[:, low:high], some.values.flags.c_contiguous
-                        sent = as_device(values if by_rows else values.T)
-                        yield first + low, sent, bool(by_rows), False
+                        values, by_rows = (
+                            part_codes.values[:, low:high],
+                            part_codes.values.flags.c_contiguous,
+                        )
+                        block = as_device(values if by_rows else values.T)
+                        yield first + low, block, bool(by_rows), False
                     else:
-                        yield first + low, as_device(some.block(low, high)), False, True
+                        yield first + low, as_device(part_codes.block(low, high)), False, True
 
         known = None if hasattr(codes, "parts") else codes.n_levels
         return CudaCodes(codes.n_rows, codes.n_features, parts, known)
 
-    def blocks(self) -> Iterator[Coded]:
-        """All columns, block by block: one pass over them."""
-        with out_of_memory():
+    def blocks(self) -> Iterator[ByteBlock]:
+        """Yield all columns, block by block: one pass over them."""
+        with translate_memory_errors():
             for first, block, by_rows, codes in self._parts():
                 flip = 128 if block.dtype.kind == "i" else 0
                 if block.dtype.itemsize > 1 or block.dtype.kind == "f":
-                    block, codes, flip = _narrowed(block, by_rows, first), True, 0
+                    block, codes, flip = _narrow_to_bytes(block, by_rows, first), True, 0
                 values = block.view(xp().uint8)
-                yield Coded(first, values, by_rows, flip, codes, *_bounds(values, by_rows, flip))
+                yield ByteBlock(
+                    first, values, by_rows, flip, codes, *_bounds(values, by_rows, flip)
+                )
 
     @cached_property
     def n_levels(self) -> IntArray:
         """The largest code of each column: one pass, the first time."""
-        found = np.zeros(self.n_features, np.int64)
+        largest = np.zeros(self.n_features, np.int64)
         for coded in self.blocks():
             top = coded.high if coded.codes else coded.high - coded.low + 1
-            found[coded.first : coded.first + coded.n_columns] = to_host(top)
-        return found
+            largest[coded.first : coded.first + coded.n_columns] = to_host(top)
+        return largest
 
     def any_missing(self) -> bool:
-        """Whether any value is missing: a pass, up to the first."""
+        """Return whether any value is missing: a pass, up to the first."""
         return any(coded.codes and bool((coded.low == 0).any()) for coded in self.blocks())
 
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
-        """Counts of every column against a grouping of the rows, on the host."""
+        """Return counts of every column against a grouping of the rows, on the host."""
         from featly.core.counts.entropy_cuda import tables
 
         return tables(self, groups, n_groups)
 
 
 def _width(size: int, n_rows: int, itemsize: int) -> int:
-    """Columns of a block of so many bytes."""
+    """Return the columns of a block of so many bytes."""
     return max(1, size // max(1, n_rows * itemsize * ALIGNED)) * ALIGNED
 
 
 def _bounds(values: Any, by_rows: bool, flip: int) -> tuple[Any, Any]:
-    """The smallest and the largest byte of every column."""
+    """Return the smallest and the largest byte of every column."""
     cupy = xp()
     n, m = values.shape if by_rows else values.shape[::-1]
     low, high = cupy.full(m, 255, cupy.int32), cupy.zeros(m, cupy.int32)
@@ -250,8 +257,8 @@ def _bounds(values: Any, by_rows: bool, flip: int) -> tuple[Any, Any]:
     return low, high
 
 
-def _narrowed(block: Any, by_rows: bool, first: int) -> Any:
-    """Codes of one byte of whole numbers: ``value - smallest + 1``, 0 where missing."""
+def _narrow_to_bytes(block: Any, by_rows: bool, first: int) -> Any:
+    """Return codes of one byte of whole numbers: ``value - smallest + 1``, 0 where missing."""
     cupy = xp()
     if block.dtype == cupy.float16:
         block = block.astype(cupy.float32)
@@ -264,12 +271,12 @@ def _narrowed(block: Any, by_rows: bool, first: int) -> Any:
     size = block.itemsize
     arguments = (block, row // size, column // size, n, m, low, span, odd)
     loop((-(-m * lanes // THREADS),), (THREADS,), arguments)
-    most, bad = int(span.max()), int((odd < n).any())
-    if bad:
-        found = int((odd < n).argmax())
-        at = int(odd[found])
-        value = float(block[at, found] if by_rows else block[found, at])
-        raise NotWholeError(first + found, at, value)
+    most, is_odd = int(span.max()), int((odd < n).any())
+    if is_odd:
+        culprit = int((odd < n).argmax())
+        culprit_row = int(odd[culprit])
+        value = float(block[culprit_row, culprit] if by_rows else block[culprit, culprit_row])
+        raise NotWholeError(first + culprit, culprit_row, value)
     if most >= SMALL:
         column = first + int((span >= SMALL).argmax())
         raise NotOnDevice(
@@ -279,7 +286,7 @@ def _narrowed(block: Any, by_rows: bool, first: int) -> Any:
 
 
 def _code_loop() -> Any:
-    """Elementwise: the code of a value, whose column has a smallest one."""
+    """Return the elementwise kernel for the code of a value, given its column's smallest one."""
     return xp().ElementwiseKernel(
         "T x, T low",
         "uint8 code",

@@ -1,4 +1,4 @@
-r"""How far columns tell the classes apart: the rate of inconsistency, without a hash function.
+r"""The rate of inconsistency of columns with the classes, without a hash function.
 
 .. math::
 
@@ -33,7 +33,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 class Groups:
-    """Rows that look alike in the columns added so far.
+    """Groups of rows that look alike in the columns added so far.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Groups:
     >>> from featly.core.counts.consistency import Groups
     >>> codes = DenseCodes(np.array([[1, 1, 2, 2], [1, 2, 1, 2]], np.uint8), np.array([2, 2]))
     >>> groups = Groups(codes, np.array([0, 1, 1, 0]), 2)
-    >>> groups.inconsistent, groups.with_each(np.array([0, 1])).tolist()
+    >>> groups.inconsistent, groups.count_with_each(np.array([0, 1])).tolist()
     (2, [2, 2])
     >>> groups.add([0, 1]).inconsistent
     0
@@ -82,35 +82,37 @@ class Groups:
                 break
             columns = self.codes.take(wanted[low:high])
             most = int(self.codes.n_levels[wanted[low:high]].max()) + 1
-            self.n_added, self.inconsistent = _cut(
+            self.n_added, self.inconsistent = _cut_groups(
                 columns, most, self.y, self.n_classes, self.order, self.since,
                 self.n_added, self.inconsistent, down_to,
             )  # fmt: skip
         return self
 
-    def with_each(self, features: IntArray) -> IntArray:
-        """How many rows would be inconsistent with each of some columns added."""
+    def count_with_each(self, features: IntArray) -> IntArray:
+        """Return how many rows would be inconsistent with each of some columns added."""
         labels = self.y[self.order]
         begin = np.flatnonzero(self.since != NEVER)
         end = np.append(begin[1:], len(labels))
-        mixed = np.maximum.reduceat(labels, begin) > np.minimum.reduceat(labels, begin)
-        ranges = np.column_stack([begin[mixed], end[mixed]])
-        found = np.zeros(len(features), np.int64)
+        is_mixed = np.maximum.reduceat(labels, begin) > np.minimum.reduceat(labels, begin)
+        ranges = np.column_stack([begin[is_mixed], end[is_mixed]])
+        counts = np.zeros(len(features), np.int64)
 
-        def one(block: tuple[int, int]) -> None:
-            chosen = features[slice(*block)]
-            most = int(self.codes.n_levels[chosen].max()) + 1
-            columns = self.codes.take(chosen)
-            _try(columns, most, labels, self.n_classes, self.order, ranges, found[slice(*block)])
+        def count_block(block: tuple[int, int]) -> None:
+            block_features = features[slice(*block)]
+            most = int(self.codes.n_levels[block_features].max()) + 1
+            columns = self.codes.take(block_features)
+            _count_with_each(
+                columns, most, labels, self.n_classes, self.order, ranges, counts[slice(*block)]
+            )
 
-        run_blocks(one, split(len(features), BLOCK), self.codes.n_jobs)
-        return found
+        run_blocks(count_block, split(len(features), BLOCK), self.codes.n_jobs)
+        return counts
 
 
 def contributions(
     codes: Codes, y: IntArray, n_classes: int, order: IntArray, n_fixed: int, threshold: float
 ) -> tuple[npt.NDArray[np.bool_], IntArray, int]:
-    """Backward elimination by what each column contributes to consistency.
+    """Eliminate columns backward by what each contributes to consistency.
 
     From the last column of an order to the first, a column leaves if without it, and with all
     that have not left, the inconsistent rows are fewer than `threshold` more.
@@ -159,24 +161,26 @@ def contributions(
     stays = np.arange(len(order)) < n_fixed
     contribution = np.zeros(len(order), np.int64)
     cutting = np.unique(groups.since[groups.since != NEVER])
-    look = np.zeros(codes.n_rows, np.int64)  # of every row in the columns behind that stay
+    pattern = np.zeros(codes.n_rows, np.int64)  # of every row in the columns behind that stay
     for added in cutting[cutting > n_fixed][::-1].tolist():
-        n_looks = int(look.max()) + 1
-        without = _joined(groups.order, groups.since, added - 1, look, n_looks, y, n_classes)
+        n_patterns = int(pattern.max()) + 1
+        without = _count_joined(
+            groups.order, groups.since, added - 1, pattern, n_patterns, y, n_classes
+        )
         contribution[added - 1] = without - inconsistent
         if without - inconsistent < threshold:
             inconsistent = without
             continue
         stays[added - 1] = True
         column = codes.take(order[added - 1 : added])[0].astype(np.int64)
-        look = np.unique(look * (int(column.max()) + 1) + column, return_inverse=True)[1]
+        pattern = np.unique(pattern * (int(column.max()) + 1) + column, return_inverse=True)[1]
     return stays, contribution, inconsistent
 
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
 def _outside(y, order, begin, end, by_class):
-    """Rows of a group that are not of its largest class; `by_class` is and stays zero."""
+    """Count the rows of a group outside its largest class; `by_class` is and stays zero."""
     largest = 0
     for i in range(begin, end):
         c = y[order[i]]
@@ -188,8 +192,8 @@ def _outside(y, order, begin, end, by_class):
 
 
 @kernel
-def _cut(columns, most, y, n_classes, order, since, n_added, inconsistent, down_to):
-    """Cut the groups by some columns, in place; how many were added, and rows inconsistent."""
+def _cut_groups(columns, most, y, n_classes, order, since, n_added, inconsistent, down_to):
+    """Cut the groups by some columns, in place; return columns added and rows inconsistent."""
     n = len(order)
     by_class = np.zeros(n_classes, np.int64)
     place = np.zeros(most, np.int64)
@@ -261,17 +265,17 @@ def _cut(columns, most, y, n_classes, order, since, n_added, inconsistent, down_
 
 
 @kernel
-def _try(columns, most, labels, n_classes, order, ranges, out):
-    """Rows that would be inconsistent with each column, in groups given by their ranges."""
+def _count_with_each(columns, most, labels, n_classes, order, ranges, out):
+    """Count the rows that would be inconsistent with each column, in groups given by ranges."""
     counts = np.zeros((most, n_classes), np.int64)
     for k in range(len(columns)):
         x = columns[k]
-        found = 0
+        count = 0
         for g in range(len(ranges)):
             begin, end = ranges[g]
             for i in range(begin, end):
                 counts[x[order[i]], labels[i]] += 1
-            found += end - begin
+            count += end - begin
             by_level = most < end - begin
             for i in range(most if by_level else end - begin):
                 level = i if by_level else np.int64(x[order[begin + i]])
@@ -279,27 +283,27 @@ def _try(columns, most, labels, n_classes, order, ranges, out):
                 for c in range(n_classes):
                     largest = max(largest, counts[level, c])
                     counts[level, c] = 0
-                found -= largest
-        out[k] = found
+                count -= largest
+        out[k] = count
 
 
 @kernel
-def _joined(order, since, n_added, look, n_looks, y, n_classes):
-    """Rows inconsistent in the groups by the first columns, cut by how the rows look besides."""
+def _count_joined(order, since, n_added, pattern, n_patterns, y, n_classes):
+    """Count rows inconsistent in the groups by the first columns, cut by patterns of rows."""
     n = len(order)
-    counts = np.zeros((n_looks, n_classes), np.int32)
-    found = n
+    counts = np.zeros((n_patterns, n_classes), np.int32)
+    count = n
     begin = 0
     for end in range(1, n + 1):
         if end == n or since[end] <= n_added:
             for i in range(begin, end):
-                counts[look[order[i]], y[order[i]]] += 1
+                counts[pattern[order[i]], y[order[i]]] += 1
             for i in range(begin, end):
-                row = counts[look[order[i]]]
+                row = counts[pattern[order[i]]]
                 largest = 0
                 for c in range(n_classes):
                     largest = max(largest, row[c])
                     row[c] = 0
-                found -= largest
+                count -= largest
             begin = end
-    return found
+    return count

@@ -45,7 +45,7 @@ DRAWN_CELLS = 1 << 21  # of random tables in memory at a time
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of many columns against the same classes.
+    """Tables of many columns against the same classes.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class Tables:
         return len(self.start) - 1
 
     def table(self, i: int) -> npt.NDArray[Any]:
-        """Table i, levels x classes; a level or class may be empty."""
+        """Return table i, levels x classes; a level or class may be empty."""
         return self.counts[self.start[i] : self.start[i + 1]].reshape(-1, self.n_classes)
 
 
 @dataclass(frozen=True)
 class Fisher:
-    """Fisher's exact test of many tables.
+    """Results of Fisher's exact test of many tables.
 
     Attributes
     ----------
@@ -108,16 +108,16 @@ def count_tables(
     start = np.concatenate([[0], np.cumsum(n_levels * n_classes, dtype=np.int64)])
     counts = np.zeros(start[-1], np.int64)
 
-    def one(block: tuple[int, int]) -> None:
+    def count_block(block: tuple[int, int]) -> None:
         _count(codes, rows, y, n_classes, start, *block, counts)
 
-    run_blocks(one, split(len(rows), BLOCK), n_jobs)
+    run_blocks(count_block, split(len(rows), BLOCK), n_jobs)
     return Tables(counts, start, n_classes)
 
 
 # ---- chi-squared ----------------------------------------------------------------------------
 def chi_squared(tables: Tables, n_jobs: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Pearson's statistic of every table, without correction, and its degrees of freedom.
+    """Return Pearson's statistic of every table, without correction, and its degrees of freedom.
 
     Empty levels and classes do not count. Where fewer than two of either are left, the statistic
     is 0 with one degree of freedom.
@@ -130,15 +130,15 @@ def chi_squared(tables: Tables, n_jobs: int | None = None) -> tuple[FloatArray, 
     """
     statistic, freedom = np.zeros(len(tables)), np.ones(len(tables))
 
-    def one(block: tuple[int, int]) -> None:
+    def test_block(block: tuple[int, int]) -> None:
         _chi_squared(tables.counts, tables.start, tables.n_classes, *block, statistic, freedom)
 
-    run_blocks(one, split(len(tables), BLOCK), n_jobs)
+    run_blocks(test_block, split(len(tables), BLOCK), n_jobs)
     return statistic, freedom
 
 
 def chi2_tail(statistic: FloatArray, freedom: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``p = P(chi2 >= statistic)`` and ``-log10 p``, the latter also where p underflows to 0.
+    """Return ``P(chi2 >= statistic)`` and its ``-log10``, which does not underflow.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def fisher(
     n_jobs: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Fisher:
-    """Fisher's exact test of every table: exact where affordable, else by `n_draws` random tables.
+    """Test every table by Fisher's exact test, or by `n_draws` random tables if that is long.
 
     Of random tables, ``p = (1 + number at most as probable as the observed) / (1 + n_draws)``.
     Ctrl-C ends it with what was done; `progress` is called with (tables tested, tables).
@@ -186,19 +186,19 @@ def fisher(
     most = np.add.reduceat(tables.counts, tables.start[:-1]).max(initial=0) if len(tables) else 0
     log_factorial = special.gammaln(np.arange(most + 1) + 1.0)
 
-    def small(block: tuple[int, int]) -> None:
+    def test_small_tables(block: tuple[int, int]) -> None:
         fisher_small(
             tables.counts, tables.start, tables.n_classes, log_factorial, *block,
             log_p, log_probability,
         )  # fmt: skip
 
-    run_blocks(small, split(len(tables), BLOCK), n_jobs)
+    run_blocks(test_small_tables, split(len(tables), BLOCK), n_jobs)
     groups: dict[Margins, list[int]] = {}
     for i in np.flatnonzero(np.isnan(log_p)).tolist():
         groups.setdefault(_margins(tables.table(i)), []).append(i)
     work = list(groups.items())
 
-    def large(item: tuple[Margins, list[int]]) -> tuple[FloatArray, bool]:
+    def test_margins(item: tuple[Margins, list[int]]) -> tuple[FloatArray, bool]:
         (rows, columns), members = item
         observed = log_probability[members]
         return _tail(
@@ -208,8 +208,10 @@ def fisher(
     try:
         for low, high in split(len(work), BATCH):
             batch = work[low:high]
-            for (_, members), found in zip(batch, run_blocks(large, batch, n_jobs), strict=True):
-                log_p[members], drawn[members] = found
+            for (_, members), tail in zip(
+                batch, run_blocks(test_margins, batch, n_jobs), strict=True
+            ):
+                log_p[members], drawn[members] = tail
             if progress is not None:
                 progress(len(tables) - int(np.isnan(log_p).sum()), len(tables))
     except KeyboardInterrupt:
@@ -218,7 +220,7 @@ def fisher(
 
 
 def _margins(table: IntArray) -> Margins:
-    """Margins without zeros, largest first; those of which there are fewer come first."""
+    """Return margins without zeros, largest first; the shorter of the two come first."""
     levels, classes = (np.sort(table.sum(axis=axis))[::-1] for axis in (1, 0))
     levels, classes = levels[levels > 0], classes[classes > 0]
     first, second = (classes, levels) if len(classes) <= len(levels) else (levels, classes)
@@ -233,7 +235,7 @@ def _tail(
     n_draws: int,
     random_state: int,
 ) -> tuple[FloatArray, bool]:
-    """log p of some tables with the same margins, and whether random tables were drawn."""
+    """Return log p of some tables with the same margins, and whether random tables were drawn."""
     whole = log_factorial[rows.sum()] - log_factorial[rows].sum()
     limits = log_probability + whole + TIE
     exact = exact_tail(rows, columns, limits, log_factorial)
@@ -245,8 +247,8 @@ def _tail(
     top = log_factorial[columns].sum()
     count = np.zeros(len(limits))
     for low, high in split(n_draws, max(1, DRAWN_CELLS // (len(rows) * len(columns)))):
-        found = distribution.rvs(high - low, random_state=random).reshape(high - low, -1)
-        values = top - log_factorial[found.astype(np.int64)].sum(axis=1)
+        cells = distribution.rvs(high - low, random_state=random).reshape(high - low, -1)
+        values = top - log_factorial[cells.astype(np.int64)].sum(axis=1)
         count += (values <= limits[:, None]).sum(axis=1)
     return np.log((1 + count) / (1 + n_draws)), True
 
@@ -271,21 +273,21 @@ def _chi_squared(counts, start, n_classes, lo, hi, statistic, freedom):
         n, n_levels, n_present = margin_sums(counts, base, levels, classes)
         if n_levels < 2 or n_present < 2:
             continue
-        found = 0.0
+        total = 0.0
         for i in range(len(levels)):
             for c in range(n_classes):
                 if levels[i] > 0 and classes[c] > 0:
                     # whole numbers as long as possible: independence gives exactly zero
                     expected = np.float64(levels[i] * classes[c])
                     apart = counts[base + i * n_classes + c] * n - expected
-                    found += apart * apart / expected
-        statistic[f] = found / n
+                    total += apart * apart / expected
+        statistic[f] = total / n
         freedom[f] = (n_levels - 1) * (n_present - 1)
 
 
 @kernel
 def _gamma_fraction(a, x):
-    """The continued fraction of the upper incomplete gamma integral (DLMF 8.9.2), for x > a."""
+    """Return the continued fraction of the upper incomplete gamma integral (DLMF 8.9.2), x > a."""
     out = np.empty(len(x))
     for i in range(len(x)):
         b = x[i] + 1.0 - a[i]

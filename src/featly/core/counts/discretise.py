@@ -55,7 +55,7 @@ MOST_COUNTED = 256  # classes, where columns of bytes are counted instead of sor
 
 @dataclass(frozen=True)
 class CutRule:
-    """How numbers are cut into intervals.
+    """Rule by which numbers are cut into intervals.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class CutRule:
             raise ParameterError(f"encoding={self.encoding!r}: give 'rows' or 'distinct'")
 
     @property
-    def supervised(self) -> bool:
-        """Whether classes have a say in the cut points."""
+    def is_supervised(self) -> bool:
+        """Return whether the cut points depend on the classes."""
         return self.name == "mdlp"
 
 
@@ -104,13 +104,13 @@ class Cuts:
     values: FloatArray
     start: IntArray
 
-    def of(self, feature: int) -> FloatArray:
-        """The cut points of one column."""
+    def points(self, feature: int) -> FloatArray:
+        """Return the cut points of one column."""
         return self.values[self.start[feature] : self.start[feature + 1]]
 
     @property
     def counts(self) -> IntArray:
-        """How many cut points each column has."""
+        """Number of cut points of each column."""
         return np.diff(self.start)
 
 
@@ -121,7 +121,7 @@ def learn_cuts(
     rule: CutRule,
     n_jobs: int | None = None,
 ) -> Cuts:
-    """The cut points of the continuous and ordinal features; categorical ones have none.
+    """Learn the cut points of continuous and ordinal features; categorical ones have none.
 
     Parameters
     ----------
@@ -139,33 +139,33 @@ def learn_cuts(
     >>> from featly.core.sources import DenseSource
     >>> x = np.array([[1.0], [2.0], [3.0], [7.0], [8.0], [9.0]])
     >>> y = np.array([0, 0, 0, 1, 1, 1])
-    >>> learn_cuts(DenseSource(x), y, 2, CutRule("mdlp")).of(0).tolist()
+    >>> learn_cuts(DenseSource(x), y, 2, CutRule("mdlp")).points(0).tolist()
     [5.0]
-    >>> learn_cuts(DenseSource(x), None, 0, CutRule("pkid")).of(0).tolist()
+    >>> learn_cuts(DenseSource(x), None, 0, CutRule("pkid")).points(0).tolist()
     [5.0]
     """
     classes = None
-    if rule.supervised:
+    if rule.is_supervised:
         assert y is not None
         by_value = rule.encoding == "distinct"
-        classes = _Classes.of(np.ascontiguousarray(y, np.int64), n_classes, by_value)
+        classes = _Classes.from_labels(np.ascontiguousarray(y, np.int64), n_classes, by_value)
     if isinstance(source, CSCSource):
-        found = _learn_sparse(source, classes, rule, n_jobs)
+        block_cuts = _learn_sparse(source, classes, rule, n_jobs)
     else:
         assert isinstance(source, DenseSource)
-        found = _learn_dense(source, classes, rule, n_jobs)
+        block_cuts = _learn_dense(source, classes, rule, n_jobs)
     counts = np.zeros(source.n_features, np.int64)
-    if found:
+    if block_cuts:
         numeric = source.kinds != CATEGORICAL
-        counts[numeric] = np.concatenate([np.diff(ends, prepend=0) for _, ends in found])
-    values = np.concatenate([np.empty(0), *(values for values, _ in found)])
+        counts[numeric] = np.concatenate([np.diff(ends, prepend=0) for _, ends in block_cuts])
+    values = np.concatenate([np.empty(0), *(values for values, _ in block_cuts)])
     return Cuts(values, np.concatenate([[0], np.cumsum(counts)]))
 
 
 def cut_codes(
     source: DenseSource, cuts: Cuts, n_jobs: int | None = None
 ) -> tuple[npt.NDArray[Any], IntArray]:
-    """A dense table as codes.
+    """Code a dense table by its cut points.
 
     Parameters
     ----------
@@ -198,18 +198,18 @@ def cut_codes(
     numeric = np.arange(source.n_features)[source.numeric]
     limits = _limits(cuts.values, _float_dtype(source.values.dtype))
 
-    def one(block: tuple[int, int]) -> None:
-        tile = _floats(_tile(source.values, source.place[numeric[slice(*block)]]))
+    def code_block(block: tuple[int, int]) -> None:
+        tile = _as_floats(_tile(source.values, source.place[numeric[slice(*block)]]))
         code_tile(tile, numeric[slice(*block)], limits, cuts.start, codes)
 
-    run_blocks(one, _blocks(source, len(numeric)), n_jobs)
+    run_blocks(code_block, _blocks(source, len(numeric)), n_jobs)
     return codes, n_levels
 
 
 def cut_sparse(
     source: CSCSource, cuts: Cuts, n_jobs: int | None = None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
-    """A sparse table as codes of what it stores.
+    """Code the stored entries of a sparse table.
 
     Returns
     -------
@@ -235,19 +235,19 @@ def cut_sparse(
     codes: npt.NDArray[Any] = np.zeros(len(matrix.data), _code_dtype(n_levels))
     zero = np.empty(source.n_features, codes.dtype)
 
-    def one(block: tuple[int, int]) -> None:
+    def code_block(block: tuple[int, int]) -> None:
         code_stored(
             matrix.data, matrix.indptr, source.columns, cuts.values, cuts.start, *block, codes, zero
         )
 
-    run_blocks(one, split(source.n_features, COLUMN_BLOCK), n_jobs)
+    run_blocks(code_block, split(source.n_features, COLUMN_BLOCK), n_jobs)
     return codes, zero, n_levels
 
 
 # ---- learning -------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Classes:
-    """The class of every row, and the rows class by class."""
+    """Class of every row, and the rows class by class."""
 
     labels: IntArray
     sizes: IntArray
@@ -258,106 +258,118 @@ class _Classes:
     unit: float
 
     @classmethod
-    def of(cls, labels: IntArray, n_classes: int, by_value: bool) -> "_Classes":
+    def from_labels(cls, labels: IntArray, n_classes: int, by_value: bool) -> "_Classes":
         sizes = np.bincount(labels, minlength=n_classes)
         start = np.concatenate([[0], np.cumsum(sizes)])
-        fixed = FixedPoint.of(len(labels))
+        fixed = FixedPoint.for_rows(len(labels))
         order = np.argsort(labels, kind="stable")
         return cls(labels, sizes, order, start, by_value, fixed.table, 2.0**-fixed.shift)
 
 
-Found = tuple[FloatArray, IntArray]  # cut points of some columns, and where those of each end
+BlockCuts = tuple[FloatArray, IntArray]  # cut points of some columns, and where those of each end
 
 
 def _learn_dense(
     source: DenseSource, classes: _Classes | None, rule: CutRule, n_jobs: int | None
-) -> list[Found]:
+) -> list[BlockCuts]:
     values, columns = source.values, source.place[source.numeric]
 
-    def one(block: tuple[int, int]) -> Found:
+    def learn_block(block: tuple[int, int]) -> BlockCuts:
         part = columns[slice(*block)]
         if classes is None:
-            tile = _floats(_tile(values, part))
-            return _by_width(tile, rule.n_bins) if _width(rule) else _by_frequency(tile, rule)
+            tile = _as_floats(_tile(values, part))
+            return (
+                _cut_by_width(tile, rule.n_bins)
+                if _is_equal_width(rule)
+                else _cut_by_frequency(tile, rule)
+            )
         if values.dtype.itemsize == 1 and len(classes.sizes) <= MOST_COUNTED:
-            return _by_counts(_tile(values, part), classes)
-        return _by_entropy(_floats(_tile(values, part, classes.order)), classes)
+            return _cut_by_counts(_tile(values, part), classes)
+        return _cut_by_entropy(_as_floats(_tile(values, part, classes.order)), classes)
 
-    return run_blocks(one, _blocks(source, len(columns)), n_jobs)
+    return run_blocks(learn_block, _blocks(source, len(columns)), n_jobs)
 
 
-def _by_entropy(tile: npt.NDArray[Any], classes: _Classes) -> Found:
+def _cut_by_entropy(tile: npt.NDArray[Any], classes: _Classes) -> BlockCuts:
     for low, high in zip(classes.start[:-1], classes.start[1:], strict=True):
         if high - low > 1:
             tile[:, low:high].sort(axis=1)
-    found, ends = np.empty(tile.size), np.empty(len(tile), np.int64)
-    mdlp_runs(tile, classes.start, classes.by_value, classes.table, classes.unit, found, ends)
-    return found[: ends[-1]].copy(), ends
+    cut_points, ends = np.empty(tile.size), np.empty(len(tile), np.int64)
+    mdlp_runs(tile, classes.start, classes.by_value, classes.table, classes.unit, cut_points, ends)
+    return cut_points[: ends[-1]].copy(), ends
 
 
-def _by_counts(tile: npt.NDArray[Any], classes: _Classes) -> Found:
+def _cut_by_counts(tile: npt.NDArray[Any], classes: _Classes) -> BlockCuts:
     lowest = 0
     if tile.dtype.kind == "i":
         tile, lowest = tile.view(np.uint8) ^ np.uint8(128), -128
-    found, ends = np.empty(255 * len(tile)), np.empty(len(tile), np.int64)
+    cut_points, ends = np.empty(255 * len(tile)), np.empty(len(tile), np.int64)
     mdlp_bytes(
         tile, lowest, classes.labels, len(classes.sizes), classes.by_value, classes.table,
-        classes.unit, found, ends,
+        classes.unit, cut_points, ends,
     )  # fmt: skip
-    return found[: ends[-1]].copy(), ends
+    return cut_points[: ends[-1]].copy(), ends
 
 
-def _by_frequency(tile: npt.NDArray[Any], rule: CutRule) -> Found:
-    found, ends = np.empty(tile.size), np.empty(len(tile), np.int64)
-    frequency_columns(np.sort(tile, axis=1), _n_bins(rule), found, ends)
-    return found[: ends[-1]].copy(), ends
+def _cut_by_frequency(tile: npt.NDArray[Any], rule: CutRule) -> BlockCuts:
+    cut_points, ends = np.empty(tile.size), np.empty(len(tile), np.int64)
+    frequency_columns(np.sort(tile, axis=1), _n_bins(rule), cut_points, ends)
+    return cut_points[: ends[-1]].copy(), ends
 
 
-def _by_width(tile: npt.NDArray[Any], n_bins: int) -> Found:
+def _cut_by_width(tile: npt.NDArray[Any], n_bins: int) -> BlockCuts:
     low = np.fmin.reduce(tile, axis=1).astype(np.float64)
     high = np.fmax.reduce(tile, axis=1).astype(np.float64)
-    found, ends = np.empty(len(tile) * n_bins), np.empty(len(tile), np.int64)
-    width_columns(low, high, n_bins, found, ends)
-    return found[: ends[-1]].copy(), ends
+    cut_points, ends = np.empty(len(tile) * n_bins), np.empty(len(tile), np.int64)
+    width_columns(low, high, n_bins, cut_points, ends)
+    return cut_points[: ends[-1]].copy(), ends
 
 
 def _learn_sparse(
     source: CSCSource, classes: _Classes | None, rule: CutRule, n_jobs: int | None
-) -> list[Found]:
-    stored = (source.matrix.data, source.matrix.indices, source.matrix.indptr, source.columns)
+) -> list[BlockCuts]:
+    csc_arrays = (source.matrix.data, source.matrix.indices, source.matrix.indptr, source.columns)
     sizes = np.diff(source.matrix.indptr)[source.columns].astype(np.int64)
-    unlabelled = np.zeros(source.n_rows if classes is None else 0, np.int64)
+    no_labels = np.zeros(source.n_rows if classes is None else 0, np.int64)
 
-    def one(block: tuple[int, int]) -> Found:
+    def learn_block(block: tuple[int, int]) -> BlockCuts:
         n_columns = block[1] - block[0]
         ends = np.empty(n_columns, np.int64)
-        room = int(sizes[slice(*block)].sum()) + n_columns
+        capacity = int(sizes[slice(*block)].sum()) + n_columns
         if classes is not None:
-            found = np.empty(room)
+            cut_points = np.empty(capacity)
             mdlp_stored(
-                *stored, classes.labels, classes.sizes, classes.by_value, classes.table,
-                classes.unit, *block, found, ends,
+                *csc_arrays, classes.labels, classes.sizes, classes.by_value, classes.table,
+                classes.unit, *block, cut_points, ends,
             )  # fmt: skip
         else:
-            found = np.empty(n_columns * rule.n_bins if _width(rule) else room)
-            stored_columns(*stored, unlabelled, _width(rule), _n_bins(rule), *block, found, ends)
-        return found[: ends[-1]].copy(), ends
+            cut_points = np.empty(n_columns * rule.n_bins if _is_equal_width(rule) else capacity)
+            stored_columns(
+                *csc_arrays,
+                no_labels,
+                _is_equal_width(rule),
+                _n_bins(rule),
+                *block,
+                cut_points,
+                ends,
+            )
+        return cut_points[: ends[-1]].copy(), ends
 
-    return run_blocks(one, split(source.n_features, COLUMN_BLOCK), n_jobs)
+    return run_blocks(learn_block, split(source.n_features, COLUMN_BLOCK), n_jobs)
 
 
-def _width(rule: CutRule) -> bool:
+def _is_equal_width(rule: CutRule) -> bool:
     return rule.name == "equal-width"
 
 
 def _n_bins(rule: CutRule) -> int:
-    """Number of intervals; 0 is the root of the number of values."""
+    """Return the number of intervals; 0 stands for the root of the number of values."""
     return 0 if rule.name == "pkid" else int(rule.n_bins)
 
 
 # ---- tiles of a dense table -----------------------------------------------------------------
 def _blocks(source: DenseSource, n_columns: int) -> list[tuple[int, int]]:
-    """Ranges of columns that make a tile; they depend on the table alone."""
+    """Return ranges of columns that make a tile; they depend on the table alone."""
     column = max(1, source.n_rows * source.values.itemsize)
     least = 1 if source.feature_major else CACHE_LINE // source.values.itemsize
     width = max(least, TILE_BYTES // column)
@@ -368,29 +380,29 @@ def _blocks(source: DenseSource, n_columns: int) -> list[tuple[int, int]]:
 def _tile(
     values: npt.NDArray[Any], columns: IntArray, rows: IntArray | None = None
 ) -> npt.NDArray[Any]:
-    """Some columns, feature-major and contiguous, with the rows in a given order."""
+    """Return some columns, feature-major and contiguous, with the rows in a given order."""
     low, high = int(columns[0]), int(columns[-1]) + 1
-    together = high - low == len(columns) and bool((np.diff(columns) == 1).all())
-    chosen: Any = slice(low, high) if together else columns
+    is_range = high - low == len(columns) and bool((np.diff(columns) == 1).all())
+    selection: Any = slice(low, high) if is_range else columns
     if values.flags.f_contiguous:
-        tile = values.T[chosen]
+        tile = values.T[selection]
         return np.ascontiguousarray(tile if rows is None else np.take(tile, rows, axis=1))
-    tile = values[:, chosen]
+    tile = values[:, selection]
     return np.ascontiguousarray((tile if rows is None else np.take(tile, rows, axis=0)).T)
 
 
 def _float_dtype(dtype: np.dtype[Any]) -> type:
-    """The floats that hold every value of a dtype."""
+    """Return the floats that hold every value of a dtype."""
     small = dtype.itemsize <= (4 if dtype.kind == "f" else 2)
     return np.float32 if small else np.float64
 
 
-def _floats(tile: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _as_floats(tile: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return tile.astype(_float_dtype(tile.dtype), copy=False)
 
 
 def _limits(values: FloatArray, dtype: type) -> npt.NDArray[Any]:
-    """Cut points rounded down to a dtype: a number of that dtype lies above both or neither."""
+    """Round cut points down to a dtype: a number of that dtype lies above both or neither."""
     limits: npt.NDArray[Any] = values.astype(dtype)
     above = limits > values
     limits[above] = np.nextafter(limits[above], dtype(-np.inf))

@@ -24,7 +24,7 @@ from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 
-__all__ = ["ClassInformation", "FixedPoint", "class_information", "settled", "xlogx"]
+__all__ = ["ClassInformation", "FixedPoint", "class_information", "drop_rounding_noise", "xlogx"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -51,7 +51,7 @@ class FixedPoint:
     Examples
     --------
     >>> from featly.core.counts.entropy import FixedPoint
-    >>> fixed = FixedPoint.of(8)
+    >>> fixed = FixedPoint.for_rows(8)
     >>> float((fixed.table[8] - 2 * fixed.table[4]) / fixed.scale)
     1.0
     """
@@ -60,19 +60,19 @@ class FixedPoint:
 
     @staticmethod
     @lru_cache(maxsize=8)
-    def of(n: int) -> "FixedPoint":
-        """The table for n rows, made once."""
+    def for_rows(n: int) -> "FixedPoint":
+        """Return the table for n rows, made once."""
         return FixedPoint(n)
 
     @cached_property
     def shift(self) -> int:
-        """Bits behind the point."""
+        """Number of bits behind the point."""
         largest = max(2.0, self.n * np.log2(max(self.n, 2)))
         return int(62 - HEADROOM - np.ceil(np.log2(largest)))
 
     @property
     def scale(self) -> float:
-        """Divisor that makes bits of an integer."""
+        """Divisor that turns an integer into bits."""
         return float(self.n) * 2.0**self.shift
 
     @cached_property
@@ -83,8 +83,8 @@ class FixedPoint:
 
 
 @kernel
-def settled(value, n_terms):
-    """An information of `n_terms` rounded terms: 0 where rounding alone explains it.
+def drop_rounding_noise(value, n_terms):
+    """Return an information of `n_terms` rounded terms, or 0 where rounding alone explains it.
 
     Independent columns have no information about each other; without this they would be ordered
     by what rounding left.
@@ -94,7 +94,7 @@ def settled(value, n_terms):
 
 @dataclass(frozen=True)
 class ClassInformation:
-    """What each column tells about the class: integers in units of ``1 / scale`` bits.
+    """Information of each column about the class: integers in units of ``1 / scale`` bits.
 
     Attributes
     ----------
@@ -113,8 +113,8 @@ class ClassInformation:
     scale: float
 
     @staticmethod
-    def joined(parts: "Sequence[ClassInformation]") -> "ClassInformation":
-        """Those of ranges of columns as one."""
+    def concatenate(parts: "Sequence[ClassInformation]") -> "ClassInformation":
+        """Concatenate the information of ranges of columns."""
         if len(parts) == 1:
             return parts[0]
         return ClassInformation(
@@ -125,15 +125,15 @@ class ClassInformation:
         )
 
     def gain(self) -> FloatArray:
-        """I(X; Y) in bits."""
+        """Return I(X; Y) in bits."""
         return self.mutual / self.scale
 
     def ratio(self) -> FloatArray:
-        """I(X; Y) / H(X); 0 for a constant column."""
+        """Return I(X; Y) / H(X); 0 for a constant column."""
         return _quotient(self.mutual, self.entropy)
 
     def uncertainty(self) -> FloatArray:
-        """Symmetric uncertainty 2 I(X; Y) / (H(X) + H(Y)); 0 for a constant column."""
+        """Return the symmetric uncertainty 2 I(X; Y) / (H(X) + H(Y)); 0 for a constant column."""
         return _quotient(2 * self.mutual, self.entropy + self.class_entropy)
 
 
@@ -144,7 +144,7 @@ def _quotient(above: npt.NDArray[Any], below: npt.NDArray[Any]) -> FloatArray:
 
 
 def class_information(tables: Tables, n_rows: int, n_jobs: int | None = None) -> ClassInformation:
-    """Mutual information and entropies of every table.
+    """Compute mutual information and entropies of every table.
 
     Counts that are whole numbers are treated exactly, in fixed point; counts spread over levels
     in float64.
@@ -153,27 +153,27 @@ def class_information(tables: Tables, n_rows: int, n_jobs: int | None = None) ->
     --------
     >>> import numpy as np
     >>> tables = Tables(np.array([0, 0, 4, 0, 0, 4]), np.array([0, 6]), 2)
-    >>> found = class_information(tables, 8)
-    >>> found.gain().tolist(), found.ratio().tolist(), found.uncertainty().tolist()
+    >>> result = class_information(tables, 8)
+    >>> result.gain().tolist(), result.ratio().tolist(), result.uncertainty().tolist()
     ([1.0], [1.0], [1.0])
     """
     whole = tables.counts.dtype.kind == "i"
-    fixed = FixedPoint.of(n_rows)
+    fixed = FixedPoint.for_rows(n_rows)
     out = np.zeros((3, len(tables)), np.int64 if whole else np.float64)
 
-    def one(block: tuple[int, int]) -> None:
+    def measure_block(block: tuple[int, int]) -> None:
         arguments = (tables.counts, tables.start, tables.n_classes)
         if whole:
-            _whole(*arguments, fixed.table, *block, out)
+            _measure_counts(*arguments, fixed.table, *block, out)
         else:
-            _spread(*arguments, *block, out)
+            _measure_shares(*arguments, *block, out)
 
-    run_blocks(one, split(len(tables), BLOCK), n_jobs)
+    run_blocks(measure_block, split(len(tables), BLOCK), n_jobs)
     return ClassInformation(out[0], out[1], out[2], fixed.scale if whole else float(n_rows))
 
 
 @kernel
-def _whole(counts, start, n_classes, table, lo, hi, out):
+def _measure_counts(counts, start, n_classes, table, lo, hi, out):
     classes = np.empty(n_classes, np.int64)
     for f in range(lo, hi):
         classes[:] = 0
@@ -198,19 +198,19 @@ def _whole(counts, start, n_classes, table, lo, hi, out):
         for c in range(n_classes):
             by_class += table[classes[c]]
             terms += 1
-        out[0, f] = settled(table[n] + cells - levels - by_class, terms)
+        out[0, f] = drop_rounding_noise(table[n] + cells - levels - by_class, terms)
         out[1, f] = table[n] - levels
         out[2, f] = table[n] - by_class
 
 
 @kernel
 def xlogx(x):
-    """x log2 x of a count that need not be whole."""
+    """Return x log2 x of a count that need not be whole."""
     return x * np.log2(x) if x > 0 else 0.0
 
 
 @kernel
-def _spread(counts, start, n_classes, lo, hi, out):
+def _measure_shares(counts, start, n_classes, lo, hi, out):
     classes = np.empty(n_classes)
     for f in range(lo, hi):
         classes[:] = 0.0
@@ -232,7 +232,7 @@ def _spread(counts, start, n_classes, lo, hi, out):
         for c in range(n_classes):
             by_class += xlogx(classes[c])
         whole = xlogx(n)
-        found = whole + cells - levels - by_class
-        out[0, f] = found if found > 1e-11 * whole else 0.0
+        mutual = whole + cells - levels - by_class
+        out[0, f] = mutual if mutual > 1e-11 * whole else 0.0
         out[1, f] = max(0.0, whole - levels)
         out[2, f] = whole - by_class

@@ -1,4 +1,4 @@
-"""What columns tell about the class, counted on the device.
+"""Information of columns about the class, counted on the device.
 
 The twin of :func:`featly.core.counts.entropy.class_information` and
 :func:`featly.core.counts.contingency.chi_squared`: the same whole numbers, and the same sums of
@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.counts.bitpacking import Layout
+from featly.core.counts.bitpacking import PlaneLayout
 from featly.core.counts.bitplanes_cuda import (
     CONSTANT,
     TILE,
     WIDE,
     DeviceLayout,
     Part,
-    grouped,
+    group_by_planes,
     margins,
     pack,
 )
 from featly.core.counts.codes import table_starts
-from featly.core.counts.codes_cuda import Coded, CudaCodes
+from featly.core.counts.codes_cuda import ByteBlock, CudaCodes
 from featly.core.counts.contingency import Tables
 from featly.core.counts.entropy import ClassInformation, FixedPoint
 from featly.core.counts.histograms_cuda import histograms
-from featly.core.runtime.device_cuda import kernel, out_of_memory, to_host, xp
+from featly.core.runtime.device_cuda import kernel, to_host, translate_memory_errors, xp
 from featly.core.runtime.parallel import split
 
 __all__ = ["chi_squared", "class_information", "tables"]
@@ -43,7 +43,7 @@ THREADS = 256
 
 
 @dataclass(frozen=True)
-class Counted:
+class LevelCounts:
     """Counts of some columns of a block by level and class.
 
     Attributes
@@ -70,7 +70,7 @@ class Counted:
 
 
 class Classes:
-    """The classes of the rows, on the device.
+    """Classes of the rows, on the device.
 
     Parameters
     ----------
@@ -90,33 +90,33 @@ class Classes:
         self.sizes = np.bincount(classes, minlength=n_classes)
         self.classes = cupy.asarray(classes.astype(np.int32))
         self.device_sizes = cupy.asarray(self.sizes.astype(np.int64))
-        layout = Layout.of(classes, n_classes)
+        layout = PlaneLayout.from_classes(classes, n_classes)
         self.padding = layout.n_words / -(-self.n_rows // 64)
-        self.layout = DeviceLayout.of(layout)
+        self.layout = DeviceLayout.from_layout(layout)
 
-    def of_part(self, part: Part) -> Iterator[Counted]:
-        """Counts of columns in planes, whose layout must be the one here."""
-        each = 4 * (part.n_planes + 1) * self.n_classes * TILE
-        for low, high in split(len(part.lying), max(1, COUNT_BYTES // each)):
+    def count_part(self, part: Part) -> Iterator[LevelCounts]:
+        """Yield counts of columns in planes, whose layout must be the one here."""
+        tile_bytes = 4 * (part.n_planes + 1) * self.n_classes * TILE
+        for low, high in split(len(part.data), max(1, COUNT_BYTES // tile_bytes)):
             counts = margins(part, low, high, self.layout)
             width = counts.shape[2]
             m = min(part.n_columns - low * TILE, width)
             strides = (self.n_classes * width, width, 1)
             levels = part.n_planes + 1
-            yield Counted(part.first, part.columns, low * TILE, m, levels, counts, strides)
+            yield LevelCounts(part.first, part.columns, low * TILE, m, levels, counts, strides)
 
-    def of_levels(
+    def count_levels(
         self, levels: Any, n_levels: int, first: int, columns: Any, offset: int = 0
-    ) -> Iterator[Counted]:
-        """Counts of columns in bytes, feature-major, row by row."""
+    ) -> Iterator[LevelCounts]:
+        """Yield counts of columns in bytes, feature-major, row by row."""
         strides = (self.n_classes, 1, n_levels * self.n_classes)
         for low, high in split(len(levels), max(1, COUNT_BYTES // (4 * strides[2]))):
             counts = histograms(levels[low:high], n_levels, self.classes, self.n_classes)
-            here = offset + low
-            yield Counted(first, columns, here, high - low, n_levels, counts, strides)
+            start = offset + low
+            yield LevelCounts(first, columns, start, high - low, n_levels, counts, strides)
 
-    def of_block(self, coded: Coded, columns: Any) -> Iterator[Counted]:
-        """Counts of some columns of a block, or with None of all, row by row."""
+    def count_block(self, coded: ByteBlock, columns: Any) -> Iterator[LevelCounts]:
+        """Yield counts of some columns of a block, or with None of all, row by row."""
         n_levels = coded.most_levels(columns)
         m = coded.n_columns if columns is None else len(columns)
         for low, high in split(m, max(1, PLANE_BYTES // self.n_rows)):
@@ -124,97 +124,118 @@ class Classes:
                 levels = coded.part(low, high).levels()
             else:
                 levels = coded.levels(columns[low:high])
-            yield from self.of_levels(levels, n_levels, coded.first, columns, low)
+            yield from self.count_levels(levels, n_levels, coded.first, columns, low)
 
-    def counted(self, codes: CudaCodes) -> Iterator[tuple[Coded, Counted]]:
-        """All columns, some at a time: one pass over them."""
-        with out_of_memory():
+    def count_blocks(self, codes: CudaCodes) -> Iterator[tuple[ByteBlock, LevelCounts]]:
+        """Yield counts of all columns, some at a time: one pass over them."""
+        with translate_memory_errors():
             for block in codes.blocks():
-                each = self.n_rows  # bytes of a column in planes, if it has eight of them
-                for low, high in split(block.n_columns, max(1, PLANE_BYTES // each)):
+                column_bytes = self.n_rows  # bytes of a column in planes, if it has eight of them
+                for low, high in split(block.n_columns, max(1, PLANE_BYTES // column_bytes)):
                     coded = block.part(low, high)
-                    for n_planes, columns in grouped(coded):
-                        for found in self._counted(coded, columns, n_planes):
-                            yield coded, found
+                    for n_planes, columns in group_by_planes(coded):
+                        for block_counts in self._count_columns(coded, columns, n_planes):
+                            yield coded, block_counts
 
-    def _counted(self, coded: Coded, columns: Any, n_planes: int) -> Iterator[Counted]:
+    def _count_columns(
+        self, coded: ByteBlock, columns: Any, n_planes: int
+    ) -> Iterator[LevelCounts]:
         if n_planes in (CONSTANT, WIDE) or self.padding > MOST_PADDING:
-            yield from self.of_block(coded, columns)
+            yield from self.count_block(coded, columns)
         else:
-            yield from self.of_part(pack(coded, columns, n_planes, self.layout))
+            yield from self.count_part(pack(coded, columns, n_planes, self.layout))
 
 
 def class_information(codes: CudaCodes, classes: IntArray, n_classes: int) -> ClassInformation:
-    """Mutual information and entropies of every column with the class, on the host."""
+    """Return mutual information and entropies of every column with the class, on the host."""
     cupy = xp()
-    given, fixed = Classes(classes, n_classes), FixedPoint.of(len(classes))
+    grouping, fixed = Classes(classes, n_classes), FixedPoint.for_rows(len(classes))
     table = cupy.asarray(fixed.table)
     mutual, entropy = (cupy.zeros(codes.n_features, cupy.int64) for _ in range(2))
-    by_class = int(fixed.table[given.sizes].sum())
-    for _, counted in given.counted(codes):
-        judge(counted, given, table, by_class, mutual, entropy)
-    whole = np.broadcast_to(fixed.table[-1] - by_class, codes.n_features)
-    return ClassInformation(to_host(mutual), to_host(entropy), whole, fixed.scale)
+    by_class = int(fixed.table[grouping.sizes].sum())
+    for _, block_counts in grouping.count_blocks(codes):
+        judge(block_counts, grouping, table, by_class, mutual, entropy)
+    class_terms = np.broadcast_to(fixed.table[-1] - by_class, codes.n_features)
+    return ClassInformation(to_host(mutual), to_host(entropy), class_terms, fixed.scale)
 
 
 def judge(
-    counted: Counted, given: Classes, table: Any, by_class: int, mutual: Any, entropy: Any
+    block_counts: LevelCounts,
+    grouping: Classes,
+    table: Any,
+    by_class: int,
+    mutual: Any,
+    entropy: Any,
 ) -> None:
     """Fill in n I(X; Y) and n H(X) of the columns that were counted."""
     loop = kernel(SOURCE, "judge")
-    arguments = (table, given.n_rows, by_class, mutual[counted.first :], entropy[counted.first :])
-    loop(*_launch(counted, given, arguments))
+    arguments = (
+        table,
+        grouping.n_rows,
+        by_class,
+        mutual[block_counts.first :],
+        entropy[block_counts.first :],
+    )
+    loop(*_launch(block_counts, grouping, arguments))
 
 
 def chi_squared(
     codes: CudaCodes, classes: IntArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Pearson's statistic of every column and its degrees of freedom, on the host."""
+    """Return Pearson's statistic of every column and its degrees of freedom, on the host."""
     cupy = xp()
-    given = Classes(classes, n_classes)
+    grouping = Classes(classes, n_classes)
     statistic, freedom = cupy.zeros(codes.n_features), cupy.ones(codes.n_features)
     loop = kernel(SOURCE, "pearson")
-    for _, counted in given.counted(codes):
-        out = (statistic[counted.first :], freedom[counted.first :])
-        loop(*_launch(counted, given, (given.device_sizes, given.n_rows, *out)))
+    for _, block_counts in grouping.count_blocks(codes):
+        out = (statistic[block_counts.first :], freedom[block_counts.first :])
+        loop(*_launch(block_counts, grouping, (grouping.device_sizes, grouping.n_rows, *out)))
     return to_host(statistic), to_host(freedom)
 
 
 def tables(codes: CudaCodes, groups: IntArray, n_groups: int) -> Tables:
-    """Counts of every column against a grouping of the rows, on the host.
+    """Return counts of every column against a grouping of the rows, on the host.
 
     The first row of every table counts missing values, the others the levels.
     """
     cupy = xp()
-    given = Classes(groups, n_groups)
+    grouping = Classes(groups, n_groups)
     start = table_starts(codes.n_levels, n_groups)
     counts = np.zeros(start[-1], np.int64)
     loop = kernel(SOURCE, "scatter")
-    latest: Coded | None = None
-    begin = found = cupy.zeros(0, cupy.int64)
+    latest: ByteBlock | None = None
+    begin = block_tables = cupy.zeros(0, cupy.int64)
 
     def fetch() -> None:
         if latest is not None:
             low = int(start[latest.first])
-            counts[low : low + len(found)] = to_host(found)
+            counts[low : low + len(block_tables)] = to_host(block_tables)
 
-    for coded, counted in given.counted(codes):
+    for coded, block_counts in grouping.count_blocks(codes):
         if coded is not latest:
             fetch()
-            here = start[coded.first : coded.first + coded.n_columns + 1]
-            begin, latest = cupy.asarray(here - here[0]), coded
-            found = cupy.zeros(int(here[-1] - here[0]), cupy.int64)
-        loop(*_launch(counted, given, (begin, coded.table_row, found)))
+            block_starts = start[coded.first : coded.first + coded.n_columns + 1]
+            begin, latest = cupy.asarray(block_starts - block_starts[0]), coded
+            block_tables = cupy.zeros(int(block_starts[-1] - block_starts[0]), cupy.int64)
+        loop(*_launch(block_counts, grouping, (begin, coded.table_row, block_tables)))
     fetch()
     return Tables(counts, start, n_groups)
 
 
-def _launch(counted: Counted, given: Classes, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Grid, block and arguments of a kernel of one thread a column."""
-    m = counted.n_columns
-    columns = 0 if counted.columns is None else counted.columns[counted.offset :]
-    offset = counted.offset if counted.columns is None else 0
-    head = (counted.counts, *counted.strides, counted.n_levels, given.n_classes, m)
+def _launch(
+    block_counts: LevelCounts, grouping: Classes, arguments: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Return grid, block and arguments of a kernel of one thread a column."""
+    m = block_counts.n_columns
+    columns = 0 if block_counts.columns is None else block_counts.columns[block_counts.offset :]
+    offset = block_counts.offset if block_counts.columns is None else 0
+    head = (
+        block_counts.counts,
+        *block_counts.strides,
+        block_counts.n_levels,
+        grouping.n_classes,
+        m,
+    )
     return (-(-m // THREADS),), (THREADS,), (*head, columns, offset, *arguments)
 
 

@@ -1,11 +1,11 @@
-"""Loops over columns: intervals of the same width or with as many values, and numbers as codes.
+"""Loops that cut columns into equal intervals, and that code numbers by cut points.
 
 The rules are told in :mod:`featly.core.counts.discretise`, which calls these.
 """
 
 import numpy as np
 
-from featly.core.counts.mdlp import between, sort_stored
+from featly.core.counts.mdlp import midpoint, sort_stored
 from featly.core.runtime.jit import kernel
 
 __all__ = [
@@ -23,30 +23,30 @@ CHUNK = 4096  # rows that stay in the nearest cache
 
 
 @kernel
-def _width_cuts(low, high, n_bins, found, at):
+def _width_cuts(low, high, n_bins, cut_points, at):
     """Write cut points at the same distance; return where they end."""
     begin = at
     step = (high - low) / n_bins
     for j in range(1, n_bins):
         cut = low + step * j
         # rounding may make neighbours equal; a column without a value has NaN and no cut
-        if low <= cut < high and (at == begin or found[at - 1] < cut):
-            found[at] = cut
+        if low <= cut < high and (at == begin or cut_points[at - 1] < cut):
+            cut_points[at] = cut
             at += 1
     return at
 
 
 @kernel
-def width_columns(low, high, n_bins, found, ends):
-    """Cut points of columns with these extremes; `ends` tells where those of each end."""
+def width_columns(low, high, n_bins, cut_points, ends):
+    """Write cut points of columns with these extremes; `ends` has the end of each column's."""
     at = np.int64(0)
     for f in range(len(low)):
-        at = _width_cuts(low[f], high[f], n_bins, found, at)
+        at = _width_cuts(low[f], high[f], n_bins, cut_points, at)
         ends[f] = at
 
 
 @kernel
-def _frequency_cuts(value, upto, m, n_bins, found, at):
+def _frequency_cuts(value, upto, m, n_bins, cut_points, at):
     """Write the cut points between m different rising values; return where they end.
 
     `upto` tells how many rows have at most each value.
@@ -66,15 +66,15 @@ def _frequency_cuts(value, upto, m, n_bins, found, at):
         above = (upto[i] - done) * left - (n - done)
         if i > first and (n - done) - (upto[i - 1] - done) * left < above:
             i -= 1
-        found[at] = between(value[i], value[i + 1])
+        cut_points[at] = midpoint(value[i], value[i + 1])
         at += 1
         done, first = upto[i], i + 1
     return at
 
 
 @kernel
-def frequency_columns(tile, n_bins, found, ends):
-    """The same for intervals with as many values; of a tile with rising columns, NaN last."""
+def frequency_columns(tile, n_bins, cut_points, ends):
+    """Write cut points for intervals with as many values; tile columns rise, NaN last."""
     n = tile.shape[1]
     value, upto = np.empty(n), np.empty(n, np.int64)
     at = np.int64(0)
@@ -88,13 +88,15 @@ def frequency_columns(tile, n_bins, found, ends):
                 value[m] = x
                 m += 1
             upto[m - 1] = i + 1
-        at = _frequency_cuts(value, upto, m, n_bins, found, at)
+        at = _frequency_cuts(value, upto, m, n_bins, cut_points, at)
         ends[f] = at
 
 
 @kernel
-def stored_columns(data, indices, indptr, columns, unlabelled, width, n_bins, lo, hi, found, ends):
-    """Cut points of columns of a sparse matrix without regard to classes."""
+def stored_columns(
+    data, indices, indptr, columns, unlabelled, by_width, n_bins, lo, hi, cut_points, ends
+):
+    """Write cut points of columns of a sparse matrix without regard to classes."""
     most = 0
     for f in range(lo, hi):
         most = max(most, indptr[columns[f] + 1] - indptr[columns[f]])
@@ -110,22 +112,22 @@ def stored_columns(data, indices, indptr, columns, unlabelled, width, n_bins, lo
         m, negative, value, label, spare, spare_label = sort_stored(
             data, indices, low, high, unlabelled, zeros, bound, value, label, spare, spare_label
         )
-        different, rows = np.int64(0), np.int64(0)
+        n_distinct, rows = np.int64(0), np.int64(0)
         for i in range(m + 1):
             if i == negative and zeros[0] > 0:
                 rows += zeros[0]
-                spare[different], upto[different] = 0.0, rows
-                different += 1
+                spare[n_distinct], upto[n_distinct] = 0.0, rows
+                n_distinct += 1
             if i < m:
                 rows += 1
-                if different == 0 or spare[different - 1] < value[i]:
-                    spare[different] = value[i]
-                    different += 1
-                upto[different - 1] = rows
-        if not width:
-            at = _frequency_cuts(spare, upto, different, n_bins, found, at)
-        elif different > 0:
-            at = _width_cuts(spare[0], spare[different - 1], n_bins, found, at)
+                if n_distinct == 0 or spare[n_distinct - 1] < value[i]:
+                    spare[n_distinct] = value[i]
+                    n_distinct += 1
+                upto[n_distinct - 1] = rows
+        if not by_width:
+            at = _frequency_cuts(spare, upto, n_distinct, n_bins, cut_points, at)
+        elif n_distinct > 0:
+            at = _width_cuts(spare[0], spare[n_distinct - 1], n_bins, cut_points, at)
         ends[f - lo] = at
 
 
@@ -153,18 +155,18 @@ def code_tile(tile, features, limits, start, codes):
 
 @kernel
 def _below(limits, low, high, x):
-    """How many of some rising numbers are below x."""
-    found, size = low, high - low
+    """Return how many of some rising numbers are below x."""
+    position, size = low, high - low
     while size > 0:  # halves without a jump that must be guessed
         half = (size + 1) // 2
-        found += half if limits[found + half - 1] < x else 0
+        position += half if limits[position + half - 1] < x else 0
         size -= half
-    return found - low
+    return position - low
 
 
 @kernel
 def code_stored(data, indptr, columns, cuts, start, lo, hi, codes, zero):
-    """The same for what a sparse matrix stores, and for its zeros."""
+    """Write the codes of what a sparse matrix stores, and of its zeros."""
     for f in range(lo, hi):
         low, high = start[f], start[f + 1]
         zero[f] = 1 + _below(cuts, low, high, 0.0)

@@ -39,7 +39,7 @@ SAME = 1e-10  # partial tables whose values differ by less are merged
 def exact_tail(
     rows: IntArray, columns: IntArray, limits: FloatArray, log_factorial: FloatArray
 ) -> FloatArray | None:
-    """log of the sum of ``exp(v)`` over the tables with v <= limit, for each of some limits.
+    """Return log of the sum of ``exp(v)`` over the tables with v <= limit, for some limits.
 
     None where more than `MOST_PARTIAL_TABLES` would have to be listed for a half, which depends on
     the margins alone. Rows are best those of which there are fewer, the largest first.
@@ -69,18 +69,18 @@ def exact_tail(
         work[smaller] += float(np.log(np.minimum(rows[1:], column) + 1.0).sum())
     lists = []
     for half in halves:
-        found = _partial_tables(
+        partial = _partial_tables(
             np.array(half), rows, stride, n_nodes, log_factorial, MOST_PARTIAL_TABLES
         )
-        if len(found[0]) == 0:
+        if len(partial[0]) == 0:
             return None
-        lists.append(found)
-    return _joined(*lists[0], *lists[1], int((rows * stride).sum()), limits)
+        lists.append(partial)
+    return _sum_whole_tables(*lists[0], *lists[1], int((rows * stride).sum()), limits)
 
 
 @kernel
 def margin_sums(counts, base, levels, classes):
-    """Fill the margins of a table: its total, and how many levels and classes are not empty."""
+    """Fill in the margins of a table; return its total, occupied levels and occupied classes."""
     for i in range(len(levels)):
         levels[i] = 0
     for c in range(len(classes)):
@@ -100,33 +100,33 @@ def margin_sums(counts, base, levels, classes):
 
 @kernel
 def fisher_small(counts, start, n_classes, lf, lo, hi, log_p, log_probability):
-    """Tables of 2 x 2 and 2 x 3; log_p is NaN for larger ones. `lf` are log-factorials."""
+    """Test tables of 2 x 2 and 2 x 3; log_p is NaN for larger ones. `lf` are log-factorials."""
     classes = np.empty(n_classes, np.int64)
     for f in range(lo, hi):
         base = start[f]
         levels = np.empty((start[f + 1] - base) // n_classes, np.int64)
         n, n_levels, n_present = margin_sums(counts, base, levels, classes)
-        found = -lf[n]
+        log_observed = -lf[n]
         for c in range(n_classes):
-            found += lf[classes[c]]
+            log_observed += lf[classes[c]]
         for i in range(len(levels)):
-            found += lf[levels[i]]
+            log_observed += lf[levels[i]]
             for c in range(n_classes):
-                found -= lf[counts[base + i * n_classes + c]]
-        log_probability[f] = found
+                log_observed -= lf[counts[base + i * n_classes + c]]
+        log_probability[f] = log_observed
         if n_levels < 2 or n_present < 2:
             log_p[f] = log_probability[f] = 0.0  # there is no other table
         elif n_levels == 2 and n_present <= 3:
-            log_p[f] = _two_rows(levels, classes, n, found, lf)
+            log_p[f] = _two_rows(levels, classes, n, log_observed, lf)
         elif n_present == 2 and n_levels <= 3:
-            log_p[f] = _two_rows(classes, levels, n, found, lf)
+            log_p[f] = _two_rows(classes, levels, n, log_observed, lf)
         else:
             log_p[f] = np.nan
 
 
 @kernel
 def _two_rows(rows, columns, n, log_probability, lf):
-    """log p of a table with two rows and two or three columns, empty ones aside."""
+    """Return log p of a table with two rows and two or three columns, empty ones aside."""
     row = n  # the smaller one
     for total in rows:
         if total > 0:
@@ -144,20 +144,20 @@ def _two_rows(rows, columns, n, log_probability, lf):
     limit = log_probability + whole + TIE
     peak, summed = -np.inf, 0.0
     for x in range(min(small, row) + 1):  # the rest fits the others, which hold most of n
-        here = lf[small] - lf[x] - lf[small - x]
-        term = here + _two_columns(large, middle, row - x, limit - here, lf)
+        small_term = lf[small] - lf[x] - lf[small - x]
+        term = small_term + _two_columns(large, middle, row - x, limit - small_term, lf)
         if term > peak:
             summed = summed * np.exp(peak - term) + 1.0
             peak = term
         elif term > peak - 50.0:
             summed += np.exp(term - peak)
-    found = peak + np.log(summed) - whole
-    return 0.0 if found > -TIE else found
+    log_tail = peak + np.log(summed) - whole
+    return 0.0 if log_tail > -TIE else log_tail
 
 
 @kernel
 def _two_columns(first, second, row, limit, lf):
-    """log of the sum of ``C(first, x) C(second, row - x)`` over the x where its log is <= limit.
+    """Return log of the sum of ``C(first, x) C(second, row - x)`` where its log is <= limit.
 
     The terms rise up to the mode and fall after it: what counts is a tail on either side.
     """
@@ -197,7 +197,7 @@ def _two_columns(first, second, row, limit, lf):
 
 @kernel
 def _partial_tables(columns, rows, stride, n_nodes, lf, most):
-    """All ways to fill some columns: (first, value, ways), or empty arrays if they are too many.
+    """List all ways to fill some columns: (first, value, ways); empty arrays if too many.
 
     Those that use up the same of every row are together at ``first[node]:first[node + 1]``,
     sorted by `value`, the log of ``prod_j c_j! / prod_ij x_ij!``; `ways` many have the same.
@@ -240,14 +240,14 @@ def _partial_tables(columns, rows, stride, n_nodes, lf, most):
                     x[i] = 0
                     i += 1
         filled += column
-        count = _merged(new_node[:count], new_value[:count], new_ways[:count], first)
+        count = _merge_equal(new_node[:count], new_value[:count], new_ways[:count], first)
         node, value, ways = new_node[:count], new_value[:count], new_ways[:count]
     return first, value, ways
 
 
 @kernel
-def _merged(node, value, ways, first):
-    """Sort partial tables by node and value, in place, and merge equal ones: how many are left."""
+def _merge_equal(node, value, ways, first):
+    """Sort partial tables by node and value, in place, merge equal ones; return their number."""
     count = len(node)
     for k in range(len(first)):
         first[k] = 0
@@ -255,48 +255,52 @@ def _merged(node, value, ways, first):
         first[node[k] + 1] += 1
     for k in range(1, len(first)):
         first[k] += first[k - 1]
-    place = first.copy()
+    position = first.copy()
     sorted_value, sorted_ways = np.empty(count), np.empty(count)
     for k in range(count):
-        to = place[node[k]]
+        to = position[node[k]]
         sorted_value[to], sorted_ways[to] = value[k], ways[k]
-        place[node[k]] += 1
-    kept = 0
+        position[node[k]] += 1
+    n_merged = 0
     for k in range(len(first) - 1):
         low, high = first[k], first[k + 1]
-        first[k] = kept
+        first[k] = n_merged
         _sort(sorted_value[low:high], sorted_ways[low:high])
         for at in range(low, high):
-            if kept > first[k] and sorted_value[at] - value[kept - 1] < SAME:
-                ways[kept - 1] += sorted_ways[at]
+            if n_merged > first[k] and sorted_value[at] - value[n_merged - 1] < SAME:
+                ways[n_merged - 1] += sorted_ways[at]
             else:
-                node[kept], value[kept], ways[kept] = k, sorted_value[at], sorted_ways[at]
-                kept += 1
-    first[-1] = kept
-    return kept
+                node[n_merged], value[n_merged], ways[n_merged] = (
+                    k,
+                    sorted_value[at],
+                    sorted_ways[at],
+                )
+                n_merged += 1
+    first[-1] = n_merged
+    return n_merged
 
 
 @kernel
-def _sort(keys, others):
-    """Shell's sort of `keys`, `others` along with them (numba's own takes seconds to compile)."""
+def _sort(keys, values):
+    """Sort `keys` and `values` along by Shell's method (numba's takes seconds to compile)."""
     n = len(keys)
-    gap = 1
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, n):
-            key, other = keys[i], others[i]
+    step = 1
+    while step < n // 3:
+        step = 3 * step + 1
+    while step > 0:
+        for i in range(step, n):
+            key, value = keys[i], values[i]
             j = i
-            while j >= gap and keys[j - gap] > key:
-                keys[j], others[j] = keys[j - gap], others[j - gap]
-                j -= gap
-            keys[j], others[j] = key, other
-        gap //= 3
+            while j >= step and keys[j - step] > key:
+                keys[j], values[j] = keys[j - step], values[j - step]
+                j -= step
+            keys[j], values[j] = key, value
+        step //= 3
 
 
 @kernel
-def _joined(first, value, ways, other_first, other_value, other_ways, whole, limits):
-    """log of the summed ``exp(value)`` of whole tables, those with value <= limit.
+def _sum_whole_tables(first, value, ways, other_first, other_value, other_ways, whole, limits):
+    """Return log of the summed ``exp(value)`` of whole tables, those with value <= limit.
 
     Node k of one half and node ``whole - k`` of the other make whole tables.
     """

@@ -1,4 +1,4 @@
-"""Genotypes of two bits into bytes.
+"""Unpacking of genotypes of two bits into bytes.
 
 A byte of a PLINK ``.bed`` file has four of them, the first in the lowest bits. They become the four
 bytes of a word by shifts and masks, which the compiler does for many words at a time: 27 thousand
@@ -33,29 +33,29 @@ def unpack_genotypes(packed: ByteArray, out: ByteArray) -> None:
     >>> out.tolist()
     [[2, 3, 1, 0, 0]]
     """
-    _unpack(packed, out)
+    _unpack_bytes(packed, out)
 
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
-def _unpack(packed, out):
+def _unpack_bytes(packed, out):
     n_rows = out.shape[1]
     whole = n_rows // 4
     for f in range(len(out)):
         source, target = packed[f], out[f]
         for i in range(whole):
-            word = _four(source[i])
+            word = _unpack_four(source[i])
             target[4 * i] = word & np.uint32(255)
             target[4 * i + 1] = (word >> np.uint32(8)) & np.uint32(255)
             target[4 * i + 2] = (word >> np.uint32(16)) & np.uint32(255)
             target[4 * i + 3] = word >> np.uint32(24)
         for i in range(4 * whole, n_rows):
-            target[i] = (_four(source[whole]) >> np.uint32(8 * (i % 4))) & np.uint32(255)
+            target[i] = (_unpack_four(source[whole]) >> np.uint32(8 * (i % 4))) & np.uint32(255)
 
 
 @kernel
-def _four(byte):
-    """The genotypes of a byte, each in a byte of a word."""
+def _unpack_four(byte):
+    """Return the genotypes of a byte, each in a byte of a word."""
     ones = np.uint32(0x01010101)
     word = np.uint32(byte)
     word = word | (word << np.uint32(6)) | (word << np.uint32(12)) | (word << np.uint32(18))

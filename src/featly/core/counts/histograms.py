@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.counts.bitplanes import NOISE, Other, settle
+from featly.core.counts.bitplanes import NOISE, ConditioningColumn, round_information
 from featly.core.counts.entropy import xlogx
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -62,17 +62,17 @@ class WideColumns:
         self.blocks = split(len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1])))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What must be kept to have these columns again."""
+        """Return the arrays from which these columns can be made again."""
         return {"codes": self.codes, "features": self.features}
 
     def levels(self, feature: int) -> IntArray | None:
-        """The codes of one column; None where it is not here."""
-        found = np.flatnonzero(self.features == feature)
-        return self.codes[found[0]].astype(np.int64) if len(found) else None
+        """Return the codes of one column; None where it is not here."""
+        positions = np.flatnonzero(self.features == feature)
+        return self.codes[positions[0]].astype(np.int64) if len(positions) else None
 
-    def information(
+    def fill_information(
         self,
-        other: Other,
+        other: ConditioningColumn,
         table: IntArray,
         own: IntArray,
         added: tuple[int, int],
@@ -80,21 +80,21 @@ class WideColumns:
         redundancy: IntArray,
         conditional: IntArray,
     ) -> None:
-        """Fill in what every column here has in common with the other one.
+        """Fill in the information that every column here shares with the other one.
 
-        The same as :meth:`featly.core.counts.bitplanes.BitPlanes.information`.
+        The same as :meth:`featly.core.counts.bitplanes.BitPlanes.fill_information`.
         """
         order = np.argsort(other.levels * self.n_classes + self.classes, kind="stable")
         ends = np.concatenate([[0], np.cumsum(other.counts.reshape(-1))])
         steps = np.diff(table)
 
-        def one(block: tuple[int, int]) -> None:
-            _count(
+        def count_block(block: tuple[int, int]) -> None:
+            _count_columns(
                 self.codes, self.features, order, ends, self.n_classes, self.most, steps, own,
                 *added, dropped_bits, *block, redundancy, conditional,
             )  # fmt: skip
 
-        run_blocks(one, self.blocks, self.n_jobs)
+        run_blocks(count_block, self.blocks, self.n_jobs)
 
 
 class SpreadColumns:
@@ -122,7 +122,7 @@ class SpreadColumns:
         self.n_jobs = n_jobs
         self.blocks = split(len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1])))
 
-    def information(
+    def fill_information(
         self, other: int, factor: float, redundancy: IntArray, conditional: IntArray
     ) -> None:
         """Fill in I(f; s) and I(f; y | s) of every column f and one column s.
@@ -130,44 +130,44 @@ class SpreadColumns:
         In units of ``1 / factor`` bits times the number of rows.
         """
 
-        def one(block: tuple[int, int]) -> None:
+        def count_block(block: tuple[int, int]) -> None:
             _count_spread(
                 self.codes, self.n_levels, self.classes, self.n_classes, other, factor, *block,
                 redundancy, conditional,
             )  # fmt: skip
 
-        run_blocks(one, self.blocks, self.n_jobs)
+        run_blocks(count_block, self.blocks, self.n_jobs)
 
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
-def _count(
-    codes, features, order, ends, n_classes, most, steps, own, more, more_given, bits, lo, hi,
+def _count_columns(
+    codes, features, order, ends, n_classes, most, steps, own, offset, given_offset, bits, lo, hi,
     redundancy, conditional,
 ):  # fmt: skip
-    """`order` are the rows by the other column and by class, which change at `ends`."""
+    """Count columns against another; `order` has the rows by it and by class."""
     together = np.zeros(most + 1, np.int64)
     by_class = np.zeros(most + 1, np.int64)
     for k in range(lo, hi):
         column = codes[k]
         f = features[k]
         joint = 0
-        given = 0
+        conditional_sum = 0
         for first in range(0, len(ends) - 1, n_classes):
             for part in range(first, first + n_classes):
                 for i in range(ends[part], ends[part + 1]):
                     level = column[order[i]]
                     joint += steps[together[level]]
                     together[level] += 1
-                    given += steps[by_class[level]]
+                    conditional_sum += steps[by_class[level]]
                     by_class[level] += 1
                 for i in range(ends[part], ends[part + 1]):
                     by_class[column[order[i]]] = 0
             for i in range(ends[first], ends[first + n_classes]):
                 together[column[order[i]]] = 0
-        redundancy[f] = settle(joint + more - own[f], bits)
+        redundancy[f] = round_information(joint + offset - own[f], bits)
         if n_classes > 1:
-            conditional[f] = settle(given - joint + more_given, bits)
+            conditional[f] = round_information(conditional_sum - joint + given_offset, bits)
 
 
 @kernel
@@ -175,40 +175,40 @@ def _count_spread(
     codes, n_levels, classes, n_classes, other, factor, lo, hi, redundancy, conditional
 ):
     n = len(classes)
-    chosen = codes[other]
+    other_column = codes[other]
     n_others = n_levels[other] + 1
     most = 0
     for f in range(lo, hi):
         most = max(most, n_levels[f])
     counts = np.empty((most + 1, n_others, n_classes))
-    mine = np.empty(most + 1)
-    others = np.empty(n_others)
+    own_sizes = np.empty(most + 1)
+    other_sizes = np.empty(n_others)
     for f in range(lo, hi):
         n_mine = n_levels[f] + 1
         counts[:n_mine] = 0.0
-        mine[:] = 0.0
-        others[:] = 0.0
+        own_sizes[:] = 0.0
+        other_sizes[:] = 0.0
         column = codes[f]
-        both = 0.0
+        n_complete = 0.0
         for i in range(n):
-            counts[column[i], chosen[i], classes[i]] += 1.0
-            mine[column[i]] += 1.0
-            others[chosen[i]] += 1.0
-            both += 1.0 if column[i] > 0 and chosen[i] > 0 else 0.0
-        if mine[0] == n or others[0] == n:  # a column without any value tells nothing
+            counts[column[i], other_column[i], classes[i]] += 1.0
+            own_sizes[column[i]] += 1.0
+            other_sizes[other_column[i]] += 1.0
+            n_complete += 1.0 if column[i] > 0 and other_column[i] > 0 else 0.0
+        if own_sizes[0] == n or other_sizes[0] == n:  # a column without any value tells nothing
             redundancy[f] = 0
-            conditional[f] = _class_information(mine, counts, n_mine, n_others, factor)
+            conditional[f] = _class_information(own_sizes, counts, n_mine, n_others, factor)
             continue
         for i in range(1, n_mine):
-            share = mine[i] / (n - mine[0])
+            share = own_sizes[i] / (n - own_sizes[0])
             for j in range(1, n_others):
-                other_share = others[j] / (n - others[0])
+                other_share = other_sizes[j] / (n - other_sizes[0])
                 joint_share = share * other_share
-                if both > 0.0:
+                if n_complete > 0.0:
                     joint_share = 0.0
                     for c in range(n_classes):
                         joint_share += counts[i, j, c]
-                    joint_share /= both
+                    joint_share /= n_complete
                 for c in range(n_classes):
                     counts[i, j, c] += (
                         share * counts[0, j, c]
@@ -220,13 +220,13 @@ def _count_spread(
 
 @kernel
 def _informations(counts, n_mine, n_others, n_classes, factor):
-    """n I(f; s) and n I(f; y | s) of a table whose first row and column are left out."""
+    """Return n I(f; s) and n I(f; y | s) of a table whose first row and column are left out."""
     whole = 0.0
-    mine = 0.0
+    own_levels = 0.0
     cells = 0.0
     by_class = 0.0
-    others = 0.0
-    others_by_class = 0.0
+    other_levels = 0.0
+    other_levels_by_class = 0.0
     for i in range(1, n_mine):
         size = 0.0
         for j in range(1, n_others):
@@ -236,7 +236,7 @@ def _informations(counts, n_mine, n_others, n_classes, factor):
                 by_class += xlogx(counts[i, j, c])
             cells += xlogx(cell)
             size += cell
-        mine += xlogx(size)
+        own_levels += xlogx(size)
         whole += size
     for j in range(1, n_others):
         size = 0.0
@@ -244,32 +244,32 @@ def _informations(counts, n_mine, n_others, n_classes, factor):
             cell = 0.0
             for i in range(1, n_mine):
                 cell += counts[i, j, c]
-            others_by_class += xlogx(cell)
+            other_levels_by_class += xlogx(cell)
             size += cell
-        others += xlogx(size)
-    redundancy = cells + xlogx(whole) - mine - others
-    conditional = by_class + others - cells - others_by_class
+        other_levels += xlogx(size)
+    redundancy = cells + xlogx(whole) - own_levels - other_levels
+    conditional = by_class + other_levels - cells - other_levels_by_class
     return _units(redundancy, factor), _units(conditional, factor)
 
 
 @kernel
 def _units(value, factor):
-    found = np.int64(np.rint(value * factor))
-    return found if found > NOISE else 0
+    units = np.int64(np.rint(value * factor))
+    return units if units > NOISE else 0
 
 
 @kernel
-def _class_information(mine, counts, n_mine, n_others, factor):
-    """n I(f; y) of a column beside one without any value; 0 where it has none itself."""
+def _class_information(own_sizes, counts, n_mine, n_others, factor):
+    """Return n I(f; y) of a column beside one without any value; 0 where it has none itself."""
     n_classes = counts.shape[2]
-    n = mine.sum()
-    if mine[0] == n:
+    n = own_sizes.sum()
+    if own_sizes[0] == n:
         return 0
     levels = 0.0
     cells = 0.0
     classes = np.zeros(n_classes)
     for i in range(1, n_mine):
-        share = mine[i] / (n - mine[0])
+        share = own_sizes[i] / (n - own_sizes[0])
         size = 0.0
         for c in range(n_classes):
             cell = counts[i, 0, c] + share * counts[0, 0, c]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from featly.core.counts.bitplanes import NOISE
-from featly.core.counts.bitplanes_cuda import DeviceLayout, Other, Terms
+from featly.core.counts.bitplanes_cuda import ConditioningColumn, DeviceLayout, Terms
 from featly.core.runtime.device_cuda import kernel, xp
 
 __all__ = ["WideColumns", "histograms"]
@@ -32,7 +32,7 @@ class WideColumns:
     n_columns : int
     n_levels : int
         More than the largest level of any.
-    lying : uint8 array of shape (n_columns, n_rows)
+    data : uint8 array of shape (n_columns, n_rows)
         Their levels from 0. None once a :class:`~featly.core.greedy.cache_cuda.PlaneStore` has it.
     """
 
@@ -40,12 +40,12 @@ class WideColumns:
     columns: Any
     n_columns: int
     n_levels: int
-    lying: Any
+    data: Any
 
 
 @dataclass(frozen=True)
-class Visited:
-    """The rows by the levels of the other column, and within them by class.
+class RowOrder:
+    """Rows sorted by the levels of the other column, and within them by class.
 
     Attributes
     ----------
@@ -58,35 +58,40 @@ class Visited:
     ends: Any
 
     @staticmethod
-    def of(other: Other, layout: DeviceLayout) -> "Visited":
-        """The rows as the other column orders them."""
+    def from_column(other: ConditioningColumn, layout: DeviceLayout) -> "RowOrder":
+        """Sort the rows by the other column and the class."""
         cupy = xp()
         key = other.levels * layout.n_classes + layout.classes
         ends = cupy.zeros(other.n_levels * layout.n_classes + 1, cupy.int32)
         cupy.cumsum(other.counts[: other.n_levels].ravel(), out=ends[1:])
-        return Visited(cupy.argsort(key).astype(cupy.int32), ends)
+        return RowOrder(cupy.argsort(key).astype(cupy.int32), ends)
 
 
 def information(
-    wide: WideColumns, levels: Any, other: Other, rows: Visited, layout: DeviceLayout, terms: Terms
+    wide: WideColumns,
+    levels: Any,
+    other: ConditioningColumn,
+    rows: RowOrder,
+    layout: DeviceLayout,
+    terms: Terms,
 ) -> None:
-    """Fill in what every column has in common with the other one."""
+    """Compute the information that every column shares with the other one."""
     m, n = levels.shape
-    here = slice(wide.first, None)
+    from_first = slice(wide.first, None)
     by_class = layout.n_classes > 1
     loop = kernel(SOURCE, "visit", BY_CLASS=int(by_class), NOISE=NOISE)
-    wanted = terms.redundancy is not None
+    wants_redundancy = terms.redundancy is not None
     arguments = (
         levels, n, m, 0 if wide.columns is None else wide.columns, rows.order, rows.ends,
-        other.n_levels, layout.n_classes, terms.steps, terms.own[here], other.added,
-        terms.dropped_bits, terms.redundancy[here] if wanted else 0,
-        terms.conditional[here] if by_class else 0,
+        other.n_levels, layout.n_classes, terms.steps, terms.own[from_first], other.added,
+        terms.dropped_bits, terms.redundancy[from_first] if wants_redundancy else 0,
+        terms.conditional[from_first] if by_class else 0,
     )  # fmt: skip
     loop((-(-m * 32 // THREADS),), (THREADS,), arguments)
 
 
 def histograms(levels: Any, n_levels: int, classes: Any, n_classes: int) -> Any:
-    """Counts of the levels of every column by class, of shape (n_columns, n_levels, n_classes)."""
+    """Return counts of levels by class, of shape (n_columns, n_levels, n_classes)."""
     m, n = levels.shape
     counts = xp().zeros((m, n_levels, n_classes), np.int32)
     loop = kernel(SOURCE, "histogram", BY_CLASS=0, NOISE=NOISE)

@@ -28,15 +28,15 @@ import numpy as np
 
 from featly.core.runtime.jit import kernel
 
-__all__ = ["between", "mdlp_bytes", "mdlp_runs", "mdlp_stored", "sort_stored"]
+__all__ = ["mdlp_bytes", "mdlp_runs", "mdlp_stored", "midpoint", "sort_stored"]
 
 # mypy: disable-error-code="no-untyped-def"
 
 
 # ---- a column as sorted values --------------------------------------------------------------
 @kernel
-def between(low, high):
-    """The middle of two numbers, such that ``low <= middle < high`` whatever is rounded."""
+def midpoint(low, high):
+    """Return the middle of two numbers, such that ``low <= middle < high`` whatever is rounded."""
     middle = (low + high) / 2.0
     return middle if low <= middle < high else low
 
@@ -72,7 +72,7 @@ def _merge_pairs(bound, n_runs, value, label, value_out, label_out):
 
 @kernel
 def _merge(bound, n_runs, value, label, spare_value, spare_label):
-    """One sorted run from several that lie one after the other; the arrays may change places."""
+    """Merge sorted runs that lie one after the other into one; the arrays may change places."""
     while n_runs > 1:
         n_runs = _merge_pairs(bound, n_runs, value, label, spare_value, spare_label)
         value, spare_value = spare_value, value
@@ -142,7 +142,7 @@ def _stretches(value, label, weight, n_values, label_out, weight_out, cut_out, u
                 upto_out[first - 1] = n_different
                 m -= 1
             else:
-                cut_out[first - 1] = between(last, x)
+                cut_out[first - 1] = midpoint(last, x)
         pure = single
         last = x
     return m
@@ -150,12 +150,12 @@ def _stretches(value, label, weight, n_values, label_out, weight_out, cut_out, u
 
 @kernel
 def _bits_of_classes(k):
-    """``log2(3^k - 2)``, also where 3^k is larger than any number."""
+    """Return ``log2(3^k - 2)``, also where 3^k is larger than any number."""
     return math.log2(3.0**k - 2.0) if k < 30 else k * math.log2(3.0)
 
 
 @kernel
-def _count(label, weight, low, high, counts):
+def _count_classes(label, weight, low, high, counts):
     counts[:] = 0
     total = 0
     for j in range(low, high):
@@ -166,18 +166,18 @@ def _count(label, weight, low, high, counts):
 
 @kernel
 def _entropy(counts, total, table):
-    """n H in fixed point, and how many classes there are."""
-    found = table[total]
+    """Return n H in fixed point, and how many classes there are."""
+    entropy = table[total]
     present = 0
     for c in range(len(counts)):
-        found -= table[counts[c]]
+        entropy -= table[counts[c]]
         present += counts[c] > 0
-    return found, present
+    return entropy, present
 
 
 @kernel
 def _best_cut(label, weight, cut, low, high, n, table, whole, present, left, right):
-    """The stretch behind which to cut, -1 if nothing is gained, and what is left of n H.
+    """Return the stretch behind which to cut, -1 if nothing is gained, and what is left of n H.
 
     `right` holds the counts of all classes. Two values differ only if rounding cannot explain it.
     """
@@ -203,12 +203,12 @@ def _best_cut(label, weight, cut, low, high, n, table, whole, present, left, rig
 
 
 @kernel
-def _accepted(
-    label, weight, low, best, high, n, n_places, table, unit, whole, rest, present, left, right
+def _is_accepted(
+    label, weight, low, best, high, n, n_places, table, unit, whole, remaining, present, left, right
 ):
-    """Whether the cut behind stretch `best`, one of `n_places`, shortens the description."""
-    n_left = _count(label, weight, low, best + 1, left)
-    n_right = _count(label, weight, best + 1, high, right)
+    """Return whether the cut behind stretch `best`, one of `n_places`, shortens the description."""
+    n_left = _count_classes(label, weight, low, best + 1, left)
+    n_right = _count_classes(label, weight, best + 1, high, right)
     inside_left, present_left = _entropy(left, n_left, table)
     inside_right, present_right = _entropy(right, n_right, table)
     price = (
@@ -221,50 +221,52 @@ def _accepted(
             - present_right * (inside_right / n_right)
         )
     )
-    return unit * (whole - rest) > price
+    return unit * (whole - remaining) > price
 
 
 @kernel
-def _split(label, weight, cut, upto, m, by_value, table, unit, left, right, stack, chosen):
-    """Mark in `chosen` the stretches behind which there is a cut."""
-    chosen[:m] = False
+def _split(label, weight, cut, upto, m, by_value, table, unit, left, right, stack, is_cut):
+    """Mark in `is_cut` the stretches behind which there is a cut."""
+    is_cut[:m] = False
     stack[0], stack[1] = 0, m
     top = 2
     while top > 0:
         low, high = stack[top - 2], stack[top - 1]
         top -= 2
-        n = _count(label, weight, low, high, right)
+        n = _count_classes(label, weight, low, high, right)
         whole, present = _entropy(right, n, table)
         if present < 2:
             continue
-        best, rest = _best_cut(label, weight, cut, low, high, n, table, whole, present, left, right)
+        best, remaining = _best_cut(
+            label, weight, cut, low, high, n, table, whole, present, left, right
+        )
         n_places = n - 1.0
         if by_value:
             n_places = upto[high - 1] - (upto[low - 1] if low > 0 else 0) - 1.0
-        if best >= 0 and _accepted(
-            label, weight, low, best, high, n, n_places, table, unit, whole, rest, present,
+        if best >= 0 and _is_accepted(
+            label, weight, low, best, high, n, n_places, table, unit, whole, remaining, present,
             left, right,
         ):  # fmt: skip
-            chosen[best] = True
+            is_cut[best] = True
             stack[top], stack[top + 1] = low, best + 1
             stack[top + 2], stack[top + 3] = best + 1, high
             top += 4
 
 
 @kernel
-def _cuts(
+def _write_cuts(
     value, label, weight, n_values, by_value, table, unit, left, right, stack,
-    label_out, weight_out, cut, upto, chosen, found, at,
+    label_out, weight_out, cut, upto, is_cut, cut_points, at,
 ):  # fmt: skip
-    """Write the cut points of one column to `found` from `at` on; return where they end."""
+    """Write the cut points of one column to `cut_points` from `at` on; return where they end."""
     m = _stretches(value, label, weight, n_values, label_out, weight_out, cut, upto)
     if m > 1:
         _split(
-            label_out, weight_out, cut, upto, m, by_value, table, unit, left, right, stack, chosen
+            label_out, weight_out, cut, upto, m, by_value, table, unit, left, right, stack, is_cut
         )
         for j in range(m - 1):
-            if chosen[j]:
-                found[at] = cut[j]
+            if is_cut[j]:
+                cut_points[at] = cut[j]
                 at += 1
     return at
 
@@ -272,16 +274,16 @@ def _cuts(
 # ---- two classes ----------------------------------------------------------------------------
 @kernel
 def _tabulate(table, n, halves):
-    """``T(i) + T(n - i)`` for i from 0 to n."""
+    """Fill in ``T(i) + T(n - i)`` for i from 0 to n."""
     for i in range(n + 1):
         halves[i] = table[i] + table[n - i]
 
 
 @kernel
-def _hopeless(
+def _is_hopeless(
     first, second, n_first, n_second, by_value, table, unit, halves_first, halves_second, halves
 ):
-    """Whether no cut between two sorted classes can be accepted.
+    """Return whether no cut between two sorted classes can be accepted.
 
     Where i values of one class and j of the other are below a cut, the parts have
     ``T(i + j) + T(n - i - j) - T(i) - T(n_1 - i) - T(j) - T(n_2 - j)``: the places of a merge are
@@ -313,8 +315,8 @@ def _hopeless(
 
 # ---- whole tiles ----------------------------------------------------------------------------
 @kernel
-def mdlp_runs(tile, run_start, by_value, table, unit, found, ends):
-    """Cut points of every column of a tile whose rows are sorted within classes.
+def mdlp_runs(tile, run_start, by_value, table, unit, cut_points, ends):
+    """Write cut points of every column of a tile whose rows are sorted within classes.
 
     Parameters
     ----------
@@ -324,7 +326,7 @@ def mdlp_runs(tile, run_start, by_value, table, unit, found, ends):
         Whether a cut is coded by the number of different values, not of rows.
     table, unit
         Of :class:`featly.core.counts.entropy.FixedPoint`; `unit` is 2^-shift.
-    found : float64 array
+    cut_points : float64 array
         The cut points, one column after the other.
     ends : int64 array of shape (n_columns,)
         Where those of each column end.
@@ -336,7 +338,7 @@ def mdlp_runs(tile, run_start, by_value, table, unit, found, ends):
     bound, stack = np.empty(n + 2, np.int64), np.empty(2 * n + 4, np.int64)
     left, right = np.empty(k, np.int64), np.empty(k, np.int64)
     label_out, weight_out = np.empty(n, np.int64), np.empty(n, np.int64)
-    cut, upto, chosen = np.empty(n), np.empty(n, np.int64), np.empty(n, np.bool_)
+    cut, upto, is_cut = np.empty(n), np.empty(n, np.int64), np.empty(n, np.bool_)
     halves_first, halves_second = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     halves, n_first, n_second = np.empty(n + 1, np.int64), -1, -1
     at = np.int64(0)  # typed: numba would compile what it is passed to a second time
@@ -344,7 +346,7 @@ def mdlp_runs(tile, run_start, by_value, table, unit, found, ends):
         ends[f] = at
         if k == 2:
             first, second = tile[f, : run_start[1]], tile[f, run_start[1] :]
-            n_known, n_known_second = _known(first), _known(second)
+            n_known, n_known_second = _count_known(first), _count_known(second)
             if n_known == 0 or n_known_second == 0:
                 continue
             if n_known != n_first or n_known_second != n_second:
@@ -352,7 +354,7 @@ def mdlp_runs(tile, run_start, by_value, table, unit, found, ends):
                 _tabulate(table, n_first, halves_first)
                 _tabulate(table, n_second, halves_second)
                 _tabulate(table, n_first + n_second, halves)
-            if _hopeless(
+            if _is_hopeless(
                 first, second, n_first, n_second, by_value, table, unit, halves_first,
                 halves_second, halves,
             ):  # fmt: skip
@@ -374,16 +376,16 @@ def mdlp_runs(tile, run_start, by_value, table, unit, found, ends):
             value, label, spare, spare_label = _merge(
                 bound, n_runs, value, label, spare, spare_label
             )
-            at = _cuts(
+            at = _write_cuts(
                 value, label, weight, m, by_value, table, unit, left, right, stack,
-                label_out, weight_out, cut, upto, chosen, found, at,
+                label_out, weight_out, cut, upto, is_cut, cut_points, at,
             )  # fmt: skip
         ends[f] = at
 
 
 @kernel
-def _known(column):
-    """How many values of a column with NaN last are known."""
+def _count_known(column):
+    """Return how many values of a column with NaN last are known."""
     n = len(column)
     while n > 0 and column[n - 1] != column[n - 1]:
         n -= 1
@@ -391,8 +393,8 @@ def _known(column):
 
 
 @kernel
-def mdlp_bytes(tile, lowest, labels, n_classes, by_value, table, unit, found, ends):
-    """The same for columns of whole numbers of one byte, by counting.
+def mdlp_bytes(tile, lowest, labels, n_classes, by_value, table, unit, cut_points, ends):
+    """Write cut points of columns of whole numbers of one byte, by counting.
 
     `tile` is of uint8, `lowest` what its 0 stands for; rows are in any order.
     """
@@ -401,7 +403,7 @@ def mdlp_bytes(tile, lowest, labels, n_classes, by_value, table, unit, found, en
     stack = np.empty(2 * size + 4, np.int64)
     left, right = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     label_out, weight_out = np.empty(size, np.int64), np.empty(size, np.int64)
-    cut, upto, chosen = np.empty(size), np.empty(size, np.int64), np.empty(size, np.bool_)
+    cut, upto, is_cut = np.empty(size), np.empty(size, np.int64), np.empty(size, np.bool_)
     counts = np.zeros((256, n_classes), np.int64)
     at = np.int64(0)
     for f in range(len(tile)):
@@ -417,18 +419,30 @@ def mdlp_bytes(tile, lowest, labels, n_classes, by_value, table, unit, found, en
                     value[m], label[m], weight[m] = np.float64(x + lowest), c, counts[x, c]
                     counts[x, c] = 0
                     m += 1
-        at = _cuts(
+        at = _write_cuts(
             value, label, weight, m, by_value, table, unit, left, right, stack,
-            label_out, weight_out, cut, upto, chosen, found, at,
+            label_out, weight_out, cut, upto, is_cut, cut_points, at,
         )  # fmt: skip
         ends[f] = at
 
 
 @kernel
 def mdlp_stored(
-    data, indices, indptr, columns, labels, class_sizes, by_value, table, unit, lo, hi, found, ends
+    data,
+    indices,
+    indptr,
+    columns,
+    labels,
+    class_sizes,
+    by_value,
+    table,
+    unit,
+    lo,
+    hi,
+    cut_points,
+    ends,
 ):
-    """The same for columns `lo` to `hi` of a sparse matrix.
+    """Write cut points of columns `lo` to `hi` of a sparse matrix.
 
     Time goes with what is stored: zeros enter as one value with the counts of its classes.
     """
@@ -442,7 +456,7 @@ def mdlp_stored(
     bound, stack = np.empty(size + 2, np.int64), np.empty(2 * size + 4, np.int64)
     left, right = np.empty(k, np.int64), np.empty(k, np.int64)
     label_out, weight_out = np.empty(size, np.int64), np.empty(size, np.int64)
-    cut, upto, chosen = np.empty(size), np.empty(size, np.int64), np.empty(size, np.bool_)
+    cut, upto, is_cut = np.empty(size), np.empty(size, np.int64), np.empty(size, np.bool_)
     at = np.int64(0)
     for f in range(lo, hi):
         for c in range(k):  # an assignment of slices takes seconds to compile
@@ -464,8 +478,8 @@ def mdlp_stored(
                 spare[n_values], spare_label[n_values] = value[i], label[i]
                 weight[n_values] = 1
                 n_values += 1
-        at = _cuts(
+        at = _write_cuts(
             spare, spare_label, weight, n_values, by_value, table, unit, left, right, stack,
-            label_out, weight_out, cut, upto, chosen, found, at,
+            label_out, weight_out, cut, upto, is_cut, cut_points, at,
         )  # fmt: skip
         ends[f - lo] = at

@@ -37,7 +37,7 @@ class InfiniteError(ValueError):
 
 
 def range_columns(n_rows: int, memory: int | None = None, itemsize: int = 1) -> int:
-    """How many columns are coded and packed at a time.
+    """Return how many columns are coded and packed at a time.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def range_columns(n_rows: int, memory: int | None = None, itemsize: int = 1) -> 
 
 
 class StreamedCodes(Codes):
-    """The columns of a streamed source as codes.
+    """Columns of a streamed source as codes.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class StreamedCodes(Codes):
         None: numbers are levels as they stand.
     y, n_classes
         For a rule that looks at the classes.
-    blame : callable, optional
+    make_error : callable, optional
         Makes what is raised of a NotWholeError, TooManyLevelsError or InfiniteError.
     n_jobs : int, optional
     """
@@ -72,27 +72,27 @@ class StreamedCodes(Codes):
         rule: CutRule | None,
         y: IntArray,
         n_classes: int,
-        blame: Callable[[Any], Exception] = lambda found: found,
+        make_error: Callable[[Any], Exception] = lambda error: error,
         n_jobs: int | None = None,
     ) -> None:
-        self.blame = blame
+        self.make_error = make_error
         self.rule, self.y, self.n_classes = rule, y, n_classes
         self.n_rows, self.n_features = source.n_rows, source.n_features
         self.n_jobs = n_jobs
         self.width = range_columns(source.n_rows, source.memory, source.store.dtype.itemsize)
-        self.source = source.windowed(self.width)
+        self.source = source.with_block_width(self.width)
         self._cuts: dict[tuple[int, int], Cuts] = {}
         self._n_levels: IntArray | None = None
 
     @property
     def n_levels(self) -> IntArray:  # type: ignore[override]
-        """The largest code of each column: one pass, the first time."""
+        """Largest code of each column: one pass, the first time."""
         if self._n_levels is None:
-            self._n_levels = np.concatenate(self.each(lambda some: some.n_levels))
+            self._n_levels = np.concatenate(self.each(lambda codes: codes.n_levels))
         return self._n_levels
 
     def each(self, function: Callable[[Codes], Any]) -> list[Any]:
-        """A function of every range of columns, which are in memory one after the other."""
+        """Call a function with every range of columns, which are in memory one after the other."""
         ranges = split(self.n_features, self.width)
         return run_blocks(lambda part: function(self.part(*part)), ranges, self.n_jobs)
 
@@ -102,53 +102,55 @@ class StreamedCodes(Codes):
         return np.dtype(np.uint8 if self.n_levels.max(initial=0) <= 254 else np.uint16)
 
     def part(self, low: int, high: int) -> Codes:
-        """A range of columns, in memory."""
+        """Return a range of columns, in memory."""
         try:
             if self.rule is None:
-                known = self.source.levels(low, high)
-                if known is not None:
-                    return DenseCodes(*known, self.n_jobs)
+                stored_levels = self.source.levels(low, high)
+                if stored_levels is not None:
+                    return DenseCodes(*stored_levels, self.n_jobs)
             return self._code(self.source.range(low, high), low)
-        except NotWholeError as found:
-            raise self.blame(NotWholeError(low + found.feature, found.row, found.value)) from None
-        except TooManyLevelsError as found:
-            raise self.blame(TooManyLevelsError(low + found.feature, found.count)) from None
-        except InfiniteError as found:
-            raise self.blame(InfiniteError(low + found.feature)) from None
+        except NotWholeError as error:
+            raise self.make_error(
+                NotWholeError(low + error.feature, error.row, error.value)
+            ) from None
+        except TooManyLevelsError as error:
+            raise self.make_error(TooManyLevelsError(low + error.feature, error.count)) from None
+        except InfiniteError as error:
+            raise self.make_error(InfiniteError(low + error.feature)) from None
 
     def _code(self, part: DenseSource, low: int) -> Codes:
         if self.rule is None:
             return whole_codes(part, self.n_jobs)
-        here = low, low + part.n_features
-        cuts = self._cuts.get(here)
+        bounds = low, low + part.n_features
+        cuts = self._cuts.get(bounds)
         if cuts is None:
             _refuse_infinite(part)
             cuts = learn_cuts(part, self.y, self.n_classes, self.rule, self.n_jobs)
-            self._cuts[here] = cuts
+            self._cuts[bounds] = cuts
         return DenseCodes(*cut_codes(part, cuts, self.n_jobs), self.n_jobs)
 
     def block(self, low: int, high: int) -> npt.NDArray[Any]:
-        """A range of columns."""
+        """Return a range of columns."""
         return self.take(np.arange(low, high))
 
     def take(self, features: IntArray) -> npt.NDArray[Any]:
-        """Some columns."""
-        found: npt.NDArray[Any] = np.empty((len(features), self.n_rows), self.dtype)
+        """Return some columns."""
+        matrix: npt.NDArray[Any] = np.empty((len(features), self.n_rows), self.dtype)
         number = np.asarray(features) // self.width
         for k in np.unique(number).tolist():
-            here, low = np.flatnonzero(number == k), k * self.width
+            wanted, low = np.flatnonzero(number == k), k * self.width
             codes = self.part(low, min(low + self.width, self.n_features))
-            found[here] = codes.take(np.asarray(features)[here] - low)
-        return found
+            matrix[wanted] = codes.take(np.asarray(features)[wanted] - low)
+        return matrix
 
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
-        """Counts of every column against a grouping of the rows: one pass."""
+        """Count every column against a grouping of the rows: one pass."""
 
-        found = self.each(lambda some: (some.tables(groups, n_groups), some.n_levels))
-        self._n_levels = np.concatenate([levels for _, levels in found])
-        sizes = np.concatenate([np.diff(tables.start) for tables, _ in found])
+        parts = self.each(lambda codes: (codes.tables(groups, n_groups), codes.n_levels))
+        self._n_levels = np.concatenate([levels for _, levels in parts])
+        sizes = np.concatenate([np.diff(tables.start) for tables, _ in parts])
         start = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        return Tables(np.concatenate([tables.counts for tables, _ in found]), start, n_groups)
+        return Tables(np.concatenate([tables.counts for tables, _ in parts]), start, n_groups)
 
 
 def _refuse_infinite(part: DenseSource) -> None:

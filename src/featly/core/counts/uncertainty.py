@@ -17,9 +17,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.counts.codes import FEW, HELD, Codes, SomeCodes, chosen, gathered
+from featly.core.counts.codes import (
+    COPY_BYTES,
+    FEW,
+    Codes,
+    CodesView,
+    gather_columns,
+    select_columns,
+)
 from featly.core.counts.contingency import Tables
-from featly.core.counts.entropy import FixedPoint, class_information, settled, xlogx
+from featly.core.counts.entropy import FixedPoint, class_information, drop_rounding_noise, xlogx
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.runtime.popcount import ones
@@ -40,7 +47,7 @@ PLANE_BLOCK = 8192
 def uncertainty(
     codes: Codes, groups: IntArray, n_groups: int, *, spread: bool = False
 ) -> FloatArray:
-    """Symmetric uncertainty of every column with a grouping of the rows.
+    """Return the symmetric uncertainty of every column with a grouping of the rows.
 
     Parameters
     ----------
@@ -67,33 +74,33 @@ def uncertainty(
     """
     cells = (codes.n_levels + 1) * (n_groups + 1)
     if not spread and (n_groups >= FEW or cells.max(initial=0) > CELLS):
-        return _on_grid(_by_rows(codes, groups, n_groups))
-    found = np.empty(codes.n_features)
+        return _round_to_grid(_uncertainty_by_rows(codes, groups, n_groups))
+    values = np.empty(codes.n_features)
     for low, high in _runs(cells):
         whole = high - low == codes.n_features
-        part = codes if whole else SomeCodes(codes, np.arange(low, high))
+        part = codes if whole else CodesView(codes, np.arange(low, high))
         tables = part.tables(groups, n_groups + 1)
         if spread:
-            found[low:high] = _by_shares(tables, codes.n_jobs)
+            values[low:high] = _spread_uncertainty(tables, codes.n_jobs)
         else:
             information = class_information(tables, codes.n_rows, codes.n_jobs)
-            found[low:high] = information.uncertainty()
-    return _on_grid(found)
+            values[low:high] = information.uncertainty()
+    return _round_to_grid(values)
 
 
-def _on_grid(found: FloatArray) -> FloatArray:
-    return np.rint(found * GRID) / GRID
+def _round_to_grid(values: FloatArray) -> FloatArray:
+    return np.rint(values * GRID) / GRID
 
 
 def _runs(cells: IntArray) -> list[tuple[int, int]]:
-    """Ranges of columns whose tables have about `CELLS` cells together."""
+    """Return ranges of columns whose tables have about `CELLS` cells together."""
     run = (np.cumsum(cells) - cells) // CELLS
     edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(cells)]
     return list(itertools.pairwise(edges))
 
 
 class Pairs:
-    """Symmetric uncertainties between some columns, computed when asked for, and kept.
+    """Symmetric uncertainties between some columns, computed when asked for, and cached.
 
     Parameters
     ----------
@@ -110,35 +117,37 @@ class Pairs:
     >>> from featly.core.counts.uncertainty import Pairs
     >>> columns = np.array([[1, 1, 2, 2], [1, 2, 1, 2], [2, 2, 1, 1]], np.uint8)
     >>> pairs = Pairs(DenseCodes(columns, np.array([2, 2, 2])), np.array([0, 2]))
-    >>> pairs.of(1).tolist()
+    >>> pairs.row(1).tolist()
     [1.0, 1.0]
     """
 
     def __init__(self, codes: Codes, features: IntArray, *, spread: bool = False) -> None:
-        self.codes, self.spread = chosen(codes, features), spread
+        self.codes, self.spread = select_columns(codes, features), spread
         self._known: dict[int, FloatArray] = {}
         n_levels = self.codes.n_levels
-        few = n_levels.max(initial=0) < FEW and (n_levels + 1).sum() * codes.n_rows <= 8 * HELD
+        few = (
+            n_levels.max(initial=0) < FEW and (n_levels + 1).sum() * codes.n_rows <= 8 * COPY_BYTES
+        )
         self._planes = Planes(self.codes) if few else None
         if self._planes is None or (spread and self._planes.missing):
-            self._planes, self.codes = None, gathered(codes, features)
+            self._planes, self.codes = None, gather_columns(codes, features)
 
     def __len__(self) -> int:
         return self.codes.n_features
 
-    def of(self, k: int) -> FloatArray:
-        """Symmetric uncertainty of the k-th column with each of them, itself included."""
-        found = self._known.get(k)
-        if found is not None:
-            return found
+    def row(self, k: int) -> FloatArray:
+        """Return the symmetric uncertainty of the k-th column with each, itself included."""
+        values = self._known.get(k)
+        if values is not None:
+            return values
         if self._planes is not None:
-            found = _on_grid(self._planes.uncertainty(k))
+            values = _round_to_grid(self._planes.uncertainty(k))
         else:
             groups = self.codes.block(k, k + 1)[0].astype(np.int64)
             n_groups = int(self.codes.n_levels[k])
-            found = uncertainty(self.codes, groups, n_groups, spread=self.spread)
-        self._known[k] = found
-        return found
+            values = uncertainty(self.codes, groups, n_groups, spread=self.spread)
+        self._known[k] = values
+        return values
 
 
 # ---- few levels -----------------------------------------------------------------------------
@@ -162,30 +171,32 @@ class Planes:
         most = int(codes.n_levels.max(initial=0)) + 1
 
         def pack(block: tuple[int, int]) -> tuple[Any, ...]:
-            return _pack(codes.block(*block), most)
+            return _pack_levels(codes.block(*block), most)
 
         bits, sizes, levels = zip(*run_blocks(pack, blocks, codes.n_jobs), strict=True)
         self.bits, self.sizes = np.concatenate(bits), np.concatenate(sizes)
         counts = np.concatenate(levels)
         self.missing = bool((counts < 0).any())  # a sign, so that one array tells both
         self.start = np.concatenate([[0], np.cumsum(np.abs(counts))])
-        self.table = FixedPoint.of(codes.n_rows).table
+        self.table = FixedPoint.for_rows(codes.n_rows).table
         self.entropy = self.table[-1] - np.add.reduceat(self.table[self.sizes], self.start[:-1])
 
     def uncertainty(self, k: int) -> FloatArray:
-        """Symmetric uncertainty of the k-th column with each."""
+        """Return the symmetric uncertainty of the k-th column with each."""
         out = np.empty(len(self.entropy))
 
-        def one(block: tuple[int, int]) -> None:
-            _and(self.bits, self.start, self.sizes, self.entropy, self.table, k, *block, out)
+        def compute_block(block: tuple[int, int]) -> None:
+            _uncertainty_by_planes(
+                self.bits, self.start, self.sizes, self.entropy, self.table, k, *block, out
+            )
 
-        run_blocks(one, split(len(out), PLANE_BLOCK), self.n_jobs)
+        run_blocks(compute_block, split(len(out), PLANE_BLOCK), self.n_jobs)
         return out
 
 
 @kernel
-def _pack(codes, most):
-    """Planes of the levels that occur, their sizes, and their number; negative with a gap."""
+def _pack_levels(codes, most):
+    """Pack planes of the levels that occur; their number is negative if a value is missing."""
     width, n = codes.shape
     sizes = np.zeros((width, most), np.int64)
     n_planes = 0
@@ -197,25 +208,25 @@ def _pack(codes, most):
     bits = np.zeros((n_planes, (n + 63) // 64), np.uint64)
     plane_sizes = np.empty(n_planes, np.int64)
     counts = np.zeros(width, np.int64)
-    place = np.empty(most, np.int64)
+    plane = np.empty(most, np.int64)
     first = 0
     for k in range(width):
         for level in range(most):
             if sizes[k, level] > 0:
-                place[level] = first + counts[k]
-                plane_sizes[place[level]] = sizes[k, level]
+                plane[level] = first + counts[k]
+                plane_sizes[plane[level]] = sizes[k, level]
                 counts[k] += 1
         first += counts[k]
         if sizes[k, 0] > 0:
             counts[k] = -counts[k]
         for i in range(n):
-            bits[place[codes[k, i]], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+            bits[plane[codes[k, i]], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
     return bits, plane_sizes, counts
 
 
 @kernel
-def _and(bits, start, sizes, entropy, table, f, lo, hi, out):
-    """Joint counts by AND of planes; those of the last level of each are what is left."""
+def _uncertainty_by_planes(bits, start, sizes, entropy, table, f, lo, hi, out):
+    """Compute joint counts by AND of planes; those of each last level are what is left."""
     low, high = start[f], start[f + 1]
     n_words = bits.shape[1]
     left = np.empty(high - low, np.int64)
@@ -225,44 +236,44 @@ def _and(bits, start, sizes, entropy, table, f, lo, hi, out):
         cells = 0
         terms = 2 + high - low + start[k + 1] - start[k]
         for plane in range(start[k], start[k + 1] - 1):
-            rest = sizes[plane]
+            remaining = sizes[plane]
             for a in range(high - low - 1):
                 total = np.uint64(0)
                 for w in range(n_words):
                     total += ones(bits[plane, w] & bits[low + a, w])
                 count = np.int64(total)
                 left[a] -= count
-                rest -= count
+                remaining -= count
                 cells += table[count]
                 terms += count > 1
-            left[high - low - 1] -= rest
-            cells += table[rest]
-            terms += rest > 1
+            left[high - low - 1] -= remaining
+            cells += table[remaining]
+            terms += remaining > 1
         for a in range(high - low):
             cells += table[left[a]]
             terms += left[a] > 1
         joint = table[len(table) - 1] - cells
-        mutual = settled(entropy[f] + entropy[k] - joint, terms)
+        mutual = drop_rounding_noise(entropy[f] + entropy[k] - joint, terms)
         out[k] = 2 * mutual / (entropy[f] + entropy[k]) if mutual > 0 else 0.0
 
 
 # ---- many groups ----------------------------------------------------------------------------
-def _by_rows(codes: Codes, groups: IntArray, n_groups: int) -> FloatArray:
-    """Without tables, most of whose cells would be empty: the rows of a group lie together."""
-    fixed = FixedPoint.of(codes.n_rows)
+def _uncertainty_by_rows(codes: Codes, groups: IntArray, n_groups: int) -> FloatArray:
+    """Compute without tables, most of whose cells would be empty: rows of a group lie together."""
+    fixed = FixedPoint.for_rows(codes.n_rows)
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups, minlength=n_groups + 1))
     most = int(codes.n_levels.max(initial=0)) + 1
     out = np.zeros((2, codes.n_features), np.int64)
 
-    def one(block: tuple[int, int]) -> None:
+    def sum_block(block: tuple[int, int]) -> None:
         low, high = block
         _row_sums(codes.block(low, high), order, ends, fixed.table, most, low, out)
 
-    run_blocks(one, split(codes.n_features, BLOCK), codes.n_jobs)
+    run_blocks(sum_block, split(codes.n_features, BLOCK), codes.n_jobs)
     mutual, entropies = out
-    found = np.zeros(codes.n_features)
-    return np.divide(2 * mutual, entropies, out=found, where=mutual > 0)
+    values = np.zeros(codes.n_features)
+    return np.divide(2 * mutual, entropies, out=values, where=mutual > 0)
 
 
 @kernel
@@ -298,24 +309,24 @@ def _row_sums(codes, order, ends, table, most, first, out):
                     terms += size > 1
                     counts[x[order[i]]] = 0
             begin = ends[g]
-        out[0, first + k] = settled(table[n] + cells - levels - by_group, terms)
+        out[0, first + k] = drop_rounding_noise(table[n] + cells - levels - by_group, terms)
         out[1, first + k] = 2 * table[n] - levels - by_group
 
 
 # ---- missing values spread over the levels --------------------------------------------------
-def _by_shares(tables: Tables, n_jobs: int | None) -> FloatArray:
-    """From tables whose first row and first column count missing values."""
+def _spread_uncertainty(tables: Tables, n_jobs: int | None) -> FloatArray:
+    """Compute from tables whose first row and first column count missing values."""
     out = np.zeros(len(tables))
 
-    def one(block: tuple[int, int]) -> None:
-        _shared(tables.counts, tables.start, tables.n_classes, *block, out)
+    def compute_block(block: tuple[int, int]) -> None:
+        _uncertainty_of_shares(tables.counts, tables.start, tables.n_classes, *block, out)
 
-    run_blocks(one, split(len(tables), BLOCK), n_jobs)
+    run_blocks(compute_block, split(len(tables), BLOCK), n_jobs)
     return out
 
 
 @kernel
-def _shared(counts, start, n_groups, lo, hi, out):
+def _uncertainty_of_shares(counts, start, n_groups, lo, hi, out):
     columns = np.empty(n_groups)
     spread_columns = np.empty(n_groups)
     for f in range(lo, hi):
@@ -333,19 +344,19 @@ def _shared(counts, start, n_groups, lo, hi, out):
         if rows[0] == n or columns[0] == n:
             continue  # one of the two has no value at all
         # rows of which both are missing go where those go of which neither is, if there are any
-        both = cell[0, 0] / complete if complete > 0.0 else 0.0
+        both_share = cell[0, 0] / complete if complete > 0.0 else 0.0
         spread_columns[:] = 0.0
         total, cells, levels, by_group = 0.0, 0.0, 0.0, 0.0
         for i in range(1, n_levels):
             row_share = rows[i] / (n - rows[0])
             spread_row = 0.0
             for j in range(1, n_groups):
-                found = cell[i, j] * (1.0 + both)
-                found += row_share * cell[0, j]
-                found += columns[j] / (n - columns[0]) * cell[i, 0]
-                cells += xlogx(found)
-                spread_row += found
-                spread_columns[j] += found
+                weight = cell[i, j] * (1.0 + both_share)
+                weight += row_share * cell[0, j]
+                weight += columns[j] / (n - columns[0]) * cell[i, 0]
+                cells += xlogx(weight)
+                spread_row += weight
+                spread_columns[j] += weight
             levels += xlogx(spread_row)
             total += spread_row
         for j in range(1, n_groups):

@@ -44,7 +44,7 @@ class TooManyLevelsError(ValueError):
 
 
 def whole_codes(source: Source, n_jobs: int | None = None) -> Codes:
-    """The columns of a source as codes, where numbers are levels as they stand.
+    """Return the columns of a source as codes, where numbers are levels as they stand.
 
     Integers in memory are not copied where every column spans at most 254 values.
 
@@ -56,46 +56,46 @@ def whole_codes(source: Source, n_jobs: int | None = None) -> Codes:
     [[3, 1, 0]]
     """
     if isinstance(source, CSCSource):
-        return _sparse(source, n_jobs)
+        return _sparse_codes(source, n_jobs)
     assert isinstance(source, DenseSource)
     whole_array = source.values.dtype.kind in "iu" and len(source.categorical) == 0
     if whole_array and source.n_features == source.values.shape[1]:
         low, high = _bounds(source.values, n_jobs)
         if (high - low).max(initial=0) < SMALL:
             return WholeCodes(source.values, low, high, n_jobs)
-    return _dense(source, n_jobs)
+    return _dense_codes(source, n_jobs)
 
 
 def _bounds(values: npt.NDArray[Any], n_jobs: int | None) -> tuple[IntArray, IntArray]:
-    """Bounds of every column; the same for all where that costs few empty levels."""
+    """Return bounds of every column; the same for all where that costs few empty levels."""
     blocks = split(values.shape[1], 4096)
     memory = values.ravel(order="K")  # as it lies: no copy
 
-    def whole(block: tuple[int, int]) -> tuple[int, int]:
+    def bound_stretch(block: tuple[int, int]) -> tuple[int, int]:
         part = memory[slice(*block)]
         return int(part.min()), int(part.max())
 
-    found = run_blocks(whole, split(len(memory), STRETCH), n_jobs)
-    low, high = min(a for a, _ in found), max(b for _, b in found)
+    stretch_bounds = run_blocks(bound_stretch, split(len(memory), STRETCH), n_jobs)
+    low, high = min(a for a, _ in stretch_bounds), max(b for _, b in stretch_bounds)
     p = values.shape[1]
     if high - low < FEW:
         return np.full(p, low, np.int64), np.full(p, high, np.int64)
 
-    def each(block: tuple[int, int]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def bound_columns(block: tuple[int, int]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         part = values[:, slice(*block)]
         return part.min(axis=0), part.max(axis=0)
 
-    lows, highs = zip(*run_blocks(each, blocks, n_jobs), strict=True)
+    lows, highs = zip(*run_blocks(bound_columns, blocks, n_jobs), strict=True)
     return np.concatenate(lows).astype(np.int64), np.concatenate(highs).astype(np.int64)
 
 
-def _dense(source: DenseSource, n_jobs: int | None) -> Codes:
+def _dense_codes(source: DenseSource, n_jobs: int | None) -> Codes:
     numeric = np.flatnonzero(source.kinds != CATEGORICAL)
     codes = np.empty((source.n_features, source.n_rows), np.uint8)
     n_levels = np.zeros(source.n_features, np.int64)
     view = source.view(numeric)
 
-    def one(block: tuple[int, int]) -> None:
+    def code_block(block: tuple[int, int]) -> None:
         tile = _tile(view, *block)
         levels = np.empty(len(tile), np.int64)
         out = np.empty(tile.shape, np.uint8)
@@ -105,7 +105,7 @@ def _dense(source: DenseSource, n_jobs: int | None) -> Codes:
         codes[numeric[slice(*block)]] = out
         n_levels[numeric[slice(*block)]] = levels
 
-    run_blocks(one, split(len(numeric), TILE), n_jobs)
+    run_blocks(code_block, split(len(numeric), TILE), n_jobs)
     nominal = source.categorical
     n_levels[nominal] = np.diff(source.code_atoms)[source.place[nominal]]
     wide = np.flatnonzero(n_levels < 0)
@@ -113,7 +113,7 @@ def _dense(source: DenseSource, n_jobs: int | None) -> Codes:
         codes = codes.astype(np.uint16)
     codes[nominal] = source.codes[source.place[nominal]]
     for f in wide.tolist():
-        codes[f], n_levels[f] = _numbered(_tile(source, f, f + 1)[0], f)
+        codes[f], n_levels[f] = _number_levels(_tile(source, f, f + 1)[0], f)
     return DenseCodes(codes, n_levels, n_jobs)
 
 
@@ -124,34 +124,34 @@ def _tile(source: DenseSource, low: int, high: int) -> npt.NDArray[np.float64]:
     return source.load(columns)
 
 
-def _numbered(values: npt.NDArray[np.float64], feature: int) -> tuple[IntArray, int]:
-    """Distinct values numbered in order from 1; 0 where missing."""
-    there = ~np.isnan(values)
-    levels, found = np.unique(values[there], return_inverse=True)
+def _number_levels(values: npt.NDArray[np.float64], feature: int) -> tuple[IntArray, int]:
+    """Number distinct values in order from 1; 0 where missing."""
+    is_known = ~np.isnan(values)
+    levels, level_index = np.unique(values[is_known], return_inverse=True)
     if len(levels) > MOST:
         raise TooManyLevelsError(feature, len(levels))
     codes = np.zeros(len(values), np.int64)
-    codes[there] = found + 1
+    codes[is_known] = level_index + 1
     return codes, len(levels)
 
 
-def _sparse(source: CSCSource, n_jobs: int | None) -> Codes:
+def _sparse_codes(source: CSCSource, n_jobs: int | None) -> Codes:
     matrix = source.matrix[:, source.columns]
-    stored, p = np.diff(matrix.indptr), source.n_features
-    column = np.repeat(np.arange(p), stored)
+    n_stored, p = np.diff(matrix.indptr), source.n_features
+    column = np.repeat(np.arange(p), n_stored)
     odd = (matrix.data != np.floor(matrix.data)) & ~np.isnan(matrix.data)
     odd |= np.isinf(matrix.data)
     if odd.any():
         k = int(np.flatnonzero(odd)[0])
         raise NotWholeError(int(column[k]), int(matrix.indices[k]), float(matrix.data[k]))
     low, high = np.full(p, np.inf), np.full(p, -np.inf)
-    low[stored < source.n_rows], high[stored < source.n_rows] = 0.0, 0.0
-    some = np.flatnonzero(stored)
-    if len(some):
-        begin = matrix.indptr[some]
+    low[n_stored < source.n_rows], high[n_stored < source.n_rows] = 0.0, 0.0
+    occupied = np.flatnonzero(n_stored)
+    if len(occupied):
+        begin = matrix.indptr[occupied]
         with np.errstate(invalid="ignore"):  # a column of nothing but NaN
-            low[some] = np.fmin(low[some], np.fmin.reduceat(matrix.data, begin))
-            high[some] = np.fmax(high[some], np.fmax.reduceat(matrix.data, begin))
+            low[occupied] = np.fmin(low[occupied], np.fmin.reduceat(matrix.data, begin))
+            high[occupied] = np.fmax(high[occupied], np.fmax.reduceat(matrix.data, begin))
     n_levels = np.where(high >= low, high - low + 1, 0).astype(np.int64)
     low[high < low] = 0.0
     wide = np.flatnonzero(n_levels > SMALL)
@@ -159,11 +159,11 @@ def _sparse(source: CSCSource, n_jobs: int | None) -> Codes:
     small = n_levels[column] <= SMALL
     shifted = np.where(np.isnan(matrix.data) | ~small, 0, matrix.data - low[column] + 1)
     data = shifted.astype(dtype)
-    zero = np.where((stored < source.n_rows) & (n_levels <= SMALL), 1 - low, 0).astype(dtype)
+    zero = np.where((n_stored < source.n_rows) & (n_levels <= SMALL), 1 - low, 0).astype(dtype)
     for f in wide.tolist():
         a, b = matrix.indptr[f], matrix.indptr[f + 1]
         values = np.append(matrix.data[a:b], [0.0] * int(b - a < source.n_rows))
-        codes, n_levels[f] = _numbered(values.astype(np.float64), f)
+        codes, n_levels[f] = _number_levels(values.astype(np.float64), f)
         data[a:b] = codes[: b - a]
         zero[f] = codes[-1]
     return SparseCodes(matrix, data, zero, n_levels, n_jobs)
@@ -171,7 +171,7 @@ def _sparse(source: CSCSource, n_jobs: int | None) -> Codes:
 
 @kernel
 def _code_tile(tile, out, n_levels):
-    """Codes of a feature-major tile; -1 levels for a column that spans too much.
+    """Code a feature-major tile; -1 levels for a column that spans too much.
 
     Returns the row and the column of a number that is not whole, or -1, -1.
     """

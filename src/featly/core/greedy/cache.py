@@ -41,7 +41,7 @@ from featly.basics.errors import DataError, SlowWarning
 from featly.core.greedy.packing import PackedColumns, Packing
 from featly.core.runtime.parallel import run_blocks
 
-__all__ = ["Keeping", "PackedFile", "SavedSearch", "Spill", "key_of"]
+__all__ = ["PackCache", "PackedFile", "SavedSearch", "TemporaryPack", "cache_key"]
 
 MAGIC = b"FEATLYPK"
 VERSION = 2
@@ -53,17 +53,17 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def key_of(*parts: Any) -> str:
-    """A name for what depends on these parts: text, numbers, bytes and arrays.
+def cache_key(*parts: Any) -> str:
+    """Return a name for what depends on these parts: text, numbers, bytes and arrays.
 
     It depends on the version of featly, too: another one may cut or count in another way.
 
     Examples
     --------
     >>> import numpy as np
-    >>> key_of("mdlp", np.array([0, 1])) == key_of("mdlp", np.array([0, 1]))
+    >>> cache_key("mdlp", np.array([0, 1])) == cache_key("mdlp", np.array([0, 1]))
     True
-    >>> key_of("mdlp", np.array([0, 1])) == key_of("pkid", np.array([0, 1]))
+    >>> cache_key("mdlp", np.array([0, 1])) == cache_key("pkid", np.array([0, 1]))
     False
     """
     digest = hashlib.blake2b(f"{VERSION} {__version__}".encode(), digest_size=12)
@@ -79,12 +79,12 @@ def key_of(*parts: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Keeping:
-    """Where packed columns go, and what they depend on.
+class PackCache:
+    """Place for packed columns, and what they depend on.
 
     Attributes
     ----------
-    room : int or None
+    memory_budget : int or None
         Bytes that may stay in memory; None is no limit.
     folder : Path or None
         Where they are kept for good.
@@ -92,42 +92,46 @@ class Keeping:
         The table, the target and the rule that cut it.
     """
 
-    room: int | None = None
+    memory_budget: int | None = None
     folder: Path | None = None
     key: tuple[Any, ...] = ()
 
-    def keeper(
+    def open_store(
         self, packing: Packing, n_columns: int, n_jobs: int | None = None
-    ) -> "Spill | PackedFile | None":
-        """Who keeps them; None: they stay in memory."""
+    ) -> "TemporaryPack | PackedFile | None":
+        """Return the store for packed columns; None: they stay in memory."""
         if self.folder is not None:
-            key = key_of(*self.key, packing.classes, packing.n_classes, packing.by_class)
+            key = cache_key(*self.key, packing.classes, packing.n_classes, packing.by_class)
             return PackedFile(self.folder, key, packing, n_columns, n_jobs)
-        return None if self.room is None else Spill(packing, self.room, n_jobs)
+        return (
+            None
+            if self.memory_budget is None
+            else TemporaryPack(packing, self.memory_budget, n_jobs)
+        )
 
     def search(self, *parts: Any) -> "SavedSearch | None":
-        """The search that goes with the columns, and with these parts; None without a folder."""
+        """Return the saved search for these columns and parts; None without a folder."""
         if self.folder is None:
             return None
-        return SavedSearch(self.folder / f"{key_of(*self.key, *parts)}.search")
+        return SavedSearch(self.folder / f"{cache_key(*self.key, *parts)}.search")
 
 
 class SavedSearch:
-    """How far a greedy search came, in a file, so that another run goes on from there.
+    """State of a greedy search in a file, from which another run goes on.
 
     Parameters
     ----------
     path : Path
-    every : float, default=10.0
+    interval : float, default=10.0
         Seconds between two writings.
     """
 
-    def __init__(self, path: Path, every: float = 10.0) -> None:
-        self.path, self.every = path, every
+    def __init__(self, path: Path, interval: float = 10.0) -> None:
+        self.path, self.interval = path, interval
         self._last = time.monotonic()
 
     def load(self, criterion: Any, most: int) -> list[tuple[int, float]]:
-        """The columns chosen and their worth; the criterion is made what it was then.
+        """Return the columns chosen and their worth, and restore the criterion to that state.
 
         Nothing, where nothing was saved, or more than `most` columns, or the file is damaged.
         """
@@ -140,31 +144,31 @@ class SavedSearch:
             n_chosen = int(state.pop("n_chosen"))
         except Exception:  # what a damaged archive raises is of a dozen kinds
             return []
-        known = _state_of(criterion)
-        fits = {name: (array.shape, array.dtype) for name, array in known.items()} == {
+        current_state = _criterion_state(criterion)
+        fits = {name: (array.shape, array.dtype) for name, array in current_state.items()} == {
             name: (array.shape, array.dtype) for name, array in state.items()
         }
         if not fits or len(columns) > most:
             return []
         criterion.n_chosen = n_chosen
         for name, array in state.items():
-            known[name][...] = array
+            current_state[name][...] = array
         return list(zip(columns.tolist(), worths.tolist(), strict=True))
 
-    def save(self, criterion: Any, found: list[tuple[int, float]], *, now: bool = False) -> None:
+    def save(self, criterion: Any, choices: list[tuple[int, float]], *, now: bool = False) -> None:
         """Write the state, if that is due; where it cannot be written, the search goes on."""
-        if not now and time.monotonic() - self._last < self.every:
+        if not now and time.monotonic() - self._last < self.interval:
             return
-        columns = np.array([column for column, _ in found], np.int64)
-        worths = np.array([worth for _, worth in found], np.float64)
+        columns = np.array([column for column, _ in choices], np.int64)
+        worths = np.array([worth for _, worth in choices], np.float64)
         key = np.frombuffer(self.path.name.encode(), np.uint8)
         state = {"key": key, "chosen.columns": columns, "chosen.worths": worths}
-        state |= {"n_chosen": np.array(criterion.n_chosen), **_state_of(criterion)}
+        state |= {"n_chosen": np.array(criterion.n_chosen), **_criterion_state(criterion)}
         try:
             with whole_file(self.path) as file:
                 np.savez(file, **state)  # type: ignore[arg-type]
         except OSError as problem:
-            self.every = np.inf
+            self.interval = np.inf
             warnings.warn(
                 f"the search cannot be taken up again, for {problem.strerror or problem}",
                 SlowWarning,
@@ -173,8 +177,8 @@ class SavedSearch:
         self._last = time.monotonic()
 
 
-def _state_of(criterion: Any) -> Arrays:
-    """What a criterion has added up."""
+def _criterion_state(criterion: Any) -> Arrays:
+    """Return the arrays that a criterion has added up."""
     return {
         name: value
         for name, value in vars(criterion).items()
@@ -182,48 +186,48 @@ def _state_of(criterion: Any) -> Arrays:
     }
 
 
-class Spill:
-    """Packed columns in memory as far as there is room, the others in a file without a name.
+class TemporaryPack:
+    """Packed columns in memory up to a budget, the others in a file without a name.
 
     Parameters
     ----------
     packing : Packing
-    room : int
+    memory_budget : int
         Bytes that may stay in memory.
     n_jobs : int, optional
     """
 
-    def __init__(self, packing: Packing, room: int, n_jobs: int | None = None) -> None:
-        self.packing, self.room, self.n_jobs = packing, room, n_jobs
+    def __init__(self, packing: Packing, memory_budget: int, n_jobs: int | None = None) -> None:
+        self.packing, self.memory_budget, self.n_jobs = packing, memory_budget, n_jobs
         self._held: list[PackedColumns] = []
         self._entries: list[dict[str, Any]] = []
         self._file: Any = None
         self._lock = threading.Lock()
 
     def ranges(self) -> list[tuple[int, int]]:
-        """None yet."""
+        """Return no range: nothing is packed yet."""
         return []
 
-    def keep(self, columns: PackedColumns) -> None:
-        """Hold on to the columns, or write them."""
+    def put(self, columns: PackedColumns) -> None:
+        """Hold the columns in memory, or write them."""
         arrays = columns.arrays()
         size = sum(array.nbytes for array in arrays.values())
         with self._lock:
-            if size <= self.room:
-                self.room -= size
+            if size <= self.memory_budget:
+                self.memory_budget -= size
                 self._held.append(columns)
                 return
-            with _told_of_space(tempfile.gettempdir(), "set TMPDIR to a larger disk"):
+            with _explain_full_disk(tempfile.gettempdir(), "set TMPDIR to a larger disk"):
                 if self._file is None:
                     self._file = tempfile.TemporaryFile(prefix="featly-", buffering=0)  # noqa: SIM115
                     weakref.finalize(self, self._file.close)
-                self._entries.append(_write(self._file, arrays))
+                self._entries.append(_write_record(self._file, arrays))
 
     def finish(self) -> list[PackedColumns]:
-        """All columns, in memory or mapped; the file is gone when nobody looks at it any more."""
+        """Return all columns, in memory or mapped; the file goes with the last reference."""
         if self._file is None:
             return self._held
-        return [*self._held, *_unpacked(self._file, self._entries, self.packing, self.n_jobs)]
+        return [*self._held, *_unpack_records(self._file, self._entries, self.packing, self.n_jobs)]
 
     def close(self) -> None:
         """Write no more."""
@@ -240,7 +244,7 @@ class PackedFile:
     folder : Path
         Made if need be.
     key : str
-        What the columns depend on, see :func:`key_of`.
+        What the columns depend on, see :func:`cache_key`.
     packing : Packing
     n_columns : int
         Of the whole table.
@@ -257,52 +261,52 @@ class PackedFile:
         self._entries: list[dict[str, Any]] = []
         self._file: Any = None
         self._lock = threading.Lock()
-        self._whole = False
-        with _told_of_folder(folder):
+        self._is_whole = False
+        with _explain_unwritable_folder(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
     def ranges(self) -> list[tuple[int, int]]:
-        """The columns that are there: all of them, or those that an earlier run had packed."""
+        """Return the ranges that are packed: all of them, or those of an earlier run."""
         if not self.path.exists():
-            self._take_up()
+            self._resume()
         if self._file is None:
             self._file = self.path.open("rb", buffering=0)
             weakref.finalize(self, self._file.close)
-            self._entries, self._whole = self._read_index(), True
+            self._entries, self._is_whole = self._read_index(), True
         return [(entry["low"], entry["high"]) for entry in self._entries]
 
-    def keep(self, columns: PackedColumns) -> None:
-        """Write the columns, and note that they are there."""
+    def put(self, columns: PackedColumns) -> None:
+        """Write the columns, and note in the journal that they are there."""
         arrays = columns.arrays()
         with (
             self._lock,
-            _told_of_space(self.path.parent, "name another folder as cache"),
+            _explain_full_disk(self.path.parent, "name another folder as cache"),
         ):
-            entry = _write(self._file, arrays)
+            entry = _write_record(self._file, arrays)
             with self._journal.open("a") as journal:
-                journal.write(_line_of(entry))
+                journal.write(_journal_line(entry))
             self._entries.append(entry)
 
     def finish(self) -> list[PackedColumns]:
-        """All columns, mapped from a file that has an index and its own name by now."""
+        """Return all columns, mapped from a file that has an index and its own name by now."""
         with self._lock:
-            if not self._whole:
-                self._name()
-            return _unpacked(self._file, self._entries, self.packing, self.n_jobs)
+            if not self._is_whole:
+                self._finalise()
+            return _unpack_records(self._file, self._entries, self.packing, self.n_jobs)
 
-    def _name(self) -> None:
+    def _finalise(self) -> None:
         index = json.dumps({"key": self.key, "records": self._entries}).encode()
         number = self._file.fileno()
-        with _told_of_space(self.path.parent, "name another folder as cache"):
+        with _explain_full_disk(self.path.parent, "name another folder as cache"):
             end = os.fstat(number).st_size
             footer = FOOTER.pack(end, len(index), zlib.crc32(index), MAGIC)
-            _put(self._file, index + footer, end)
+            _write_bytes(self._file, index + footer, end)
             os.fsync(number)
         os.replace(self._partial, self.path)  # before it is unlocked
         self._journal.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Write no more: who comes next may take the file up, also if this object lives on."""
+        """Write no more: another run may then resume the file, also if this object lives on."""
         with self._lock:
             if self._file is not None and not self._file.closed:
                 _unlock(self._file)
@@ -310,7 +314,7 @@ class PackedFile:
 
     # ---- a whole file -----------------------------------------------------------------------
     def _read_index(self) -> list[dict[str, Any]]:
-        """The records of a whole file, all of them checked."""
+        """Return the records of a whole file, all of them checked."""
         file = self._file
         size = file.seek(0, os.SEEK_END)
         try:
@@ -322,15 +326,15 @@ class PackedFile:
             index = file.read(length)
             if zlib.crc32(index) != checksum:
                 raise ValueError
-            found = json.loads(index)
-            if found["key"] != self.key:
+            contents = json.loads(index)
+            if contents["key"] != self.key:
                 raise ValueError
-            entries: list[dict[str, Any]] = found["records"]
+            entries: list[dict[str, Any]] = contents["records"]
             number = file.fileno()
             bounds = sorted((entry["low"], entry["high"]) for entry in entries)
             if [0, *(high for _, high in bounds)] != [*(low for low, _ in bounds), self.n_columns]:
                 raise ValueError  # some columns are twice in it, or not at all
-            if not all(run_blocks(lambda entry: _sound(number, entry), entries, self.n_jobs)):
+            if not all(run_blocks(lambda entry: _is_sound(number, entry), entries, self.n_jobs)):
                 raise ValueError
         except (ValueError, KeyError, TypeError, struct.error):
             raise DataError(
@@ -339,12 +343,12 @@ class PackedFile:
         return entries
 
     # ---- a file that is being written -------------------------------------------------------
-    def _take_up(self) -> None:
-        """The unfinished file, behind its last whole record; a new one where there is none.
+    def _resume(self) -> None:
+        """Open the unfinished file behind its last whole record; a new one where there is none.
 
         None is taken where another run has finished it meanwhile.
         """
-        with _told_of_folder(self.path.parent):
+        with _explain_unwritable_folder(self.path.parent):
             number = os.open(self._partial, os.O_RDWR | os.O_CREAT, 0o666)
         file = os.fdopen(number, "r+b", buffering=0)
         try:
@@ -362,31 +366,31 @@ class PackedFile:
                 self._partial.unlink()
                 file.close()
                 return
-            self._go_on(file)
+            self._cut_to_whole_records(file)
         except BaseException:
             file.close()
             raise
         self._file = file
         weakref.finalize(self, file.close)
 
-    def _go_on(self, file: Any) -> None:
+    def _cut_to_whole_records(self, file: Any) -> None:
         """Cut off what is no whole record, in the file and in the journal."""
         self._entries, end = [], HEAD.size
         head = HEAD.pack(MAGIC, VERSION)
         if os.pread(file.fileno(), HEAD.size, 0) == head:
-            for entry in self._noted():
-                if entry["begin"] < end or not _sound(file.fileno(), entry):
+            for entry in self._read_journal():
+                if entry["begin"] < end or not _is_sound(file.fileno(), entry):
                     break
                 self._entries.append(entry)
                 end = entry["begin"] + entry["size"]
-        with _told_of_space(self.path.parent, "name another folder as cache"):
-            _put(file, head, 0)
+        with _explain_full_disk(self.path.parent, "name another folder as cache"):
+            _write_bytes(file, head, 0)
             file.truncate(end)
             with self._journal.open("w") as journal:
-                journal.writelines(map(_line_of, self._entries))
+                journal.writelines(map(_journal_line, self._entries))
 
-    def _noted(self) -> Iterator[dict[str, Any]]:
-        """The records that the journal names; what was cut or changed in it ends the list."""
+    def _read_journal(self) -> Iterator[dict[str, Any]]:
+        """Yield the records that the journal names, up to the first damaged line."""
         try:
             lines = self._journal.read_bytes().splitlines()
         except OSError:
@@ -399,22 +403,22 @@ class PackedFile:
 
 
 def _is_named(number: int, path: Path) -> bool:
-    """Whether an open file still has its name."""
+    """Return whether an open file still has its name."""
     try:
         return os.path.samestat(os.fstat(number), os.stat(path))
     except FileNotFoundError:
         return False
 
 
-def _line_of(entry: dict[str, Any]) -> str:
-    """What the journal notes of a record."""
+def _journal_line(entry: dict[str, Any]) -> str:
+    """Return the line of the journal for a record."""
     text = json.dumps(entry)
     return f"{zlib.crc32(text.encode()):08x} {text}\n"
 
 
 # ---- records ----------------------------------------------------------------------------------
-def _write(file: Any, arrays: Arrays) -> dict[str, Any]:
-    """Write a record at the end of a file; what the index must know about it."""
+def _write_record(file: Any, arrays: Arrays) -> dict[str, Any]:
+    """Write a record at the end of a file; return its entry for the index."""
     end = os.fstat(file.fileno()).st_size
     begin = -(-end // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
     listed, offset, checksum = [], 0, 0
@@ -422,8 +426,8 @@ def _write(file: Any, arrays: Arrays) -> dict[str, Any]:
         array = np.ascontiguousarray(array)
         raw = array.reshape(-1).view(np.uint8).data
         padding = bytes(-len(raw) % ALIGNED)
-        _put(file, raw, begin + offset)
-        _put(file, padding, begin + offset + len(raw))
+        _write_bytes(file, raw, begin + offset)
+        _write_bytes(file, padding, begin + offset + len(raw))
         checksum = zlib.crc32(padding, zlib.crc32(raw, checksum))
         listed.append([name, array.dtype.str, list(array.shape), offset])
         offset += len(raw) + len(padding)
@@ -432,30 +436,30 @@ def _write(file: Any, arrays: Arrays) -> dict[str, Any]:
             "arrays": listed}  # fmt: skip
 
 
-def _put(file: Any, data: Any, place: int) -> None:
-    """Write bytes to a place of a file, all of them."""
+def _write_bytes(file: Any, data: Any, offset: int) -> None:
+    """Write bytes at an offset of a file, all of them."""
     view = memoryview(data)
     while len(view):
-        count = os.pwrite(file.fileno(), view, place)
-        view, place = view[count:], place + count
+        count = os.pwrite(file.fileno(), view, offset)
+        view, offset = view[count:], offset + count
 
 
-def _unpacked(
+def _unpack_records(
     file: Any, entries: list[dict[str, Any]], packing: Packing, n_jobs: int | None
 ) -> list[PackedColumns]:
-    """The columns of records, from one map of the file: every map has a descriptor of its own."""
-    mapped = _mapped(file.fileno(), 0, os.fstat(file.fileno()).st_size)
-    return [packing.unpack(_arrays(mapped, entry), n_jobs) for entry in entries]
+    """Return the columns of records, from one map of the file: every map takes a descriptor."""
+    mapped = _map_bytes(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+    return [packing.unpack(_record_arrays(mapped, entry), n_jobs) for entry in entries]
 
 
-def _sound(number: int, entry: dict[str, Any]) -> bool:
-    """Whether a record is what it was when it was written."""
+def _is_sound(number: int, entry: dict[str, Any]) -> bool:
+    """Return whether a record is what it was when it was written."""
     if os.fstat(number).st_size < entry["begin"] + entry["size"]:
         return False
-    return zlib.crc32(_mapped(number, entry["begin"], entry["size"])) == entry["crc"]
+    return zlib.crc32(_map_bytes(number, entry["begin"], entry["size"])) == entry["crc"]
 
 
-def _mapped(number: int, begin: int, size: int) -> mmap.mmap:
+def _map_bytes(number: int, begin: int, size: int) -> mmap.mmap:
     # private: the loops want arrays that may be written to, and nobody writes; so no memory is set
     # aside for it, which there may not be
     flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
@@ -463,17 +467,17 @@ def _mapped(number: int, begin: int, size: int) -> mmap.mmap:
                      prot=mmap.PROT_READ | mmap.PROT_WRITE)  # fmt: skip
 
 
-def _arrays(mapped: mmap.mmap, entry: dict[str, Any]) -> Arrays:
-    found = {}
+def _record_arrays(mapped: mmap.mmap, entry: dict[str, Any]) -> Arrays:
+    arrays = {}
     for name, dtype, shape, offset in entry["arrays"]:
         count = int(np.prod(shape, dtype=np.int64))
-        found[name] = np.frombuffer(mapped, dtype, count, entry["begin"] + offset).reshape(shape)
-    return found
+        arrays[name] = np.frombuffer(mapped, dtype, count, entry["begin"] + offset).reshape(shape)
+    return arrays
 
 
 @contextlib.contextmanager
-def _told_of_space(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """A full disk in words."""
+def _explain_full_disk(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+    """Explain a full disk in the error raised."""
     try:
         yield
     except OSError as problem:
@@ -486,9 +490,9 @@ def _told_of_space(folder: str | os.PathLike[str], remedy: str) -> Iterator[None
 
 
 @contextlib.contextmanager
-def _told_of_folder(folder: Path) -> Iterator[None]:
-    """A folder that cannot be written to in words."""
-    with _told_of_space(folder, "name another folder as cache"):
+def _explain_unwritable_folder(folder: Path) -> Iterator[None]:
+    """Explain a folder that cannot be written to in the error raised."""
+    with _explain_full_disk(folder, "name another folder as cache"):
         try:
             yield
         except OSError as problem:
@@ -502,7 +506,7 @@ def _told_of_folder(folder: Path) -> Iterator[None]:
 
 
 def _lock_for_writing(file: Any, path: Path) -> None:
-    """One run at a time writes a file; where the system has no such locks, nothing is checked."""
+    """Lock a file for one run at a time; where the system has no such locks, nothing is checked."""
     try:
         import fcntl
     except ImportError:

@@ -1,4 +1,4 @@
-"""Columns kept for a search: on the device as far as they fit, else in memory of the host."""
+"""Columns stored for a search: on the device as far as they fit, else in memory of the host."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,29 +30,29 @@ class PlaneStore:
     Attributes
     ----------
     parts : list
-        What is known of each; where it lies is in `lying`.
-    lying : list
+        What is known of each; where it lies is in `data`.
+    data : list
         An array on the device, or one of NumPy in pinned memory.
     """
 
     def __init__(self, n_features: int, memory: int | None = None) -> None:
         self.parts: list[Part | WideColumns] = []
-        self.lying: list[Any] = []
+        self.data: list[Any] = []
         self._memory, self._needed = memory, BYTES_A_COLUMN * n_features + RESERVE
         self._used = 0
-        self._away: list[int] = []
+        self._on_host: list[int] = []
         self._buffers: list[Any] = []
 
     def add(self, part: Part | WideColumns) -> None:
-        """Keep a part, which is on the device now."""
-        array = part.lying
+        """Store a part, which is on the device now."""
+        array = part.data
         if self._fits(array.nbytes):
             self._used += array.nbytes
         else:
-            self._away.append(len(self.parts))
-            array = _pinned(array)
-        self.parts.append(replace(part, lying=None))
-        self.lying.append(array)
+            self._on_host.append(len(self.parts))
+            array = _copy_to_pinned(array)
+        self.parts.append(replace(part, data=None))
+        self.data.append(array)
 
     def _fits(self, size: int) -> bool:
         if self._memory is not None:
@@ -61,53 +61,53 @@ class PlaneStore:
         return free_bytes() >= self._needed + (1 + BUFFERS) * size
 
     def each(self) -> Iterator[tuple[Part | WideColumns, Any]]:
-        """All parts on the device, one after the other: first those that lie there.
+        """Yield all parts on the device, one after the other: first those that lie there.
 
         What is done with a part must be queued on the current stream before the next is asked for.
         """
-        for k, array in enumerate(self.lying):
-            if k not in self._away:
+        for k, array in enumerate(self.data):
+            if k not in self._on_host:
                 yield self.parts[k], array
-        if self._away:
-            yield from self._streamed()
+        if self._on_host:
+            yield from self._stream_parts()
 
-    def is_away(self, number: int) -> bool:
-        """Whether a part lies on the host."""
-        return number in self._away
+    def is_on_host(self, number: int) -> bool:
+        """Return whether a part lies on the host."""
+        return number in self._on_host
 
-    def _streamed(self) -> Iterator[tuple[Part | WideColumns, Any]]:
-        cuda, away = xp().cuda, self._away
+    def _stream_parts(self) -> Iterator[tuple[Part | WideColumns, Any]]:
+        cuda, on_host = xp().cuda, self._on_host
         if not self._buffers:
-            size = max(self.lying[k].nbytes for k in away)
+            size = max(self.data[k].nbytes for k in on_host)
             self._stream = cuda.Stream(non_blocking=True)
             for _ in range(BUFFERS):
                 arrived, done = (cuda.Event(disable_timing=True) for _ in range(2))
                 self._buffers.append((xp().empty(size, np.uint8), arrived, done))
         current = cuda.get_current_stream()
 
-        def send(turn: int) -> Any:
+        def send_part(turn: int) -> Any:
             buffer, arrived, done = self._buffers[turn % BUFFERS]
-            lying = self.lying[away[turn]]
-            there = buffer[: lying.nbytes].view(lying.dtype).reshape(lying.shape)
+            pinned = self.data[on_host[turn]]
+            on_device = buffer[: pinned.nbytes].view(pinned.dtype).reshape(pinned.shape)
             self._stream.wait_event(done)
-            there.set(lying, stream=self._stream)
+            on_device.set(pinned, stream=self._stream)
             arrived.record(self._stream)
-            return there
+            return on_device
 
         for _, _, done in self._buffers:  # what was queued before must not be overtaken
             done.record(current)
-        coming = send(0)
-        for turn, k in enumerate(away):
-            there, (_, arrived, done) = coming, self._buffers[turn % BUFFERS]
-            if turn + 1 < len(away):
-                coming = send(turn + 1)
+        next_part = send_part(0)
+        for turn, k in enumerate(on_host):
+            on_device, (_, arrived, done) = next_part, self._buffers[turn % BUFFERS]
+            if turn + 1 < len(on_host):
+                next_part = send_part(turn + 1)
             current.wait_event(arrived)
-            yield self.parts[k], there
+            yield self.parts[k], on_device
             done.record(current)
 
 
-def _pinned(array: Any) -> np.ndarray:
-    """A copy in pinned memory of the host, from which the device reads at full speed."""
+def _copy_to_pinned(array: Any) -> np.ndarray:
+    """Copy to pinned memory of the host, from which the device reads at full speed."""
     cuda = xp().cuda
     try:
         memory = cuda.PinnedMemoryPointer(cuda.PinnedMemory(array.nbytes), 0)

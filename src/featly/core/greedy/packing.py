@@ -13,83 +13,83 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.counts.bitpacking import Layout, occupied_levels
+from featly.core.counts.bitpacking import PlaneLayout, occupied_levels
 from featly.core.counts.bitplanes import MOST_LEVELS, BitPlanes
-from featly.core.counts.codes import Codes, chosen
+from featly.core.counts.codes import Codes, select_columns
 from featly.core.counts.entropy import class_information
 from featly.core.counts.histograms import WideColumns
 from featly.core.counts.streamed_codes import StreamedCodes, range_columns
 from featly.core.runtime.parallel import run_blocks
 
-__all__ = ["InMemory", "Keeper", "PackedColumns", "Packing", "packed_columns"]
+__all__ = ["MemoryPack", "PackStore", "PackedColumns", "Packing", "pack_columns"]
 
 IntArray = npt.NDArray[np.int64]
 
 MOST_PADDING = 4  # times the words of a plane that words of one class each may take
 
 
-def packed_columns(
+def pack_columns(
     codes: Codes,
     packing: "Packing",
-    keeper: "Keeper | None" = None,
+    pack_store: "PackStore | None" = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> "list[PackedColumns]":
-    """All columns, packed range by range and kept; what is kept already is not packed again.
+    """Pack all columns range by range into a store; what is in it already is not packed again.
 
     Ranges that were packed under another limit of memory have other bounds, and are as good.
     """
-    keeper = keeper or InMemory()
-    if not isinstance(codes, StreamedCodes) and isinstance(keeper, InMemory):
+    pack_store = pack_store or MemoryPack()
+    if not isinstance(codes, StreamedCodes) and isinstance(pack_store, MemoryPack):
         return [packing.pack(codes, 0, n_jobs)]
     try:
-        _pack_others(codes, packing, keeper, n_jobs, progress)
-        found = keeper.finish()
+        _pack_missing(codes, packing, pack_store, n_jobs, progress)
+        packed = pack_store.finish()
     finally:
-        keeper.close()  # threads may still be at work where Ctrl-C ended this
-    return sorted(found, key=lambda part: part.low)
+        pack_store.close()  # threads may still be at work where Ctrl-C ended this
+    return sorted(packed, key=lambda part: part.low)
 
 
-def _pack_others(
+def _pack_missing(
     codes: Codes,
     packing: "Packing",
-    keeper: "Keeper",
+    pack_store: "PackStore",
     n_jobs: int | None,
     progress: Callable[[int, int], Any] | None,
 ) -> None:
-    """Add the columns that are not there already."""
-    p, there = codes.n_features, keeper.ranges()
+    """Pack the columns that are not in the store yet."""
+    p, packed_ranges = codes.n_features, pack_store.ranges()
     width = codes.width if isinstance(codes, StreamedCodes) else range_columns(codes.n_rows)
-    done, lock = sum(high - low for low, high in there), threading.Lock()
+    done, lock = sum(high - low for low, high in packed_ranges), threading.Lock()
 
-    def one(part: tuple[int, int]) -> None:
+    def pack_range(part: tuple[int, int]) -> None:
         nonlocal done
         low, high = part
         if isinstance(codes, StreamedCodes):
-            some = codes.part(low, high)
+            range_codes = codes.part(low, high)
         else:
-            some = chosen(codes, np.arange(low, high))
-        keeper.keep(packing.pack(some, low, n_jobs))
+            range_codes = select_columns(codes, np.arange(low, high))
+        pack_store.put(packing.pack(range_codes, low, n_jobs))
         with lock:
             done += high - low
             if progress is not None:
                 progress(done, p)
 
-    run_blocks(one, _missing_ranges(there, p, width), n_jobs)
+    run_blocks(pack_range, _unpacked_ranges(packed_ranges, p, width), n_jobs)
 
 
-def _missing_ranges(
-    there: list[tuple[int, int]], n_columns: int, width: int
+def _unpacked_ranges(
+    packed_ranges: list[tuple[int, int]], n_columns: int, width: int
 ) -> list[tuple[int, int]]:
-    """Ranges of the columns that are in none of those there; they end where blocks end.
+    """Return ranges of the columns that are not packed yet; they end where blocks end.
 
     Examples
     --------
-    >>> _missing_ranges([(4, 6)], 9, 4)
+    >>> _unpacked_ranges([(4, 6)], 9, 4)
     [(0, 4), (6, 8), (8, 9)]
     """
     ranges, end = [], 0
-    for low, high in [*sorted(there), (n_columns, n_columns)]:
+    for low, high in [*sorted(packed_ranges), (n_columns, n_columns)]:
         while end < low:
             stop = min(low, (end // width + 1) * width)
             ranges.append((end, stop))
@@ -100,7 +100,7 @@ def _missing_ranges(
 
 @dataclass(frozen=True)
 class PackedColumns:
-    """Columns ``low:high``: what they tell about the class, and their packed codes.
+    """Columns ``low:high``: their information about the class, and their packed codes.
 
     Attributes
     ----------
@@ -122,16 +122,16 @@ class PackedColumns:
     parts: list[BitPlanes | WideColumns] = field(default_factory=list)
 
     def levels(self, feature: int) -> IntArray | None:
-        """The level of every row in a column of the whole table; None of a constant one."""
+        """Return the level of every row in a column of the whole table; None of a constant one."""
         for part in self.parts:
-            found = part.levels(feature - self.low)
-            if found is not None:
-                return found
+            levels = part.levels(feature - self.low)
+            if levels is not None:
+                return levels
         return None
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All of it as arrays with names."""
-        found: dict[str, npt.NDArray[Any]] = {
+        """Return all of it as arrays with names."""
+        arrays: dict[str, npt.NDArray[Any]] = {
             "range": np.array([self.low, self.high, self.class_entropy], np.int64),
             "mutual": self.mutual,
             "entropy": self.entropy,
@@ -139,13 +139,13 @@ class PackedColumns:
         }
         for part in self.parts:
             kind = "planes" if isinstance(part, BitPlanes) else "wide"
-            found |= {f"{kind}.{name}": array for name, array in part.arrays().items()}
-        return found
+            arrays |= {f"{kind}.{name}": array for name, array in part.arrays().items()}
+        return arrays
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How columns are packed: against which classes, and for which questions.
+    """Rules for packing columns: against which classes, and with or without counts by class.
 
     Attributes
     ----------
@@ -163,21 +163,21 @@ class Packing:
     pairs: IntArray | None = None
 
     @property
-    def layout(self) -> Layout:
-        """Where rows lie in a plane."""
+    def layout(self) -> PlaneLayout:
+        """Positions of the rows in a plane."""
         cached = self.__dict__.get("_layout")
         if cached is None:
             n = len(self.classes)
             inner = self.classes if self.by_class else np.zeros(n, np.int64)
-            cached = Layout.of(inner, self.n_classes if self.by_class else 1)
+            cached = PlaneLayout.from_classes(inner, self.n_classes if self.by_class else 1)
             self.__dict__["_layout"] = cached
         return cached
 
     def pack(self, codes: Codes, low: int, n_jobs: int | None) -> PackedColumns:
-        """Columns whose first one is column `low` of the table."""
+        """Pack columns whose first one is column `low` of the table."""
         n, layout = codes.n_rows, self.layout
         tables = codes.tables(self.classes, self.n_classes)
-        told = class_information(tables, n, n_jobs)
+        information = class_information(tables, n, n_jobs)
         occupied = occupied_levels(tables)
         varies = occupied > 1
         # with many classes a word for each would be mostly empty
@@ -194,66 +194,66 @@ class Packing:
         return PackedColumns(
             low,
             low + codes.n_features,
-            told.mutual,
-            told.entropy,
-            int(told.class_entropy[0]),
+            information.mutual,
+            information.entropy,
+            int(information.class_entropy[0]),
             varies,
             parts,
         )
 
     def unpack(self, arrays: dict[str, npt.NDArray[Any]], n_jobs: int | None) -> PackedColumns:
-        """The columns again from their arrays."""
+        """Make the columns again from their arrays."""
         layout = self.layout
         parts: list[BitPlanes | WideColumns] = []
         named: dict[str, dict[str, npt.NDArray[Any]]] = {"planes": {}, "wide": {}}
         for name, array in arrays.items():
-            kind, _, rest = name.partition(".")
-            if rest:
-                named[kind][rest] = array
+            kind, _, array_name = name.partition(".")
+            if array_name:
+                named[kind][array_name] = array
         if named["planes"]:
-            parts.append(BitPlanes.stored(named["planes"], layout, self.pairs, n_jobs))
+            parts.append(BitPlanes.from_arrays(named["planes"], layout, self.pairs, n_jobs))
         if named["wide"]:
             wide = named["wide"]
             inner = (layout.classes, layout.n_classes)
             parts.append(WideColumns(wide["codes"], wide["features"], *inner, n_jobs))
         low, high, class_entropy = arrays["range"].tolist()
-        known = (arrays["mutual"], arrays["entropy"], class_entropy, arrays["varies"])
-        return PackedColumns(low, high, *known, parts)
+        statistics = (arrays["mutual"], arrays["entropy"], class_entropy, arrays["varies"])
+        return PackedColumns(low, high, *statistics, parts)
 
 
-class Keeper(Protocol):
-    """Where packed columns are kept."""
+class PackStore(Protocol):
+    """A store for packed columns."""
 
     def ranges(self) -> list[tuple[int, int]]:
-        """The first column, and the one behind the last, of what is there already."""
+        """Return the first column, and the one behind the last, of each range already packed."""
 
-    def keep(self, columns: PackedColumns) -> None:
-        """Take some columns; called by several threads."""
+    def put(self, columns: PackedColumns) -> None:
+        """Store some columns; called by several threads."""
 
     def finish(self) -> list[PackedColumns]:
-        """All of them, in any order."""
+        """Return all of them, in any order."""
 
     def close(self) -> None:
-        """Nothing more is kept, whatever became of it."""
+        """Store no more, whatever became of the run."""
 
 
-class InMemory:
-    """Packed columns stay where they are."""
+class MemoryPack:
+    """Packed columns that stay in memory."""
 
     def __init__(self) -> None:
         self._held: list[PackedColumns] = []
 
     def ranges(self) -> list[tuple[int, int]]:
-        """None yet."""
+        """Return no range: nothing is packed yet."""
         return []
 
-    def keep(self, columns: PackedColumns) -> None:
-        """Hold on to them."""
+    def put(self, columns: PackedColumns) -> None:
+        """Hold the columns."""
         self._held.append(columns)
 
     def finish(self) -> list[PackedColumns]:
-        """All of them."""
+        """Return all of them."""
         return self._held
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-r"""Greedy forward search by what columns tell about the class and about each other.
+r"""Greedy forward search by the information of columns about the class and about each other.
 
 .. math::
 
@@ -26,21 +26,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.counts.bitplanes import Other
-from featly.core.counts.codes import Codes
-from featly.core.counts.codes import spread as spread_tables
+from featly.core.counts.bitplanes import ConditioningColumn
+from featly.core.counts.codes import Codes, spread_missing
 from featly.core.counts.contingency import Tables
 from featly.core.counts.entropy import ClassInformation, FixedPoint, class_information
 from featly.core.counts.histograms import SpreadColumns
-from featly.core.greedy.cache import Keeping, SavedSearch
-from featly.core.greedy.packing import Packing, packed_columns
-from featly.core.ranking.ordering import falling, favoured, rounded
+from featly.core.greedy.cache import PackCache, SavedSearch
+from featly.core.greedy.packing import Packing, pack_columns
+from featly.core.ranking.ordering import apply_prior, descending, round_scores
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks
 
 # mypy: disable-error-code="no-untyped-def"
 
-__all__ = ["Chosen", "Criterion", "PairInformation", "forward"]
+__all__ = ["Criterion", "PairInformation", "SearchResult", "forward_search"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -52,7 +51,7 @@ MOST_PAIRS = 1 << 18  # entries of a table for the counts of two classes
 
 
 class PairInformation:
-    """Informations of every column beside a chosen one, as whole numbers.
+    """Information that every column shares with a chosen one, as whole numbers.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ class PairInformation:
         Whether I(f; s) is wanted, which may cost nothing; without, `redundancy` means nothing.
     spread : bool
         Whether missing values are spread over the levels; otherwise they are one.
-    keeping : Keeping, optional
+    pack_cache : PackCache, optional
         Where packed columns are kept; in memory by default.
     progress : callable, optional
         Called with (columns packed, columns in all) where they are packed by ranges.
@@ -97,7 +96,7 @@ class PairInformation:
     >>> from featly.core.counts.codes import DenseCodes
     >>> columns = DenseCodes(np.array([[1, 1, 2, 2], [1, 2, 1, 2]], np.uint8), np.array([2, 2]))
     >>> pairs = PairInformation(columns, np.array([0, 1, 1, 0]), 2, by_class=True)
-    >>> pairs.beside(0)
+    >>> pairs.condition_on(0)
     >>> (pairs.relevance / pairs.scale).tolist(), (pairs.conditional / pairs.scale).tolist()
     ([0.0, 0.0], [0.0, 1.0])
     """
@@ -111,36 +110,36 @@ class PairInformation:
         by_class: bool,
         redundancy: bool = True,
         spread: bool = False,
-        keeping: Keeping | None = None,
+        pack_cache: PackCache | None = None,
         progress: Callable[[int, int], Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         n, p = codes.n_rows, codes.n_features
-        self._fixed = FixedPoint.of(n)
-        kept_bits = self._fixed.shift - SPARE_BITS
-        self._factor = 2.0**kept_bits
-        self.digits = max(0, kept_bits - COMPARED_BITS)
+        self._fixed = FixedPoint.for_rows(n)
+        point_bits = self._fixed.shift - SPARE_BITS
+        self._factor = 2.0**point_bits
+        self.digits = max(0, point_bits - COMPARED_BITS)
         self.scale = n * self._factor
         self.redundancy, self.conditional = np.zeros(p, np.int64), np.zeros(p, np.int64)
         self._n_jobs = n_jobs
         self._spread: SpreadColumns | None = None
         if spread:
             tables = codes.tables(classes, n_classes)
-            if _any_missing(tables):
-                self._take_spread(class_information(spread_tables(tables), n, n_jobs))
-                whole = codes.block(0, p)
-                self._spread = SpreadColumns(whole, codes.n_levels, classes, n_classes, n_jobs)
+            if _has_missing(tables):
+                self._use_spread(class_information(spread_missing(tables), n, n_jobs))
+                matrix = codes.block(0, p)
+                self._spread = SpreadColumns(matrix, codes.n_levels, classes, n_classes, n_jobs)
                 return
         pairs = None
         if by_class and not redundancy:
             pairs = _pair_table(classes, n_classes, self._fixed.table)
         self._packing = Packing(classes, n_classes, by_class, pairs)
-        keeper = None if keeping is None else keeping.keeper(self._packing, p, n_jobs)
-        self._packed = packed_columns(codes, self._packing, keeper, n_jobs, progress)
-        self._take()
+        pack_store = None if pack_cache is None else pack_cache.open_store(self._packing, p, n_jobs)
+        self._packed = pack_columns(codes, self._packing, pack_store, n_jobs, progress)
+        self._read_packed()
 
-    def _take(self) -> None:
-        """What the columns tell about the class, from where they were packed."""
+    def _read_packed(self) -> None:
+        """Read the information of the columns about the class from where they were packed."""
         p = len(self.redundancy)
         mutual, entropy, self.varies = (
             np.empty(p, np.int64),
@@ -148,71 +147,73 @@ class PairInformation:
             np.empty(p, bool),
         )
         for part in self._packed:
-            here = slice(part.low, part.high)
-            mutual[here], entropy[here] = part.mutual, part.entropy
-            self.varies[here] = part.varies
+            part_slice = slice(part.low, part.high)
+            mutual[part_slice], entropy[part_slice] = part.mutual, part.entropy
+            self.varies[part_slice] = part.varies
         class_entropy = np.array([part.class_entropy for part in self._packed[:1]], np.int64)
         self.bits = mutual / self._fixed.scale
         self._own = self._fixed.table[-1] - entropy
-        self.relevance = _without(mutual, SPARE_BITS)
-        self.entropy = _without(entropy, SPARE_BITS)
-        self.class_entropy = int(_without(class_entropy, SPARE_BITS)[0])
+        self.relevance = _round_off_bits(mutual, SPARE_BITS)
+        self.entropy = _round_off_bits(entropy, SPARE_BITS)
+        self.class_entropy = int(_round_off_bits(class_entropy, SPARE_BITS)[0])
 
-    def _take_spread(self, found: ClassInformation) -> None:
-        self.bits = found.gain()
-        self.varies = found.entropy > 1e-9
-        self.relevance = np.rint(found.mutual * self._factor).astype(np.int64)
-        self.entropy = np.rint(found.entropy * self._factor).astype(np.int64)
-        self.class_entropy = round(float(found.class_entropy.max()) * self._factor)
+    def _use_spread(self, information: ClassInformation) -> None:
+        self.bits = information.gain()
+        self.varies = information.entropy > 1e-9
+        self.relevance = np.rint(information.mutual * self._factor).astype(np.int64)
+        self.entropy = np.rint(information.entropy * self._factor).astype(np.int64)
+        self.class_entropy = round(float(information.class_entropy.max()) * self._factor)
 
-    def beside(self, chosen: int) -> None:
-        """Fill `redundancy` and `conditional` with those beside a column that was chosen."""
+    def condition_on(self, chosen: int) -> None:
+        """Fill `redundancy` and `conditional` with the information beside a chosen column."""
         if self._spread is not None:
-            self._spread.information(chosen, self._factor, self.redundancy, self.conditional)
+            self._spread.fill_information(chosen, self._factor, self.redundancy, self.conditional)
             return
         table, layout = self._fixed.table, self._packing.layout
         levels = self._levels(chosen)
-        other = Other.of(levels, layout.classes, layout.n_classes)
+        other = ConditioningColumn.from_codes(levels, layout.classes, layout.n_classes)
         by_level = int(table[other.counts.sum(axis=1)].sum())
         cells = int(table[other.counts].sum())
         added = (int(table[-1]) - by_level, by_level - cells)
 
-        def one(task: tuple[int, int, Any]) -> None:
+        def fill_part(task: tuple[int, int, Any]) -> None:
             low, high, part = task
-            part.information(
+            part.fill_information(
                 other, table, self._own[low:high], added, SPARE_BITS, self.redundancy[low:high],
                 self.conditional[low:high],
             )  # fmt: skip
 
-        tasks = [(found.low, found.high, part) for found in self._packed for part in found.parts]
+        tasks = [
+            (packed.low, packed.high, part) for packed in self._packed for part in packed.parts
+        ]
         if len(self._packed) == 1:  # its parts are divided among the threads themselves
             for task in tasks:
-                one(task)
+                fill_part(task)
         else:
-            run_blocks(one, tasks, self._n_jobs)
+            run_blocks(fill_part, tasks, self._n_jobs)
 
     def _levels(self, column: int) -> IntArray:
-        """The level of every row in a column."""
+        """Return the level of every row in a column."""
         number = bisect.bisect_right(self._packed, column, key=lambda part: part.low) - 1
-        found = self._packed[number].levels(column)
-        return np.zeros(len(self._packing.classes), np.int64) if found is None else found
+        levels = self._packed[number].levels(column)
+        return np.zeros(len(self._packing.classes), np.int64) if levels is None else levels
 
 
 def _pair_table(classes: IntArray, n_classes: int, table: IntArray) -> IntArray | None:
-    """T(i) + T(j) - T(i + j) for counts of two classes; None of other classes, or where large."""
-    first, *others = np.bincount(classes) + 1
-    if n_classes != 2 or first * others[0] > MOST_PAIRS:
+    """Return T(i) + T(j) - T(i + j) for counts of two classes; None where not two, or too large."""
+    first, *other_sizes = np.bincount(classes) + 1
+    if n_classes != 2 or first * other_sizes[0] > MOST_PAIRS:
         return None
-    i, j = np.arange(first)[:, None], np.arange(others[0])
+    i, j = np.arange(first)[:, None], np.arange(other_sizes[0])
     return (table[i] + table[j] - table[i + j]).reshape(-1)
 
 
-def _without(value: IntArray, bits: int) -> IntArray:
-    """Whole numbers with their last bits rounded off."""
+def _round_off_bits(value: IntArray, bits: int) -> IntArray:
+    """Round off the last bits of whole numbers."""
     return (value + ((1 << bits) >> 1)) >> bits
 
 
-def _any_missing(tables: Tables) -> bool:
+def _has_missing(tables: Tables) -> bool:
     start, n_classes = tables.start[:-1], tables.n_classes
     return bool((tables.counts[start[:, None] + np.arange(n_classes)] > 0).any())
 
@@ -222,7 +223,7 @@ class Criterion(ABC):
 
     A subclass adds up what it needs beside each chosen column, and gives its value. The terms are
     a :class:`PairInformation`, or anything else with its `relevance`, `redundancy`, `scale`,
-    `digits`, `varies` and ``beside``.
+    `digits`, `varies` and ``condition_on``.
     """
 
     def __init__(self, terms: Any) -> None:
@@ -233,7 +234,7 @@ class Criterion(ABC):
 
     def choose(self, column: int) -> None:
         """Put a column into S."""
-        self.terms.beside(column)
+        self.terms.condition_on(column)
         self.adding = True
         self.add(column)
         self.n_chosen += 1
@@ -245,16 +246,16 @@ class Criterion(ABC):
 
     @abstractmethod
     def value(self) -> AnyArray:
-        """J times the scale of the terms, as a new array: of int64, or else of float64."""
+        """Return J times the scale of the terms, as a new array: of int64, or else of float64."""
 
-    def whole(self, value: FloatArray) -> IntArray:
-        """J times the scale of the terms, from J."""
+    def to_fixed_point(self, value: FloatArray) -> IntArray:
+        """Return J times the scale of the terms as whole numbers, from J."""
         return np.rint(value * self.terms.scale).astype(np.int64)
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """What a greedy search found.
+class SearchResult:
+    """Result of a greedy search.
 
     Attributes
     ----------
@@ -275,79 +276,86 @@ class Chosen:
     interrupted: bool
 
 
-def forward(
+def forward_search(
     criterion: Criterion,
     n_steps: int,
     start: IntArray | None = None,
     progress: Callable[[int, int], Any] | None = None,
     prior: FloatArray | None = None,
     saved: SavedSearch | None = None,
-) -> Chosen:
+) -> SearchResult:
     """Choose the columns of `start`, then the best one `n_steps` times.
 
     Of equally good columns the first is chosen. A column that does not vary is never chosen. On
     Ctrl-C, what was chosen by then stays so; `progress` is called with (steps, steps in all). With
     a `prior`, which has an entry from 1 up for every column, columns are compared by their
-    :func:`~featly.core.ranking.ordering.favoured` criterion. A search that was `saved` goes on.
+    :func:`~featly.core.ranking.ordering.apply_prior` criterion. A search that was `saved` goes on.
     """
     terms = criterion.terms
     varies = terms.varies
-    given = [] if start is None else start.tolist()
+    start_columns = [] if start is None else start.tolist()
     free = varies.copy()
-    free[given] = False
-    n_all = len(given) + min(n_steps, int(free.sum()))
-    found = [] if saved is None else saved.load(criterion, n_all)
-    free[[column for column, _ in found]] = False
+    free[start_columns] = False
+    n_all = len(start_columns) + min(n_steps, int(free.sum()))
+    choices = [] if saved is None else saved.load(criterion, n_all)
+    free[[column for column, _ in choices]] = False
     stopped = False
     try:
-        if len(found) > criterion.n_chosen and len(found) < n_all:
-            criterion.choose(found[-1][0])  # the last step of the run that was saved
+        if len(choices) > criterion.n_chosen and len(choices) < n_all:
+            criterion.choose(choices[-1][0])  # the last step of the run that was saved
         value = criterion.value()
-        for number in range(len(found), n_all):
-            best = given[number] if number < len(given) else _best(value, terms, prior, free)
+        for number in range(len(choices), n_all):
+            best = (
+                start_columns[number]
+                if number < len(start_columns)
+                else _best(value, terms, prior, free)
+            )
             free[best] = False
-            found.append((best, float(value[best]) / terms.scale))
+            choices.append((best, float(value[best]) / terms.scale))
             if progress is not None:
                 progress(number + 1, n_all)
             if number + 1 < n_all:
                 criterion.choose(best)
                 value = criterion.value()
                 if saved is not None:
-                    saved.save(criterion, found)
+                    saved.save(criterion, choices)
     except KeyboardInterrupt:
         stopped = True
         value = criterion.value()
     if saved is not None and not criterion.adding:  # else it stands as it was saved last
-        saved.save(criterion, found, now=True)
-    chosen = np.array([column for column, _ in found], np.int64)
+        saved.save(criterion, choices, now=True)
+    chosen = np.array([column for column, _ in choices], np.int64)
     step = np.zeros(len(value), np.int64)
     step[chosen] = np.arange(1, len(chosen) + 1)
-    left = given[len(chosen) :]  # of an interrupted search
-    step[left] = -1
-    rest, constant = np.flatnonzero(varies & (step == 0)), np.flatnonzero(~varies & (step == 0))
-    step[left] = 0
+    unreached = start_columns[len(chosen) :]  # of an interrupted search
+    step[unreached] = -1
+    remaining, constant = (
+        np.flatnonzero(varies & (step == 0)),
+        np.flatnonzero(~varies & (step == 0)),
+    )
+    step[unreached] = 0
     worth = value / terms.scale
-    worth[chosen] = [number for _, number in found]
-    rest = rest[falling(_keys(value, terms, prior)[rest])]
-    order = np.concatenate([chosen, np.array(left, np.int64), rest, constant])
-    return Chosen(order, step, worth, stopped)
+    worth[chosen] = [number for _, number in choices]
+    remaining = remaining[descending(_keys(value, terms, prior)[remaining])]
+    order = np.concatenate([chosen, np.array(unreached, np.int64), remaining, constant])
+    return SearchResult(order, step, worth, stopped)
 
 
 def _keys(value: AnyArray, terms: Any, prior: FloatArray | None) -> AnyArray:
-    """What is compared."""
+    """Return the keys by which columns are compared."""
     if value.dtype.kind == "f":
-        return rounded(favoured(value, prior))
+        return round_scores(apply_prior(value, prior))
     if prior is None:
-        return _without(value, terms.digits)
+        return _round_off_bits(value, terms.digits)
     # rounded after it was weighted, so that columns of different priors can be equally good; a
     # prior of 1 leaves the whole number that is compared without one
-    return np.floor(favoured(value, prior) * 2.0**-terms.digits + 0.5)
+    return np.floor(apply_prior(value, prior) * 2.0**-terms.digits + 0.5)
 
 
 def _best(
     value: AnyArray, terms: Any, prior: FloatArray | None, free: npt.NDArray[np.bool_]
 ) -> int:
-    """The best column that is free, the first of equal ones."""
+    """Return the best column that is free, the first of equal ones."""
     if value.dtype.kind == "f" or prior is not None:
         return int(np.where(free, _keys(value, terms, prior), -np.inf).argmax())
     return int(_largest(value, free, terms.digits))

@@ -2,7 +2,7 @@
 
 :class:`PairInformation` has the attributes of its twin, as arrays of CuPy, so that a
 :class:`~featly.core.greedy.search.Criterion` adds them up on the device as it does on the host.
-:func:`forward` fetches one small array a step, and what was found at the end.
+:func:`forward_search` fetches one small array a step, and what was found at the end.
 
 Columns are kept as bit-planes, on the device as far as they fit. What does not fit lies in pinned
 memory of the host and comes over in every step, by two buffers of which one is filled while the
@@ -17,23 +17,31 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.core.counts import bitplanes_cuda, histograms_cuda
-from featly.core.counts.bitpacking import Layout
-from featly.core.counts.bitplanes_cuda import CONSTANT, TILE, WIDE, DeviceLayout, Other, Part, Terms
-from featly.core.counts.codes_cuda import Coded, CudaCodes
+from featly.core.counts.bitpacking import PlaneLayout
+from featly.core.counts.bitplanes_cuda import (
+    CONSTANT,
+    TILE,
+    WIDE,
+    ConditioningColumn,
+    DeviceLayout,
+    Part,
+    Terms,
+)
+from featly.core.counts.codes_cuda import ByteBlock, CudaCodes
 from featly.core.counts.entropy import FixedPoint
 from featly.core.counts.entropy_cuda import MOST_PADDING, Classes, judge
 from featly.core.greedy.cache_cuda import PlaneStore
-from featly.core.greedy.search import COMPARED_BITS, SPARE_BITS, Chosen, Criterion
+from featly.core.greedy.search import COMPARED_BITS, SPARE_BITS, Criterion, SearchResult
 from featly.core.runtime.device_cuda import (
     NotOnDevice,
     as_device,
     kernel,
-    out_of_memory,
     to_host,
+    translate_memory_errors,
     xp,
 )
 
-__all__ = ["DeviceChosen", "PairInformation", "forward"]
+__all__ = ["DeviceSearchResult", "PairInformation", "forward_search"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -42,12 +50,12 @@ LITTLE_PADDING = 1.25  # times the words of a plane, up to which classes lie apa
 PLACE_BITS = 40  # of a number that tells a part and a place in it
 BLOCKS, THREADS = 1024, 256
 CHUNK = 4096  # numbers of which a block finds the running minimum
-DROPPED_BITS = 52 - 33  # see featly.core.ranking.ordering.rounded
-LARGEST = 1e308  # see featly.core.ranking.ordering.favoured
+DROPPED_BITS = 52 - 33  # see featly.core.ranking.ordering.round_scores
+LARGEST = 1e308  # see featly.core.ranking.ordering.apply_prior
 
 
 class PairInformation:
-    """Informations of every column beside a chosen one, as whole numbers on the device.
+    """Information of every column given a chosen one, as whole numbers on the device.
 
     Parameters
     ----------
@@ -87,67 +95,69 @@ class PairInformation:
         if spread and codes.any_missing():
             raise NotOnDevice("missing='spread' is computed on the CPU")
         n, p = codes.n_rows, codes.n_features
-        fixed = FixedPoint.of(n)
+        fixed = FixedPoint.for_rows(n)
         kept_bits = fixed.shift - SPARE_BITS
         self.digits = max(0, kept_bits - COMPARED_BITS)
         self.scale = n * 2.0**kept_bits
-        self._given = Classes(classes, n_classes)
+        self._grouping = Classes(classes, n_classes)
         self._choose_layout(by_class)
-        with out_of_memory():
+        with translate_memory_errors():
             table = cupy.asarray(fixed.table)
-            whole = int(fixed.table[-1])
+            whole_terms = int(fixed.table[-1])
             self.redundancy, self.conditional = (cupy.zeros(p, cupy.int64) for _ in range(2))
             self.varies = cupy.zeros(p, cupy.bool_)
             self._where: Any = None
             self._store = PlaneStore(p, memory)
             mutual, entropy = cupy.zeros(p, cupy.int64), cupy.zeros(p, cupy.int64)
-            self._by_class = int(fixed.table[self._given.sizes].sum())
+            self._by_class = int(fixed.table[self._grouping.sizes].sum())
             for coded in codes.blocks():
                 self.varies[coded.first : coded.first + coded.n_columns] = coded.high > coded.low
-                for n_planes, columns in bitplanes_cuda.grouped(coded):
+                for n_planes, columns in bitplanes_cuda.group_by_planes(coded):
                     self._add(coded, columns, n_planes, table, mutual, entropy)
             self._bits = mutual / fixed.scale
-            self.relevance = _without(mutual, SPARE_BITS)
-            self.entropy = _without(entropy, SPARE_BITS)
-            own = whole - entropy
-        self.class_entropy = int(_without(whole - self._by_class, SPARE_BITS))
-        wanted = self.redundancy if redundancy else None
+            self.relevance = _drop_bits(mutual, SPARE_BITS)
+            self.entropy = _drop_bits(entropy, SPARE_BITS)
+            own_terms = whole_terms - entropy
+        self.class_entropy = int(_drop_bits(whole_terms - self._by_class, SPARE_BITS))
+        redundancy_out = self.redundancy if redundancy else None
         steps = cupy.asarray(np.diff(fixed.table))
-        self._terms = Terms(table, steps, own, SPARE_BITS, wanted, self.conditional)
+        self._terms = Terms(table, steps, own_terms, SPARE_BITS, redundancy_out, self.conditional)
 
     def _choose_layout(self, by_class: bool) -> None:
-        """Where rows lie in planes, how they are counted, and whether planes tell of classes."""
-        given = self._given
+        """Choose the layout of rows in planes, and whether planes tell the classes apart."""
+        grouping = self._grouping
         self._in_planes, self._by_words = True, True
-        self._words = self._counting = given.layout
+        self._words = self._counting = grouping.layout
         if by_class:
-            self._in_planes = given.padding <= MOST_PADDING
-        elif given.padding <= LITTLE_PADDING:
-            self._counting = given.layout.together()
+            self._in_planes = grouping.padding <= MOST_PADDING
+        elif grouping.padding <= LITTLE_PADDING:
+            self._counting = grouping.layout.as_one_class()
         else:
-            layout = Layout.of(np.zeros(given.n_rows, np.int64), 1)
-            self._words = self._counting = DeviceLayout.of(layout)
+            layout = PlaneLayout.from_classes(np.zeros(grouping.n_rows, np.int64), 1)
+            self._words = self._counting = DeviceLayout.from_layout(layout)
             self._by_words = False
 
     def _add(
-        self, coded: Coded, columns: Any, n_planes: int, table: Any, mutual: Any, entropy: Any
+        self, coded: ByteBlock, columns: Any, n_planes: int, table: Any, mutual: Any, entropy: Any
     ) -> None:
-        """Keep some columns of a block, and find what they tell about the class."""
+        """Store some columns of a block, and compute their information about the class."""
         if n_planes == CONSTANT:
             return  # such a column tells nothing
         part: Part | histograms_cuda.WideColumns
         if n_planes == WIDE or not self._in_planes:
             levels, n_levels = coded.levels(columns), coded.most_levels(columns)
             part = histograms_cuda.WideColumns(coded.first, columns, len(levels), n_levels, levels)
-            counted = self._given.of_levels(levels, n_levels, coded.first, columns)
+            counts_by_block = self._grouping.count_levels(levels, n_levels, coded.first, columns)
         else:
             part = bitplanes_cuda.pack(coded, columns, n_planes, self._words)
             by_words = self._by_words
-            counted = (
-                self._given.of_part(part) if by_words else self._given.of_block(coded, columns)
+            counts_by_block = (
+                self._grouping.count_part(part)
+                if by_words
+                else self._grouping.count_block(coded, columns)
             )
-        for found in counted:
-            judge(found, self._given, table, self._by_class, mutual, entropy)
+        for counts in counts_by_block:
+            judge(counts, self._grouping, table, self._by_class, mutual, entropy)
         if columns is not None:
             cupy = xp()
             if self._where is None:
@@ -161,48 +171,48 @@ class PairInformation:
         """I(f; y) in bits, without rounding, on the host."""
         return to_host(self._bits)
 
-    def beside(self, chosen: int) -> None:
-        """Fill `redundancy` and `conditional` with those beside a column that was chosen."""
+    def condition_on(self, chosen: int) -> None:
+        """Fill `redundancy` and `conditional` with those given a column that was chosen."""
         counting, terms = self._counting, self._terms
         levels, n_levels = self._levels(chosen)
-        other = Other.of(levels, n_levels, counting, terms.table)
-        rows: histograms_cuda.Visited | None = None
-        for part, lying in self._store.each():
+        other = ConditioningColumn.from_levels(levels, n_levels, counting, terms.table)
+        rows: histograms_cuda.RowOrder | None = None
+        for part, data in self._store.each():
             if isinstance(part, Part):
-                bitplanes_cuda.information(part, lying, other, counting, terms)
+                bitplanes_cuda.information(part, data, other, counting, terms)
             else:
-                rows = rows or histograms_cuda.Visited.of(other, counting)
-                histograms_cuda.information(part, lying, other, rows, counting, terms)
+                rows = rows or histograms_cuda.RowOrder.from_column(other, counting)
+                histograms_cuda.information(part, data, other, rows, counting, terms)
 
     def _levels(self, column: int) -> tuple[Any, int]:
-        """The levels of a column from 0, and how many there may be."""
-        number, place = self._find(column)
+        """Return the levels of a column from 0, and how many there may be."""
+        number, position = self._find(column)
         if number < 0:
-            return xp().zeros(self._given.n_rows, np.int32), 1
-        part, lying = self._store.parts[number], self._store.lying[number]
+            return xp().zeros(self._grouping.n_rows, np.int32), 1
+        part, data = self._store.parts[number], self._store.data[number]
         if isinstance(part, histograms_cuda.WideColumns):
-            return as_device(lying[place]).astype(np.int32), part.n_levels
-        tile, lane = divmod(place, TILE)
-        if self._store.is_away(number):
-            words, stride = as_device(np.ascontiguousarray(lying[tile, :, :, lane])), 1
+            return as_device(data[position]).astype(np.int32), part.n_levels
+        tile, lane = divmod(position, TILE)
+        if self._store.is_on_host(number):
+            words, stride = as_device(np.ascontiguousarray(data[tile, :, :, lane])), 1
         else:
-            words, stride = lying[tile].reshape(-1)[lane:], TILE
-        return bitplanes_cuda.levels_of(
+            words, stride = data[tile].reshape(-1)[lane:], TILE
+        return bitplanes_cuda.unpack_levels(
             words, stride, part.n_planes, self._words
         ), part.n_planes + 1
 
     def _find(self, column: int) -> tuple[int, int]:
-        """The part that a column is in, and where; -1 for a column without any."""
+        """Return the part that a column is in, and its position; -1 for a column without any."""
         for number, part in enumerate(self._store.parts):
             if part.columns is None and 0 <= column - part.first < part.n_columns:
                 return number, column - part.first
-        found = -1 if self._where is None else int(self._where[column])
-        return found >> PLACE_BITS, found & ((1 << PLACE_BITS) - 1)
+        location = -1 if self._where is None else int(self._where[column])
+        return location >> PLACE_BITS, location & ((1 << PLACE_BITS) - 1)
 
 
 @dataclass(frozen=True)
-class DeviceChosen(Chosen):
-    """What a greedy search found, and what follows from it, which the device finds sooner.
+class DeviceSearchResult(SearchResult):
+    """Result of a greedy search, with ranks and scores, which the device computes sooner.
 
     Attributes
     ----------
@@ -217,47 +227,50 @@ class DeviceChosen(Chosen):
     scores: FloatArray
 
 
-def forward(
+def forward_search(
     criterion: Criterion,
     n_steps: int,
     start: IntArray | None = None,
     progress: Callable[[int, int], Any] | None = None,
     prior: FloatArray | None = None,
-) -> DeviceChosen:
+) -> DeviceSearchResult:
     """Choose the columns of `start`, then the best one `n_steps` times.
 
-    See :func:`featly.core.greedy.search.forward`; the terms of the criterion are on the device.
+    See :func:`featly.core.greedy.search.forward_search`; the terms of the criterion are on the
+    device.
     """
     cupy = xp()
     terms = criterion.terms
-    given: list[int] = [] if start is None else start.tolist()
+    start_columns: list[int] = [] if start is None else start.tolist()
     weights = None if prior is None else as_device(prior)
     free = terms.varies.copy()
-    free[cupy.asarray(np.array(given, np.int64))] = False
-    n_all = len(given) + min(n_steps, int(free.sum()))
-    found: list[tuple[int, float]] = []
-    stopped = False
-    with out_of_memory():
+    free[cupy.asarray(np.array(start_columns, np.int64))] = False
+    n_all = len(start_columns) + min(n_steps, int(free.sum()))
+    steps: list[tuple[int, float]] = []
+    is_interrupted = False
+    with translate_memory_errors():
         value = criterion.value()
         try:
             for number in range(n_all):
-                if number < len(given):
-                    best, worth = given[number], float(value[given[number]])
+                if number < len(start_columns):
+                    best, worth = start_columns[number], float(value[start_columns[number]])
                 else:
                     best, worth = _best(value, terms.digits, weights, free)
                 free[best] = False
-                found.append((best, worth / terms.scale))
+                steps.append((best, worth / terms.scale))
                 if progress is not None:
                     progress(number + 1, n_all)
                 if number + 1 < n_all:
                     criterion.choose(best)
                     value = criterion.value()
         except KeyboardInterrupt:
-            stopped = True
-        chosen = np.array([column for column, _ in found], np.int64)
-        numbers = np.array([number for _, number in found])
-        left = np.array(given[len(chosen) :], np.int64)  # of an interrupted search
-        return _outcome(value, terms, weights, chosen, numbers, left, len(given), stopped)
+            is_interrupted = True
+        chosen = np.array([column for column, _ in steps], np.int64)
+        numbers = np.array([number for _, number in steps])
+        left = np.array(start_columns[len(chosen) :], np.int64)  # of an interrupted search
+        return _outcome(
+            value, terms, weights, chosen, numbers, left, len(start_columns), is_interrupted
+        )
 
 
 def _outcome(
@@ -269,19 +282,21 @@ def _outcome(
     left: IntArray,
     n_given: int,
     stopped: bool,
-) -> DeviceChosen:
-    """The order of all columns and what goes with it, on the host."""
+) -> DeviceSearchResult:
+    """Return the order of all columns and what goes with it, on the host."""
     cupy = xp()
     first = cupy.asarray(np.concatenate([chosen, left]))
-    others = cupy.ones(len(value), cupy.bool_)
-    others[first] = False
-    rest, constant = (cupy.flatnonzero(others & kind) for kind in (terms.varies, ~terms.varies))
-    keys = _keys(value, terms.digits, prior)
-    rest = rest[cupy.argsort(-keys[rest])]  # a stable sort: equal ones stay in order
-    order = cupy.concatenate([first, rest, constant])
+    unchosen = cupy.ones(len(value), cupy.bool_)
+    unchosen[first] = False
+    remaining, constant = (
+        cupy.flatnonzero(unchosen & kind) for kind in (terms.varies, ~terms.varies)
+    )
+    keys = _comparison_keys(value, terms.digits, prior)
+    remaining = remaining[cupy.argsort(-keys[remaining])]  # a stable sort: equal ones stay in order
+    order = cupy.concatenate([first, remaining, constant])
     worth = value / terms.scale
     worth[cupy.asarray(chosen)] = cupy.asarray(numbers)
-    scores = _favoured(worth, prior).copy()
+    scores = _apply_prior(worth, prior).copy()
     free = order[n_given:]
     scores[free] = _running_minimum(scores[free])
     ranking = cupy.empty_like(order)
@@ -289,41 +304,41 @@ def _outcome(
     step = np.zeros(len(value), np.int64)
     step[chosen] = np.arange(1, len(chosen) + 1)
     arrays = [to_host(array) for array in (order, worth, ranking, scores)]
-    return DeviceChosen(arrays[0], step, arrays[1], stopped, arrays[2], arrays[3])
+    return DeviceSearchResult(arrays[0], step, arrays[1], stopped, arrays[2], arrays[3])
 
 
-def _keys(value: Any, digits: int, prior: Any) -> Any:
-    """What is compared."""
+def _comparison_keys(value: Any, digits: int, prior: Any) -> Any:
+    """Return the numbers by which columns are compared."""
     if value.dtype.kind == "f":
-        return _rounded(_favoured(value, prior))
+        return _round_to_33_bits(_apply_prior(value, prior))
     if prior is None:
-        return _without(value, digits)
-    return xp().floor(_favoured(value, prior) * 2.0**-digits + 0.5)
+        return _drop_bits(value, digits)
+    return xp().floor(_apply_prior(value, prior) * 2.0**-digits + 0.5)
 
 
 def _best(value: Any, digits: int, prior: Any, free: Any) -> tuple[int, float]:
-    """The best column that is free, the first of equal ones, and its value."""
+    """Return the best column that is free, the first of equal ones, and its value."""
     cupy = xp()
     keys = value
     if value.dtype.kind == "f" or prior is not None:
-        keys, digits = _ordered(_keys(value, digits, prior)), 0
+        keys, digits = _as_ordered_integers(_comparison_keys(value, digits, prior)), 0
     best = cupy.empty((3, BLOCKS), cupy.int64)
     loop = kernel(SOURCE, "best", CHUNK=CHUNK, THREADS=THREADS)
     arguments = (keys, value.view(cupy.int64), free, len(keys), digits, best)
     loop((BLOCKS,), (THREADS,), arguments)
-    key, index, found = best.get()
-    there = np.flatnonzero(index >= 0)  # blocks without a free column have none
-    block = there[key[there].argmax()]
-    return int(index[block]), float(found[block : block + 1].view(value.dtype)[0])
+    key, index, values = best.get()
+    nonempty = np.flatnonzero(index >= 0)  # blocks without a free column have none
+    block = nonempty[key[nonempty].argmax()]
+    return int(index[block]), float(values[block : block + 1].view(value.dtype)[0])
 
 
-def _without(value: Any, bits: int) -> Any:
-    """Whole numbers with their last bits rounded off."""
+def _drop_bits(value: Any, bits: int) -> Any:
+    """Round off the last bits of whole numbers."""
     return (value + ((1 << bits) >> 1)) >> bits
 
 
-def _favoured(scores: Any, prior: Any) -> Any:
-    """The twin of :func:`featly.core.ranking.ordering.favoured`."""
+def _apply_prior(scores: Any, prior: Any) -> Any:
+    """Apply the prior, as :func:`featly.core.ranking.ordering.apply_prior` does on the CPU."""
     if prior is None:
         return scores
     cupy = xp()
@@ -331,22 +346,22 @@ def _favoured(scores: Any, prior: Any) -> Any:
     return cupy.minimum(weighted, cupy.maximum(scores, LARGEST))
 
 
-def _rounded(scores: Any) -> Any:
-    """The twin of :func:`featly.core.ranking.ordering.rounded`."""
+def _round_to_33_bits(scores: Any) -> Any:
+    """Round to 33 bits, as :func:`featly.core.ranking.ordering.round_scores` does on the CPU."""
     bits = scores.astype(np.float64).view(np.int64)
     bits += 1 << (DROPPED_BITS - 1)
     bits &= ~((1 << DROPPED_BITS) - 1)
     return bits.view(np.float64)
 
 
-def _ordered(keys: Any) -> Any:
-    """Whole numbers that are ordered as floats are; zeros of both signs are equal."""
+def _as_ordered_integers(keys: Any) -> Any:
+    """Return whole numbers that are ordered as floats are; zeros of both signs are equal."""
     bits = (keys + 0.0).view(np.int64)
     return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
 
 
 def _running_minimum(values: Any) -> Any:
-    """``numpy.minimum.accumulate``."""
+    """Return ``numpy.minimum.accumulate(values)``."""
     cupy = xp()
     blocks = -(-len(values) // CHUNK)
     if blocks == 0:

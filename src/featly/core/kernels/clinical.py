@@ -1,4 +1,4 @@
-r"""The clinical kernel of many columns, and what a machine asks of it, without n x n x p memory.
+r"""The clinical kernel of many columns: products, forms and matrices without n x n x p memory.
 
 Every column is put on a line so that one formula serves all kinds:
 
@@ -50,7 +50,7 @@ LEVEL_STEP = 2.0  # between two levels: further than any similarity reaches
 
 # ---- positions on the line ------------------------------------------------------------------
 def ranges(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Smallest value and range of every column, missing values apart; 0 and 0 of an empty one.
+    """Return smallest value and range of every column, without missing values; 0 and 0 if empty.
 
     `numbers` is feature-major.
     """
@@ -75,7 +75,7 @@ def _extremes(numbers, low, high):
 def number_positions(
     numbers: FloatArray, low: FloatArray, span: FloatArray, first_row: int = 0
 ) -> FloatArray:
-    """Feature-major numbers on the line; what lies outside the range is moved to its end.
+    """Place feature-major numbers on the line; those outside the range are moved to its end.
 
     A missing value of row i goes to ``-2 (first_row + i + 1)``: no two rows meet there, so rows
     of two tables need different `first_row`.
@@ -100,7 +100,7 @@ def _place_numbers(numbers, low, span, first_row, z):
 
 
 def code_positions(codes: npt.NDArray[np.integer], first_row: int = 0) -> FloatArray:
-    """Feature-major codes on the line; 0 is missing, as above."""
+    """Place feature-major codes on the line; 0 is missing, as above."""
     away = -LEVEL_STEP * (first_row + np.arange(1, codes.shape[1] + 1))
     return np.where(codes == 0, away, LEVEL_STEP * codes.astype(np.float64))
 
@@ -113,18 +113,18 @@ def add_similarities(
     out: FloatArray,
     n_jobs: int | None = None,
 ) -> None:
-    """``out[i, j] += sum_f weight_f max(0, 1 - |za[f, i] - zb[f, j]|)``.
+    """Add ``sum_f weight_f max(0, 1 - |za[f, i] - zb[f, j]|)`` to ``out[i, j]``.
 
     Without `zb`, of `za` to itself: then the lower triangle is made, and mirrored.
     """
     zb, symmetric = (za, True) if zb is None else (zb, False)
     # numbers in [0, 1] need no maximum: two operations fewer, and they are most of a table
-    near = _all_near(za, zb)
-    plain, others = np.flatnonzero(near), np.flatnonzero(~near)
+    near = _find_near(za, zb)
+    plain_columns, clipped_columns = np.flatnonzero(near), np.flatnonzero(~near)
     rows = split(len(out), ROW_BLOCK)
 
-    def one(block: tuple[int, int]) -> None:
-        for columns, clipped in ((plain, False), (others, True)):
+    def add_row_block(block: tuple[int, int]) -> None:
+        for columns, clipped in ((plain_columns, False), (clipped_columns, True)):
             for low, high in split(len(columns), TILE_COLUMNS):
                 part = columns[low:high]
                 if clipped:
@@ -132,30 +132,30 @@ def add_similarities(
                 else:
                     _add_plain(za, zb, part, weight, *block, symmetric, out)
 
-    run_blocks(one, rows, n_jobs)
+    run_blocks(add_row_block, rows, n_jobs)
     if symmetric:
-        _mirror(out)
+        _copy_to_upper(out)
 
 
 @kernel
-def _near(z, found):
+def _mark_near(z, is_near):
     for f in range(len(z)):
         near = True
         for x in z[f]:
             if x < 0.0 or x > 1.0:
                 near = False
                 break
-        found[f] = near
+        is_near[f] = near
 
 
-def _all_near(za: FloatArray, zb: FloatArray) -> npt.NDArray[np.bool_]:
+def _find_near(za: FloatArray, zb: FloatArray) -> npt.NDArray[np.bool_]:
     """Columns whose similarities cannot be negative before the maximum is taken."""
     near = np.empty(len(za), np.bool_)
-    _near(za, near)
+    _mark_near(za, near)
     if zb is not za:
-        other = np.empty(len(zb), np.bool_)
-        _near(zb, other)
-        near &= other
+        other_near = np.empty(len(zb), np.bool_)
+        _mark_near(zb, other_near)
+        near &= other_near
     return near
 
 
@@ -217,7 +217,7 @@ def _add_clipped(za, zb, columns, weight, low, high, symmetric, out):
 
 
 @kernel
-def _mirror(K):
+def _copy_to_upper(K):
     n = len(K)
     step = 32
     for top in range(0, n, step):
@@ -229,10 +229,10 @@ def _mirror(K):
 
 # ---- sums along the line --------------------------------------------------------------------
 @kernel
-def _forms(order, line, places, v, gaps, low, high, out):
-    """``out[k] = v' K_f v`` for f = places[k], k from `low` to `high`.
+def _fill_forms(order, line, places, v, include_missing, low, high, out):
+    """Compute ``out[k] = v' K_f v`` for f = places[k], k from `low` to `high`.
 
-    Without `gaps`, less what the similarity of a missing value to itself adds.
+    Without `include_missing`, less what the similarity of a missing value to itself adds.
     """
     n = len(v)
     for k in range(low, high):
@@ -241,7 +241,7 @@ def _forms(order, line, places, v, gaps, low, high, out):
         form = 0.0
         total, first, second = 0.0, 0.0, 0.0
         start = 0
-        if not gaps:
+        if not include_missing:
             while start < n and z[start] < 0.0:  # missing values come first
                 start += 1
         if start == n:
@@ -249,13 +249,13 @@ def _forms(order, line, places, v, gaps, low, high, out):
             continue
         for i in range(start, n - 1):
             total += v[rows[i]]
-            gap = z[i + 1] - z[i]
-            if gap > 1.0:
+            step = z[i + 1] - z[i]
+            if step > 1.0:
                 form += total * total - 2 * total * first + 2 * second
                 total, first, second = 0.0, 0.0, 0.0
             else:
-                first += gap * total
-                second += gap * total * total
+                first += step * total
+                second += step * total * total
         total += v[rows[n - 1]]
         form += total * total - 2 * total * first + 2 * second
         out[k] = max(form, 0.0)
@@ -263,7 +263,7 @@ def _forms(order, line, places, v, gaps, low, high, out):
 
 @kernel
 def add_product(rows, z, v, w, along, out):
-    """``out += w K_f v`` for one column, given by the order of its rows and its sorted positions.
+    """Add ``w K_f v`` of one column, given by the order of its rows and its sorted positions.
 
     `along` is room for v in that order: it is fetched once, from all over memory.
     """
@@ -293,7 +293,7 @@ def add_product(rows, z, v, w, along, out):
 
 @kernel
 def _add_products(order, line, places, v, weight, low, high, out):
-    """``out += sum_k weight_k K_f v`` for f = places[k], k from `low` to `high`."""
+    """Add ``sum_k weight_k K_f v`` to `out`, for f = places[k], k from `low` to `high`."""
     along = np.empty(len(v))
     for k in range(low, high):
         if weight[k] != 0.0:
@@ -301,8 +301,8 @@ def _add_products(order, line, places, v, weight, low, high, out):
 
 
 @kernel
-def _spread(order, line, places, out):
-    """The positions of some columns by row again."""
+def _spread_positions(order, line, places, out):
+    """Write the positions of some columns back in the order of the rows."""
     for k in range(len(places)):
         f = places[k]
         for i in range(order.shape[1]):
@@ -310,8 +310,8 @@ def _spread(order, line, places, out):
 
 
 @kernel
-def _pick(order, line, places, member, out):
-    """The positions of some rows: row i goes to place ``member[i]``, or nowhere if negative."""
+def _pick_rows(order, line, places, member, out):
+    """Write the positions of some rows: row i goes to ``member[i]``, or nowhere if negative."""
     for k in range(len(places)):
         f = places[k]
         for i in range(order.shape[1]):
@@ -321,7 +321,7 @@ def _pick(order, line, places, member, out):
 
 
 @kernel
-def _distinct(line, out):
+def _count_distinct(line, out):
     for f in range(len(line)):
         count = 1
         for i in range(line.shape[1] - 1):
@@ -330,7 +330,7 @@ def _distinct(line, out):
 
 
 @kernel
-def _lonely(line, places, out):
+def _mark_lonely(line, places, out):
     for k in range(len(places)):
         z = line[places[k]]
         out[k] = True
@@ -379,19 +379,19 @@ class ClinicalColumns:
         self._places = np.arange(count)
 
     @classmethod
-    def of(cls, source: Source) -> "ClinicalColumns":
-        """The columns of a source, ranges from its own rows."""
+    def from_source(cls, source: Source) -> "ClinicalColumns":
+        """Sort the columns of a source, with the ranges of its own rows."""
         self = object.__new__(cls)
         p, n = source.n_features, source.n_rows
         self.n_jobs, self.n_rows = source.n_jobs, n
         self._order, self._line = np.empty((p, n), np.int32), np.empty((p, n))
         self._distinct, self._places = np.empty(p, np.int64), np.arange(p)
 
-        def one(block: tuple[int, int]) -> None:
-            z = _positions(source, np.arange(*block))
+        def sort_block(block: tuple[int, int]) -> None:
+            z = source_positions(source, np.arange(*block))
             self._sort(z, block[0], self._distinct)
 
-        run_blocks(one, split(p, COLUMN_BLOCK), self.n_jobs)
+        run_blocks(sort_block, split(p, COLUMN_BLOCK), self.n_jobs)
         return self
 
     def _sort(self, z: FloatArray, at: int, distinct: IntArray) -> None:
@@ -399,16 +399,16 @@ class ClinicalColumns:
         order = np.argsort(z, axis=1)
         self._order[part] = order
         self._line[part] = np.take_along_axis(z, order, axis=1)
-        _distinct(self._line[part], distinct[part])
+        _count_distinct(self._line[part], distinct[part])
 
     @property
     def n_features(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self._places)
 
     @property
     def rank(self) -> int:
-        """The sum kernel has at most this rank."""
+        """Upper bound of the rank of the sum kernel."""
         return int(min(self.n_rows, self._distinct[self._places].sum()))
 
     @property
@@ -417,29 +417,29 @@ class ClinicalColumns:
 
         Those without any value, and categories that are names of the rows.
         """
-        found = np.empty(self.n_features, np.bool_)
-        _lonely(self._line, self._places, found)
-        return found
+        is_lonely = np.empty(self.n_features, np.bool_)
+        _mark_lonely(self._line, self._places, is_lonely)
+        return is_lonely
 
     def view(self, features: IntArray) -> "ClinicalColumns":
-        """Only these columns, in this order; nothing is copied."""
-        other = object.__new__(ClinicalColumns)
-        other.__dict__.update(self.__dict__)
-        other._places = self._places[features]
-        return other
+        """Select these columns, in this order; nothing is copied."""
+        columns = object.__new__(ClinicalColumns)
+        columns.__dict__.update(self.__dict__)
+        columns._places = self._places[features]
+        return columns
 
-    def forms(self, v: FloatArray, gaps: bool = True) -> FloatArray:
+    def forms(self, v: FloatArray, include_missing: bool = True) -> FloatArray:
         """``v' K_f v`` of every column, in O(n p).
 
-        Without `gaps`, less :math:`v_i^2` for every missing value: what it adds by being like
-        itself says nothing of the column.
+        Without `include_missing`, less :math:`v_i^2` for every missing value: what it adds by
+        being like itself says nothing of the column.
         """
         out = np.empty(self.n_features)
 
-        def one(block: tuple[int, int]) -> None:
-            _forms(self._order, self._line, self._places, v, gaps, *block, out)
+        def fill_block(block: tuple[int, int]) -> None:
+            _fill_forms(self._order, self._line, self._places, v, include_missing, *block, out)
 
-        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        run_blocks(fill_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return out
 
     def product(self, v: FloatArray, weight: FloatArray | None = None) -> FloatArray:
@@ -447,12 +447,12 @@ class ClinicalColumns:
         weights = np.ones(self.n_features) if weight is None else weight
         size = max(1, min(COLUMN_BLOCK, -(-self.n_features // 8)))
 
-        def one(block: tuple[int, int]) -> FloatArray:
+        def sum_block(block: tuple[int, int]) -> FloatArray:
             out = np.zeros(self.n_rows)
             _add_products(self._order, self._line, self._places, v, weights, *block, out)
             return out
 
-        parts = run_blocks(one, split(self.n_features, size), self.n_jobs)
+        parts = run_blocks(sum_block, split(self.n_features, size), self.n_jobs)
         return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
 
     def gram(
@@ -470,7 +470,7 @@ class ClinicalColumns:
         size = max(TILE_COLUMNS, (32 << 20) // (8 * self.n_rows))
         for low, high in split(len(places), size):
             z = np.empty((high - low, self.n_rows))
-            _spread(self._order, self._line, places[low:high], z)
+            _spread_positions(self._order, self._line, places[low:high], z)
             add_similarities(z, None, weights[low:high], out, self.n_jobs)
         return out
 
@@ -479,14 +479,14 @@ class ClinicalColumns:
         member = np.full(self.n_rows, -1)
         member[rows] = np.arange(len(rows))
         z = np.empty((self.n_features, len(rows)))
-        _pick(self._order, self._line, self._places, member, z)
+        _pick_rows(self._order, self._line, self._places, member, z)
         out = np.zeros((len(rows), len(rows)))
         add_similarities(z, None, weight, out, self.n_jobs)
         return out
 
 
-def _positions(source: Source, features: IntArray) -> FloatArray:
-    """Some columns of a source on the line."""
+def source_positions(source: Source, features: IntArray) -> FloatArray:
+    """Place some columns of a source on the line."""
     if not isinstance(source, DenseSource):
         numbers = source.load(features)
         return number_positions(numbers, *ranges(numbers))

@@ -1,4 +1,4 @@
-"""The loops of the clinical kernel on the device: a block sorts a column, a thread walks along one.
+"""CUDA kernels of the clinical kernel: a block sorts a column, a thread walks along one.
 
 Column f, in the order of its rows, is ``order[i][f]`` and ``line[i][f]``: threads that walk along
 neighbouring columns read neighbouring memory.

@@ -1,4 +1,4 @@
-r"""The Gaussian kernel, and what taking one column out of it does to the margin.
+r"""The Gaussian kernel, and the change of the margin when one column is taken out of it.
 
 .. math::
 
@@ -34,7 +34,7 @@ LARGEST = 0.25  # of the distance times gamma for which the polynomial is exact 
 
 
 def squared_distances(gram: FloatArray) -> FloatArray:
-    """From inner products to squared distances; exact zeros on the diagonal, none negative."""
+    """Turn inner products into squared distances; exact zeros on the diagonal, none negative."""
     diagonal = np.diag(gram)
     distances = diagonal[:, None] + diagonal[None, :] - 2 * gram
     np.maximum(distances, 0.0, out=distances)
@@ -50,7 +50,7 @@ def margin_changes(
     gamma: float,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """``||w||^2 - ||w_(-f)||^2`` for every feature f.
+    """Compute ``||w||^2 - ||w_(-f)||^2`` for every feature f.
 
     Parameters
     ----------
@@ -80,24 +80,26 @@ def margin_changes(
     ends = np.sqrt(2.0 * PAIR_BLOCK * np.arange(1, len(rows) ** 2 // (2 * PAIR_BLOCK) + 1))
     edges = np.unique([1, *np.ceil(ends).astype(np.int64), len(rows)])
 
-    def one(block: tuple[int, int]) -> None:
+    def add_block(block: tuple[int, int]) -> None:
         for top, bottom in pairwise(edges):
             _add_changes(z, starts, share, top, bottom, gamma, halvings, *block, out)
 
-    run_blocks(one, split(n_features, COLUMN_BLOCK), n_jobs)
+    run_blocks(add_block, split(n_features, COLUMN_BLOCK), n_jobs)
     far = np.tril(exponent > FARTHEST, -1).nonzero()
     if len(far[0]):  # their kernel is lost in underflow, and with it what a column does to it
         product = weight[far[0]] * weight[far[1]]
         for f in range(n_features):
-            apart = z[starts[f] : starts[f + 1]]
-            shorter = gamma * ((apart[:, far[0]] - apart[:, far[1]]) ** 2).sum(axis=0)
+            feature_atoms = z[starts[f] : starts[f + 1]]
+            shorter = gamma * ((feature_atoms[:, far[0]] - feature_atoms[:, far[1]]) ** 2).sum(
+                axis=0
+            )
             out[f] += product @ np.exp(-np.maximum(exponent[far] - shorter, 0.0))
     return -2 * out
 
 
 @lane_kernel
 def _add_changes(z, starts, share, top, bottom, gamma, halvings, low, high, out):
-    """``out[f] += sum share_ij (exp(gamma d_f(i, j)) - 1)`` over j < i, i from top to bottom."""
+    """Add ``sum share_ij (exp(gamma d_f(i, j)) - 1)`` over j < i, i from top to bottom."""
     t = np.empty((bottom * (bottom - 1) - top * (top - 1)) // 2)
     for f in range(low, high):
         factor = gamma * 0.5 ** halvings[f]

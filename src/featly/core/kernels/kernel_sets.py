@@ -1,4 +1,4 @@
-"""Sets of kernels on the same rows, and what multiple kernel learning asks of them.
+"""Sets of kernels on the same rows, with the products that multiple kernel learning needs.
 
 A clinical kernel for every column of a table, where a product with each takes O(n) and no matrix
 is made, or any kernels by their Gram matrices. In a clinical kernel of its own, a missing value is
@@ -34,21 +34,21 @@ ROUNDING = 1e-12  # cosines between a column and the dual solution below this ar
 
 
 class Kernels(Protocol):
-    """Kernels on the same rows, and what the solver asks of them."""
+    """Kernels on the same rows, as the solver needs them."""
 
     n_rows: int
     n_jobs: int | None
 
     @property
     def n_features(self) -> int:
-        """How many kernels there are."""
+        """Number of kernels."""
 
     @property
     def rank(self) -> int:
-        """Their sum has at most this rank."""
+        """Upper bound of the rank of their sum."""
 
     def view(self, features: IntArray) -> Self:
-        """Only these kernels."""
+        """Select these kernels."""
 
     def forms(self, v: FloatArray) -> FloatArray:
         """``v' K_f v`` of every kernel; exactly 0 where it is a rounding error of that."""
@@ -70,42 +70,42 @@ class ColumnKernels(ClinicalColumns):
     """
 
     @classmethod
-    def of(cls, source: Source) -> "ColumnKernels":
-        """The columns of a source, ranges from its own rows."""
-        found = super().of(source)
-        assert isinstance(found, cls)
-        return found
+    def from_source(cls, source: Source) -> "ColumnKernels":
+        """Sort the columns of a source, with the ranges of its own rows."""
+        kernels = super().from_source(source)
+        assert isinstance(kernels, cls)
+        return kernels
 
     def view(self, features: IntArray) -> "ColumnKernels":
-        """Only these columns, in this order; nothing is copied."""
-        other = object.__new__(ColumnKernels)
-        other.__dict__.update(super().view(features).__dict__)
-        return other
+        """Select these columns, in this order; nothing is copied."""
+        kernels = object.__new__(ColumnKernels)
+        kernels.__dict__.update(super().view(features).__dict__)
+        return kernels
 
-    def forms(self, v: FloatArray, gaps: bool = False) -> FloatArray:
+    def forms(self, v: FloatArray, include_missing: bool = False) -> FloatArray:
         """``v' K_f v`` of every column, in O(n p).
 
         Where the optimum is zero, the computed one is a sum of squares of rounding errors; without
         a limit, columns would be ordered by those.
         """
-        found = super().forms(v, gaps)
-        found[found <= ROUNDING**2 * float(v @ v) * self.n_rows] = 0.0
-        return found
+        forms = super().forms(v, include_missing)
+        forms[forms <= ROUNDING**2 * float(v @ v) * self.n_rows] = 0.0
+        return forms
 
     def products(self, v: FloatArray, low: int, high: int) -> FloatArray:
         """``K_f v`` for columns from `low` to `high`, one a row, in O(n) each."""
         out = np.empty((high - low, self.n_rows))
 
-        def one(block: tuple[int, int]) -> None:
+        def fill_block(block: tuple[int, int]) -> None:
             places = self._places[low + block[0] : low + block[1]]
-            _products(self._order, self._line, places, v, out[slice(*block)])
+            _fill_products(self._order, self._line, places, v, out[slice(*block)])
 
-        run_blocks(one, split(high - low, COLUMN_BLOCK), self.n_jobs)
+        run_blocks(fill_block, split(high - low, COLUMN_BLOCK), self.n_jobs)
         return out
 
     def product(self, v: FloatArray, weight: FloatArray | None = None) -> FloatArray:
         """``sum_f weight_f K_f v`` in O(n p), without the matrix; weights are 1 if not given."""
-        return super().product(v, weight) - self._gaps(weight) * v
+        return super().product(v, weight) - self._missing_weight(weight) * v
 
     def gram(
         self,
@@ -114,27 +114,27 @@ class ColumnKernels(ClinicalColumns):
         out: FloatArray | None = None,
     ) -> FloatArray:
         """``sum_f weight_f K_f``, of all columns or some; added to `out` if given."""
-        found = super().gram(weight, features, out)
-        some = self if features is None else self.view(features)
-        found[np.diag_indices_from(found)] -= some._gaps(weight)
-        return found
+        gram = super().gram(weight, features, out)
+        selected = self if features is None else self.view(features)
+        gram[np.diag_indices_from(gram)] -= selected._missing_weight(weight)
+        return gram
 
-    def _gaps(self, weight: FloatArray | None) -> FloatArray:
-        """The weight of the columns that are missing, for every row."""
+    def _missing_weight(self, weight: FloatArray | None) -> FloatArray:
+        """Weight of the columns that are missing, for every row."""
         weights = np.ones(self.n_features) if weight is None else weight
         out = np.zeros(self.n_rows)
-        _add_gaps(self._order, self._line, self._places, weights, out)
+        _add_missing_weight(self._order, self._line, self._places, weights, out)
         return out
 
 
 @kernel
-def _products(order, line, places, v, out):
+def _fill_products(order, line, places, v, out):
     along = np.empty(len(v))
-    one = 1.0 + 0.0 * len(v)  # a plain 1.0 would have the loop compiled once more, for that case
+    unit = 1.0 + 0.0 * len(v)  # a plain 1.0 would have the loop compiled once more, for that case
     for k in range(len(places)):
         rows, z = order[places[k]], line[places[k]]
         out[k] = 0.0
-        add_product(rows, z, v, one, along, out[k])
+        add_product(rows, z, v, unit, along, out[k])
         for i in range(len(rows)):
             if z[i] >= 0.0:  # missing values come first
                 break
@@ -142,7 +142,7 @@ def _products(order, line, places, v, out):
 
 
 @kernel
-def _add_gaps(order, line, places, weight, out):
+def _add_missing_weight(order, line, places, weight, out):
     for k in range(len(places)):
         rows, z = order[places[k]], line[places[k]]
         for i in range(len(rows)):
@@ -175,7 +175,7 @@ class KernelList:
     def __init__(
         self, matrices: Sequence[npt.ArrayLike] | FloatArray, n_jobs: int | None = None
     ) -> None:
-        self.matrices = _checked(matrices)
+        self.matrices = _check_matrices(matrices)
         self.n_jobs = n_jobs
         self.n_rows = self.matrices.shape[1]
         self._roots = np.sqrt(np.diagonal(self.matrices, axis1=1, axis2=2).clip(0))
@@ -183,50 +183,50 @@ class KernelList:
 
     @property
     def n_features(self) -> int:
-        """How many kernels there are."""
+        """Number of kernels."""
         return len(self._places)
 
     @property
     def rank(self) -> int:
-        """Their sum has at most this rank."""
+        """Upper bound of the rank of their sum."""
         return self.n_rows
 
     def view(self, features: IntArray) -> "KernelList":
-        """Only these kernels, in this order; nothing is copied."""
-        other = object.__new__(KernelList)
-        other.__dict__.update(self.__dict__)
-        other._places = self._places[features]
-        return other
+        """Select these kernels, in this order; nothing is copied."""
+        kernels = object.__new__(KernelList)
+        kernels.__dict__.update(self.__dict__)
+        kernels._places = self._places[features]
+        return kernels
 
     def forms(self, v: FloatArray) -> FloatArray:
         """``v' K_f v`` of every kernel; DataError if one is negative."""
-        found = np.empty(self.n_features)
+        forms = np.empty(self.n_features)
 
-        def one(block: tuple[int, int]) -> None:
+        def fill_block(block: tuple[int, int]) -> None:
             for k in range(*block):
-                found[k] = _form(self.matrices[self._places[k]], v)
+                forms[k] = _quadratic_form(self.matrices[self._places[k]], v)
 
-        run_blocks(one, split(self.n_features, 8), self.n_jobs)
+        run_blocks(fill_block, split(self.n_features, 8), self.n_jobs)
         most = (self._roots[self._places] @ np.abs(v)) ** 2
-        if (found < -1e-9 * most).any():
-            worst = int(np.argmin(found))
+        if (forms < -1e-9 * most).any():
+            worst = int(np.argmin(forms))
             raise DataError(
                 f"kernel {self._places[worst]} is not positive semi-definite: v'Kv is "
-                f"{found[worst]:.3g} for some v; add a multiple of the identity, or clip its "
+                f"{forms[worst]:.3g} for some v; add a multiple of the identity, or clip its "
                 "spectrum"
             )
-        found[found <= 1e-14 * most] = 0.0
-        return found
+        forms[forms <= 1e-14 * most] = 0.0
+        return forms
 
     def products(self, v: FloatArray, low: int, high: int) -> FloatArray:
         """``K_f v`` for kernels from `low` to `high`, one a row."""
         out = np.empty((high - low, self.n_rows))
 
-        def one(block: tuple[int, int]) -> None:
+        def fill_block(block: tuple[int, int]) -> None:
             for k in range(*block):
                 np.matmul(self.matrices[self._places[low + k]], v, out=out[k])
 
-        run_blocks(one, split(high - low, 8), self.n_jobs)
+        run_blocks(fill_block, split(high - low, 8), self.n_jobs)
         return out
 
     def product(self, v: FloatArray, weight: FloatArray) -> FloatArray:
@@ -237,12 +237,12 @@ class KernelList:
         """``sum_f weight_f K_f``."""
         out = np.zeros((self.n_rows, self.n_rows))
 
-        def one(block: tuple[int, int]) -> None:
+        def fill_rows(block: tuple[int, int]) -> None:
             part = slice(*block)
             for f, w in zip(self._places, weight, strict=True):
                 out[part] += w * self.matrices[f, part]
 
-        run_blocks(one, split(self.n_rows, max(32, -(-self.n_rows // 8))), self.n_jobs)
+        run_blocks(fill_rows, split(self.n_rows, max(32, -(-self.n_rows // 8))), self.n_jobs)
         return out
 
 
@@ -268,16 +268,16 @@ class ScaledKernels:
 
     @property
     def n_features(self) -> int:
-        """How many kernels there are."""
+        """Number of kernels."""
         return self.kernels.n_features
 
     @property
     def rank(self) -> int:
-        """Their sum has at most this rank."""
+        """Upper bound of the rank of their sum."""
         return self.kernels.rank
 
     def view(self, features: IntArray) -> "ScaledKernels":
-        """Only these kernels, in this order; nothing is copied."""
+        """Select these kernels, in this order; nothing is copied."""
         return ScaledKernels(self.kernels.view(features), self.factors[features])
 
     def forms(self, v: FloatArray) -> FloatArray:
@@ -298,7 +298,7 @@ class ScaledKernels:
 
 
 @lane_kernel
-def _form(K, v):
+def _quadratic_form(K, v):
     form = 0.0
     for i in range(len(v)):
         row, total = K[i], 0.0
@@ -308,8 +308,8 @@ def _form(K, v):
     return form
 
 
-def _checked(matrices: Any) -> FloatArray:
-    """Gram matrices as one array, or DataError for the first that is none."""
+def _check_matrices(matrices: Any) -> FloatArray:
+    """Check Gram matrices, and return them as one array; DataError for the first that is none."""
     if len(matrices) == 0:
         raise DataError("there is no kernel: give at least one Gram matrix")
     size: tuple[int, ...] | None = None

@@ -53,7 +53,7 @@ STALLED = 1e-14  # a step that gains less than this share of the objective is th
 
 @dataclass
 class MKLSolution:
-    """Where the solver ended.
+    """Result of the solver: weights, machine and certificate.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class MKLSolution:
     n_iter: int = 0
 
     @property
-    def gap(self) -> float:
+    def duality_gap(self) -> float:
         """(primal - dual) / primal: the certificate."""
         return max(0.0, (self.primal - self.dual) / self.primal)
 
@@ -95,7 +95,7 @@ class MKLSolution:
 
 
 def lp_weights(forms: FloatArray, norm: float) -> tuple[FloatArray, float]:
-    r"""The best weights for given forms, and :math:`\|q\|_{p^*} = \mu'q`.
+    r"""Return the best weights for given forms, and :math:`\|q\|_{p^*} = \mu'q`.
 
     Examples
     --------
@@ -146,38 +146,40 @@ def solve_mkl(
     >>> from featly.core.kernels.kernel_sets import KernelList
     >>> y = np.array([1.0, 1.0, -1.0, -1.0])
     >>> kernels = KernelList([np.outer(y, y), np.eye(4)])
-    >>> found = solve_mkl(kernels, y, np.full(4, 10.0))
-    >>> found.weights.round(3), bool(found.gap < 1e-9)
+    >>> solution = solve_mkl(kernels, y, np.full(4, 10.0))
+    >>> solution.weights.round(3), bool(solution.duality_gap < 1e-9)
     (array([0.97 , 0.243]), True)
     """
     dual = SVMDual(y, C) if dual is None else dual
     n_iter = 0
-    point = None if coef is None else _evaluated(kernels, coef, y, C, norm)
+    point = None if coef is None else _evaluate(kernels, coef, y, C, norm)
     if point is None or not point.forms.any():
         dual.forget_inverse()
         start, _ = lp_weights(np.zeros(kernels.n_features), norm)
         dual.solve(kernels.gram(start), kernels.rank)
         n_iter = 1
-        point = _evaluated(kernels, dual.coef.copy(), y, C, norm)
+        point = _evaluate(kernels, dual.coef.copy(), y, C, norm)
     n_stalled = 0
-    while point.gap > tolerance and point.forms.any() and n_iter < max_iter and n_stalled < 2:
+    while (
+        point.duality_gap > tolerance and point.forms.any() and n_iter < max_iter and n_stalled < 2
+    ):
         dual.forget_inverse()
         H, rank = _second_derivative(kernels, point, norm)
         dual.solve(H, rank)
         n_iter += 1
-        found = _searched(kernels, point, dual.coef.copy(), y, C, norm)
-        stalled = found.dual - point.dual <= STALLED * point.primal
+        candidate = _search_line(kernels, point, dual.coef.copy(), y, C, norm)
+        stalled = candidate.dual - point.dual <= STALLED * point.primal
         n_stalled = n_stalled + 1 if stalled else 0
-        if not stalled or found.gap < point.gap:
-            point = found
+        if not stalled or candidate.duality_gap < point.duality_gap:
+            point = candidate
     point.n_iter = n_iter
     return point
 
 
-def _evaluated(
+def _evaluate(
     kernels: Kernels, coef: FloatArray, y: FloatArray, C: FloatArray, norm: float
 ) -> MKLSolution:
-    """The weights that go with b, and both objectives."""
+    """Compute the weights that go with b, and both objectives."""
     forms = kernels.forms(coef)
     weights, size = lp_weights(forms, norm)
     values = kernels.product(coef, weights)
@@ -195,7 +197,7 @@ def _evaluated(
 
 
 def _second_derivative(kernels: Kernels, point: MKLSolution, norm: float) -> tuple[FloatArray, int]:
-    """H at a point, and a bound on its rank."""
+    """Compute H at a point, and a bound on its rank."""
     used = np.flatnonzero(point.weights)
     if len(used) < kernels.n_features:
         kernels = kernels.view(used)
@@ -219,7 +221,7 @@ def _second_derivative(kernels: Kernels, point: MKLSolution, norm: float) -> tup
     return H, kernels.rank
 
 
-def _searched(
+def _search_line(
     kernels: Kernels,
     point: MKLSolution,
     target: FloatArray,
@@ -227,21 +229,21 @@ def _searched(
     C: FloatArray,
     norm: float,
 ) -> MKLSolution:
-    """The best point on the way to the maximum of the model: nearly always that itself."""
-    found = _evaluated(kernels, target, y, C, norm)
-    way = target - point.coef
-    first, last = float((y - point.values) @ way), float((y - found.values) @ way)
+    """Find the best point on the way to the maximum of the model: nearly always its end."""
+    full_step = _evaluate(kernels, target, y, C, norm)
+    direction = target - point.coef
+    first, last = float((y - point.values) @ direction), float((y - full_step.values) @ direction)
     if last >= -OVERSHOOT * first or first <= SHORT * point.primal:
-        return found
-    square = kernels.forms(way)
-    mixed = (found.forms - point.forms - square) / 2
+        return full_step
+    square = kernels.forms(direction)
+    cross = (full_step.forms - point.forms - square) / 2
 
     def slope(t: float) -> float:
-        forms = np.maximum(0.0, point.forms + t * (2 * mixed + t * square))
+        forms = np.maximum(0.0, point.forms + t * (2 * cross + t * square))
         weights, _ = lp_weights(forms, norm)
-        return float(y @ way - weights @ (mixed + t * square))
+        return float(y @ direction - weights @ (cross + t * square))
 
     if not slope(0.0) > 0 > slope(1.0):
-        return found
+        return full_step
     length = brentq(slope, 0.0, 1.0, xtol=1e-12, rtol=1e-3)
-    return _evaluated(kernels, point.coef + length * way, y, C, norm)
+    return _evaluate(kernels, point.coef + length * direction, y, C, norm)

@@ -61,7 +61,7 @@ def _add_column(column, value, spread, begin, end, total):
 # ---- votes ----------------------------------------------------------------------------------
 @kernel
 def poll(total, farthest, y, k, shares, wins):
-    """The votes of the k nearest: fills ``shares[row, class]`` and ``wins[row, class]``.
+    """Count the votes of the k nearest: fill ``shares[row, class]`` and ``wins[row, class]``.
 
     `total` is float64[rows, n], `farthest` the k-th smallest of each row; `shares` are float64 and
     sum to 1, `wins` is bool. Classes with the most votes that lose by distance give up a `TIP`, so
@@ -72,15 +72,15 @@ def poll(total, farthest, y, k, shares, wins):
     near = np.empty(n, np.int64)
     ahead, level = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     for t in range(n_rows):
-        count = _gather(total[t], farthest[t] * (1 + NEAR), 0, n, near, 0)
-        _decide(total[t], near, count, farthest[t], y, k, ahead, level, wins[t])
-        n_level, left = 0, k
+        count = _gather_near(total[t], farthest[t] * (1 + NEAR), 0, n, near, 0)
+        _decide_votes(total[t], near, count, farthest[t], y, k, ahead, level, wins[t])
+        n_level, remaining = 0, k
         for c in range(n_classes):
             n_level += level[c]
-            left -= ahead[c]
+            remaining -= ahead[c]
         largest, n_wins = 0.0, 0
         for c in range(n_classes):
-            shares[t, c] = (ahead[c] * n_level + left * level[c]) / (k * n_level)
+            shares[t, c] = (ahead[c] * n_level + remaining * level[c]) / (k * n_level)
             largest = max(largest, shares[t, c])
             n_wins += wins[t, c]
         taken = 0.0
@@ -93,8 +93,8 @@ def poll(total, farthest, y, k, shares, wins):
 
 
 @kernel
-def _gather(total, limit, begin, end, near, count):
-    """Append those of ``begin:end`` within `limit` to `near`; returns how many it has then."""
+def _gather_near(total, limit, begin, end, near, count):
+    """Append those of ``begin:end`` within `limit` to `near`; return how many it has then."""
     total = total[begin:end]
     for j in range(len(total)):
         near[count] = begin + j  # no branch: which rows are near cannot be foreseen
@@ -103,7 +103,7 @@ def _gather(total, limit, begin, end, near, count):
 
 
 @kernel
-def _decide(total, near, count, farthest, y, k, ahead, level, wins):
+def _decide_votes(total, near, count, farthest, y, k, ahead, level, wins):
     """Count the votes of the rows in `near`, all that lie within the k-th distance or more.
 
     ``ahead[class]`` are rows nearer than `farthest`, ``level[class]`` those as far, which share
@@ -114,21 +114,21 @@ def _decide(total, near, count, farthest, y, k, ahead, level, wins):
     for c in range(n_classes):
         ahead[c] = level[c] = 0
     nearer, limit = farthest * (1 - NEAR), farthest * (1 + NEAR)
-    n_level, left = 0, k
+    n_level, remaining = 0, k
     for i in range(count):
         j = near[i]
         if total[j] < nearer:
             ahead[y[j]] += 1
-            left -= 1
+            remaining -= 1
         elif total[j] <= limit:
             level[y[j]] += 1
             n_level += 1
     most = 0
     for c in range(n_classes):
-        most = max(most, ahead[c] * n_level + left * level[c])
+        most = max(most, ahead[c] * n_level + remaining * level[c])
     n_wins = 0
     for c in range(n_classes):
-        wins[c] = ahead[c] * n_level + left * level[c] == most
+        wins[c] = ahead[c] * n_level + remaining * level[c] == most
         n_wins += wins[c]
     if n_wins == 1:
         return 1
@@ -139,7 +139,7 @@ def _decide(total, near, count, farthest, y, k, ahead, level, wins):
             summed[y[j]] += np.sqrt(total[j])
     shortest = np.inf
     for c in range(n_classes):
-        summed[c] += left * level[c] / n_level * np.sqrt(farthest)
+        summed[c] += remaining * level[c] / n_level * np.sqrt(farthest)
         if wins[c]:
             shortest = min(shortest, summed[c])
     n_wins = 0
@@ -170,22 +170,22 @@ def merge_neighbours(numbers, codes, y, starts, tested, k, squared, near, taken,
     by_number, by_code = np.empty_like(near), np.empty_like(near)
     while a < len(numbers) and b < len(codes):
         rate = _rate(numbers[a], number, y, starts, tested, k, squared, near, by_number)
-        other = 0.0
+        code_rate = 0.0
         if rate < 1 - NEAR:  # nothing is better than that
-            other = _rate(codes[b], code, y, starts, tested, k, squared, near, by_code)
-        better = other > rate + NEAR
+            code_rate = _rate(codes[b], code, y, starts, tested, k, squared, near, by_code)
+        better = code_rate > rate + NEAR
         taken[a + b] = better
-        rates[a + b] = other if better else rate
+        rates[a + b] = code_rate if better else rate
         if better:
             join_neighbours(codes[b], code, starts, squared)
             b += 1
         else:
             join_neighbours(numbers[a], number, starts, squared)
             a += 1
-        found = by_code if better else by_number
+        neighbours = by_code if better else by_number
         for t in range(len(near)):
             for i in range(k):
-                near[t, i] = found[t, i]
+                near[t, i] = neighbours[t, i]
     return a + b
 
 
@@ -197,14 +197,14 @@ def join_neighbours(column, numeric, starts, squared):
         begin, end = starts[f], starts[f + 1]
         low, high, spread = _extent(column, numeric, begin, end)
         for t in range(begin, end):
-            value = _clipped(column[t], low, high)
+            value = _clip_value(column[t], low, high)
             _add_column(column, value, spread, starts[0], begin, squared[t])
             _add_column(column, value, spread, end, n, squared[t])
 
 
 @kernel
-def _rate(column, numeric, y, starts, tested, k, squared, near, found):
-    """The balanced rate with one more column; fills ``found[row]`` with the nearest then.
+def _rate(column, numeric, y, starts, tested, k, squared, near, neighbours):
+    """Return the balanced rate with one more column; fill ``neighbours[row]`` with the nearest.
 
     The k nearest so far are no farther than the farthest of them now: whoever is near is within
     that bound, which leaves few rows to sort.
@@ -219,7 +219,7 @@ def _rate(column, numeric, y, starts, tested, k, squared, near, found):
         low, high, spread = _extent(column, numeric, begin, end)
         n_near = min(k, n - (end - begin))
         for t in range(begin, end):
-            value = _clipped(column[t], low, high)
+            value = _clip_value(column[t], low, high)
             for j in range(n):
                 total[j] = squared[t, j]
             _add_column(column, value, spread, starts[0], begin, total)
@@ -228,10 +228,10 @@ def _rate(column, numeric, y, starts, tested, k, squared, near, found):
             for i in range(n_near):
                 bound = max(bound, total[near[t, i]])
             bound *= 1 + NEAR
-            count = _gather(total, bound, starts[0], begin, within, starts[0])
-            count = _gather(total, bound, end, n, within, count)
-            farthest = _nearest(total, within, count, n_near, found[t])
-            n_wins = _decide(total, within, count, farthest, y, n_near, ahead, level, wins)
+            count = _gather_near(total, bound, starts[0], begin, within, starts[0])
+            count = _gather_near(total, bound, end, n, within, count)
+            farthest = _find_nearest(total, within, count, n_near, neighbours[t])
+            n_wins = _decide_votes(total, within, count, farthest, y, n_near, ahead, level, wins)
             if wins[y[t]]:
                 right[y[t]] += 1 / n_wins
     rate, n_tested = 0.0, 0
@@ -244,7 +244,7 @@ def _rate(column, numeric, y, starts, tested, k, squared, near, found):
 
 @kernel
 def _extent(column, numeric, begin, end):
-    """Smallest and largest value outside ``begin:end`` and the range; 0 where it is of codes."""
+    """Return least and largest value outside ``begin:end`` and the range, 0 for codes."""
     low, high = -np.inf, np.inf
     if not numeric:
         return low, high, 0.0
@@ -256,23 +256,23 @@ def _extent(column, numeric, begin, end):
 
 
 @kernel
-def _clipped(value, low, high):
+def _clip_value(value, low, high):
     # a gap is neither below nor above
     return low if value < low else high if value > high else value
 
 
 @kernel
-def _nearest(total, within, count, k, found):
-    """Fills ``found[:k]`` with the nearest of ``within[:count]``; returns the k-th distance."""
+def _find_nearest(total, within, count, k, neighbours):
+    """Fill ``neighbours[:k]`` with the nearest of ``within[:count]``; return the k-th distance."""
     size = 0
     for i in range(count):
         j = within[i]
-        if size == k and total[j] >= total[found[k - 1]]:
+        if size == k and total[j] >= total[neighbours[k - 1]]:
             continue
         place = min(size, k - 1)
-        while place > 0 and total[found[place - 1]] > total[j]:
-            found[place] = found[place - 1]
+        while place > 0 and total[neighbours[place - 1]] > total[j]:
+            neighbours[place] = neighbours[place - 1]
             place -= 1
-        found[place] = j
+        neighbours[place] = j
         size = min(size + 1, k)
-    return total[found[k - 1]]
+    return total[neighbours[k - 1]]

@@ -30,7 +30,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from featly.core.models.least_squares_tables import Part, Table, signs
 from featly.core.runtime.parallel import single_threaded_blas
 
-__all__ = ["LARGEST_SYSTEM", "Solution", "settled", "solve", "solve_system"]
+__all__ = ["LARGEST_SYSTEM", "Solution", "clear_rounding", "solve", "solve_system"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -96,7 +96,7 @@ def solve(
     --------
     >>> import numpy as np
     >>> from featly.core.models.least_squares_tables import BlockTable
-    >>> table = BlockTable.of(np.array([[-1.0], [0.0], [1.0]]))
+    >>> table = BlockTable.from_array(np.array([[-1.0], [0.0], [1.0]]))
     >>> next(solve(table, np.array([0, 1, 1]), 2, ridge=1.0)).beta.ravel().tolist()
     [0.25, 0.6666666666666666]
     """
@@ -116,16 +116,18 @@ def solve(
         return signs(codes[low:high], n_classes)
 
     if tall:
-        yield from solve_system(*table.normal(target, weight, tall[-1]), ridge, bound, tall)
+        yield from solve_system(
+            *table.normal_equations(target, weight, tall[-1]), ridge, bound, tall
+        )
     if wide and n <= LARGEST_SYSTEM:
-        yield from _by_rows(table, target, ridge, weight, bound, wide)
+        yield from _solve_by_rows(table, target, ridge, weight, bound, wide)
     else:
         for count in wide:
-            yield _by_gradients(_First(table, count), target, ridge, weight, bound)
+            yield _solve_by_gradients(_FirstColumns(table, count), target, ridge, weight, bound)
 
 
-def settled(values: FloatArray, least: FloatArray) -> FloatArray:
-    """Values of rows without what rounding says: one a row, or for many classes one a class.
+def clear_rounding(values: FloatArray, least: FloatArray) -> FloatArray:
+    """Clear values of rounding errors: one value a row, or for many classes one a class.
 
     What is 0 but for rounding is 0; what is the largest but for rounding is the largest, so that
     the first of equal classes wins, however the sums were rounded.
@@ -133,9 +135,9 @@ def settled(values: FloatArray, least: FloatArray) -> FloatArray:
     Examples
     --------
     >>> import numpy as np
-    >>> settled(np.array([[1e-17], [0.5]]), np.array([1e-10]))
+    >>> clear_rounding(np.array([[1e-17], [0.5]]), np.array([1e-10]))
     array([0. , 0.5])
-    >>> settled(np.array([[0.5, 0.5 + 2e-16, -0.5]]), np.full(3, 1e-10)).argmax()
+    >>> clear_rounding(np.array([[0.5, 0.5 + 2e-16, -0.5]]), np.full(3, 1e-10)).argmax()
     np.int64(0)
     """
     if values.shape[1] == 1:
@@ -166,14 +168,14 @@ def solve_system(
             else:
                 L = factor[:k, :k]
                 beta = solve_triangular(L, half[:k], lower=True, trans="T", check_finite=False)
-                beta += _twice(L, wanted - system @ beta - ridge * beta)
-            left = wanted - system @ beta - ridge * beta
-        size = _size(wanted, np.sqrt(gram[0, 0] * np.trace(system)))
-        yield _solution(beta, left, size, bound)
+                beta += _solve_cholesky(L, wanted - system @ beta - ridge * beta)
+            residual = wanted - system @ beta - ridge * beta
+        size = _lengths(wanted, np.sqrt(gram[0, 0] * np.trace(system)))
+        yield _build_solution(beta, residual, size, bound)
 
 
 def _factor(gram: FloatArray, ridge: float) -> FloatArray | None:
-    """L with LL' = gram + ridge I, or None where the ridge is lost in the rounding of gram."""
+    """Return L with LL' = gram + ridge I, or None where the ridge is lost in rounding."""
     if ridge <= LOST * np.trace(gram):
         return None
     raised = gram.copy()
@@ -181,13 +183,13 @@ def _factor(gram: FloatArray, ridge: float) -> FloatArray | None:
     return cholesky(raised, lower=True, overwrite_a=True, check_finite=False)
 
 
-def _twice(L: FloatArray, right: FloatArray) -> FloatArray:
+def _solve_cholesky(L: FloatArray, right: FloatArray) -> FloatArray:
     half = solve_triangular(L, right, lower=True, check_finite=False)
     return solve_triangular(L, half, lower=True, trans="T", check_finite=False)
 
 
 def _shortest(gram: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
-    """The solution of least length, in the directions that the rows determine."""
+    """Return the solution of least length, in the directions that the rows determine."""
     values, vectors = eigh(gram, check_finite=False)
     sure = values > LOST * values[-1]
     V = vectors[:, sure]
@@ -195,7 +197,7 @@ def _shortest(gram: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
 
 
 # ---- a system of the rows ------------------------------------------------------------------------
-def _by_rows(
+def _solve_by_rows(
     table: Table,
     target: Part,
     ridge: float,
@@ -206,38 +208,38 @@ def _by_rows(
     n = table.n_rows
     root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
     wanted = root * target(0, n)
-    outer, used = np.ones((n, n)), 0
+    outer, n_used = np.ones((n, n)), 0
     for count in counts:
-        outer += table.outer(used, count)
-        used = count
+        outer += table.outer(n_used, count)
+        n_used = count
         system = outer * root * root.T
         with single_threaded_blas():
             factor = _factor(system, ridge)
             if factor is None:
                 dual = _shortest(system, wanted, ridge)
             else:
-                dual = _twice(factor, wanted)
-                dual += _twice(factor, wanted - system @ dual - ridge * dual)
-            left = wanted - system @ dual - ridge * dual
-            size = _size(wanted, 0.0)
+                dual = _solve_cholesky(factor, wanted)
+                dual += _solve_cholesky(factor, wanted - system @ dual - ridge * dual)
+            residual = wanted - system @ dual - ridge * dual
+            size = _lengths(wanted, 0.0)
             if factor is None:  # what no weights can fit is left for good
-                left = system @ left
-                size = _size(system @ wanted, np.trace(system) * size)
+                residual = system @ residual
+                size = _lengths(system @ wanted, np.trace(system) * size)
         spread = root * dual
-        beta = table.back(_part_of(spread))[: count + 1]
-        yield _solution(beta, left, size, bound)
+        beta = table.multiply_transposed(_as_part(spread))[: count + 1]
+        yield _build_solution(beta, residual, size, bound)
 
 
 # ---- products only -------------------------------------------------------------------------------
-class _First:
+class _FirstColumns:
     """The bias and the first columns of a table, as far as gradients go."""
 
     def __init__(self, table: Table, count: int) -> None:
         self.table, self.count = table, count
 
     def pull(self, part: Part) -> FloatArray:
-        """A'U on these columns."""
-        return self.table.back(part)[: self.count + 1]
+        """Product A'U on these columns."""
+        return self.table.multiply_transposed(part)[: self.count + 1]
 
     def squares(self, weight: FloatArray | None) -> FloatArray:
         """Sums of squares of the columns, about: weights count by their mean."""
@@ -246,56 +248,56 @@ class _First:
         return np.concatenate([[1.0], (variance + mean**2)[: self.count]]) * total
 
 
-def _by_gradients(
-    first: _First, target: Part, ridge: float, weight: FloatArray | None, bound: float
+def _solve_by_gradients(
+    first: _FirstColumns, target: Part, ridge: float, weight: FloatArray | None, bound: float
 ) -> Solution:
     """Conjugate gradients on the system of the columns, all outputs at once."""
     table = first.table
     wanted = target(0, table.n_rows)
 
-    def left_of(beta: FloatArray) -> FloatArray:
-        fitted = table.times(beta)
-        return first.pull(_weighted(_part_of(wanted - fitted), weight)) - ridge * beta
+    def residual_of(beta: FloatArray) -> FloatArray:
+        fitted = table.multiply(beta)
+        return first.pull(_weight_part(_as_part(wanted - fitted), weight)) - ridge * beta
 
     def product(V: FloatArray) -> FloatArray:
-        fitted = table.times(V)
-        return first.pull(_weighted(_part_of(fitted), weight)) + ridge * V
+        fitted = table.multiply(V)
+        return first.pull(_weight_part(_as_part(fitted), weight)) + ridge * V
 
-    right = first.pull(_weighted(target, weight))
+    right = first.pull(_weight_part(target, weight))
     squares = first.squares(weight) + ridge
     divisor = np.where(squares > 0, squares, 1.0)[:, None]
     total = table.n_rows if weight is None else weight.sum()
-    size = _size(right, np.sqrt(total * squares.sum()))
-    beta, left = np.zeros_like(right), right.copy()
-    step = left / divisor
-    fall = (left * step).sum(axis=0)
+    size = _lengths(right, np.sqrt(total * squares.sum()))
+    beta, residual = np.zeros_like(right), right.copy()
+    step = residual / divisor
+    fall = (residual * step).sum(axis=0)
     for _ in range(MOST_ROUNDS):
-        if (np.linalg.norm(left, axis=0) <= TOLERANCE * size).all():
+        if (np.linalg.norm(residual, axis=0) <= TOLERANCE * size).all():
             break
-        moved = product(step)
-        curve = (step * moved).sum(axis=0)
+        product_of_step = product(step)
+        curve = (step * product_of_step).sum(axis=0)
         length = np.divide(fall, curve, out=np.zeros_like(fall), where=curve > 0)
         beta += length * step
-        left -= length * moved
-        new = left / divisor
-        before, fall = fall, (left * new).sum(axis=0)
+        residual -= length * product_of_step
+        scaled_residual = residual / divisor
+        before, fall = fall, (residual * scaled_residual).sum(axis=0)
         share = np.divide(fall, before, out=np.zeros_like(fall), where=before > 0)
-        step = new + share * step
-    return _solution(beta, left_of(beta), size, bound)
+        step = scaled_residual + share * step
+    return _build_solution(beta, residual_of(beta), size, bound)
 
 
 # ---- parts ---------------------------------------------------------------------------------------
-def _part_of(U: FloatArray) -> Part:
+def _as_part(U: FloatArray) -> Part:
     return lambda low, high: U[low:high]
 
 
-def _weighted(part: Part, weight: FloatArray | None) -> Part:
+def _weight_part(part: Part, weight: FloatArray | None) -> Part:
     if weight is None:
         return part
     return lambda low, high: part(low, high) * weight[low:high, None]
 
 
-def _size(right: FloatArray, most: float | FloatArray) -> FloatArray:
+def _lengths(right: FloatArray, most: float | FloatArray) -> FloatArray:
     """Lengths of right-hand sides; one that is 0 but for rounding must not be divided by.
 
     `most` is the length that rows of this size can give (Cauchy and Schwarz).
@@ -303,7 +305,9 @@ def _size(right: FloatArray, most: float | FloatArray) -> FloatArray:
     return np.maximum(np.linalg.norm(right, axis=0), NEGLIGIBLE * most)
 
 
-def _solution(beta: FloatArray, left: FloatArray, size: FloatArray, bound: float) -> Solution:
-    rest = np.linalg.norm(left, axis=0)
-    residual = np.divide(rest, size, out=np.zeros_like(rest), where=size > 0)
+def _build_solution(
+    beta: FloatArray, remainder: FloatArray, size: FloatArray, bound: float
+) -> Solution:
+    length = np.linalg.norm(remainder, axis=0)
+    residual = np.divide(length, size, out=np.zeros_like(length), where=size > 0)
     return Solution(beta, residual, NEAR * (np.abs(beta).sum(axis=0) + bound))

@@ -1,4 +1,4 @@
-r"""Tables with a bias column, and the products that least squares ask of them.
+r"""Tables with a bias column, and the products that least squares need of them.
 
 .. math::
 
@@ -64,28 +64,28 @@ class Table(ABC):
     n_columns: int
 
     @abstractmethod
-    def normal(
+    def normal_equations(
         self, target: Part, weight: FloatArray | None, count: int
     ) -> tuple[FloatArray, FloatArray]:
-        """A'DA and A'DT on the bias and the first `count` columns, in one reading.
+        """Return A'DA and A'DT on the bias and the first `count` columns, in one pass.
 
         ``target(low, high)`` gives rows of T; `weight` is the diagonal of D.
         """
 
     @abstractmethod
     def outer(self, low: int, high: int) -> FloatArray:
-        """ZZ' of some columns."""
+        """Product ZZ' of some columns."""
 
     @abstractmethod
-    def times(self, V: FloatArray) -> FloatArray:
-        """AV, where V may have fewer rows than A has columns: then on the first ones."""
+    def multiply(self, V: FloatArray) -> FloatArray:
+        """Product AV; where V has fewer rows than A has columns, on the first ones."""
 
     @abstractmethod
-    def back(self, part: Part) -> FloatArray:
-        """A'U, where ``part(low, high)`` gives rows of U."""
+    def multiply_transposed(self, part: Part) -> FloatArray:
+        """Product A'U, where ``part(low, high)`` gives rows of U."""
 
     @abstractmethod
-    def whole(self) -> FloatArray:
+    def to_array(self) -> FloatArray:
         """Z, as an array."""
 
     @abstractmethod
@@ -93,8 +93,8 @@ class Table(ABC):
         """Mean and variance of every column."""
 
     @abstractmethod
-    def scaled(self, center: FloatArray, scale: FloatArray) -> "Table":
-        """The table (Z - center) * scale."""
+    def rescale(self, center: FloatArray, scale: FloatArray) -> "Table":
+        """Return the table (Z - center) * scale."""
 
 
 class BlockTable(Table):
@@ -113,15 +113,15 @@ class BlockTable(Table):
         self._blocks = split(n_rows, block_rows(n_columns))
 
     @classmethod
-    def of(cls, Z: FloatArray) -> "BlockTable":
-        """A table that is there as a whole."""
+    def from_array(cls, Z: FloatArray) -> "BlockTable":
+        """Wrap a table that is there as a whole."""
         return cls(lambda low, high: Z[low:high], *Z.shape)
 
-    def held(self) -> "BlockTable":
-        """The same table, as a whole: for who asks more than once."""
-        return BlockTable.of(self.whole())
+    def in_memory(self) -> "BlockTable":
+        """Return the same table in memory as a whole, for repeated reading."""
+        return BlockTable.from_array(self.to_array())
 
-    def whole(self) -> FloatArray:
+    def to_array(self) -> FloatArray:
         """Z, as an array."""
         Z = np.empty((self.n_rows, self.n_columns))
 
@@ -131,14 +131,14 @@ class BlockTable(Table):
         run_blocks(put, self._blocks)
         return Z
 
-    def normal(
+    def normal_equations(
         self, target: Part, weight: FloatArray | None, count: int
     ) -> tuple[FloatArray, FloatArray]:
-        """A'DA and A'DT, a block at a time."""
+        """Return A'DA and A'DT, a block at a time."""
         n_outputs = target(0, 1).shape[1]
         root = None if weight is None else np.sqrt(weight)
 
-        def part(block: tuple[int, int]) -> FloatArray:
+        def block_products(block: tuple[int, int]) -> FloatArray:
             A, T = np.empty((block[1] - block[0], count + 1)), target(*block)
             A[:, 0] = 1.0
             A[:, 1:] = self._rows(*block)[:, :count]
@@ -148,17 +148,17 @@ class BlockTable(Table):
             # A'A of one array: half the work, and symmetric to the bit
             return np.hstack([A.T @ A, A.T @ T])
 
-        both = self._summed(part, (count + 1, count + 1 + n_outputs))
-        return both[:, : count + 1], both[:, count + 1 :]
+        products = self._sum_blocks(block_products, (count + 1, count + 1 + n_outputs))
+        return products[:, : count + 1], products[:, count + 1 :]
 
     def outer(self, low: int, high: int) -> FloatArray:
-        """ZZ' of some columns, of all rows at once."""
+        """Product ZZ' of some columns, of all rows at once."""
         Z = self._rows(0, self.n_rows)[:, low:high]
         with single_threaded_blas():
             return Z @ Z.T
 
-    def times(self, V: FloatArray) -> FloatArray:
-        """AV."""
+    def multiply(self, V: FloatArray) -> FloatArray:
+        """Product AV."""
         count = len(V) - 1
         out = np.empty((self.n_rows, V.shape[1]))
 
@@ -169,41 +169,41 @@ class BlockTable(Table):
             run_blocks(put, self._blocks)
         return out
 
-    def back(self, part: Part) -> FloatArray:
-        """A'U."""
+    def multiply_transposed(self, part: Part) -> FloatArray:
+        """Product A'U."""
 
-        def one(block: tuple[int, int]) -> FloatArray:
+        def block_product(block: tuple[int, int]) -> FloatArray:
             U = part(*block)
             return np.vstack([U.sum(axis=0), self._rows(*block).T @ U])
 
-        return self._summed(one, (self.n_columns + 1, part(0, 1).shape[1]))
+        return self._sum_blocks(block_product, (self.n_columns + 1, part(0, 1).shape[1]))
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of every column, in two readings."""
+        """Mean and variance of every column, in two passes."""
         ones = lambda low, high: np.ones((high - low, 1))  # noqa: E731
-        mean = self.back(ones)[1:, 0] / self.n_rows
+        mean = self.multiply_transposed(ones)[1:, 0] / self.n_rows
 
         def squares(block: tuple[int, int]) -> FloatArray:
             centred = self._rows(*block) - mean
             return np.einsum("ij,ij->j", centred, centred)
 
-        return mean, self._summed(squares, (self.n_columns,)) / self.n_rows
+        return mean, self._sum_blocks(squares, (self.n_columns,)) / self.n_rows
 
-    def scaled(self, center: FloatArray, scale: FloatArray) -> "BlockTable":
-        """The table (Z - center) * scale, block by block."""
+    def rescale(self, center: FloatArray, scale: FloatArray) -> "BlockTable":
+        """Return the table (Z - center) * scale, block by block."""
         rows = lambda low, high: (self._rows(low, high) - center) * scale  # noqa: E731
         return BlockTable(rows, self.n_rows, self.n_columns)
 
-    def _summed(
-        self, part: Callable[[tuple[int, int]], FloatArray], shape: tuple[int, ...]
+    def _sum_blocks(
+        self, block_value: Callable[[tuple[int, int]], FloatArray], shape: tuple[int, ...]
     ) -> FloatArray:
-        """Sum over the blocks, in their order, whoever is ready first."""
+        """Sum over the blocks in their order, whichever is ready first."""
         total = np.zeros(shape)
-        together = TOGETHER if total.size <= NARROW**2 else 1
+        n_waiting = TOGETHER if total.size <= NARROW**2 else 1
         with single_threaded_blas():
-            for low, high in split(len(self._blocks), together):
-                for found in run_blocks(part, self._blocks[low:high]):
-                    total += found
+            for low, high in split(len(self._blocks), n_waiting):
+                for block_sum in run_blocks(block_value, self._blocks[low:high]):
+                    total += block_sum
         return total
 
 
@@ -222,41 +222,41 @@ class SparseTable(Table):
         self._matrix, self._shift = matrix, shift
         self.n_rows, self.n_columns = matrix.shape
 
-    def normal(
+    def normal_equations(
         self, target: Part, weight: FloatArray | None, count: int
     ) -> tuple[FloatArray, FloatArray]:
-        """A'DA and A'DT: those of M, and what m takes off."""
+        """Return A'DA and A'DT: those of M, less the terms of m."""
         M, m, T = self._matrix[:, :count], self._shift[:count], target(0, self.n_rows)
         d = np.ones(self.n_rows) if weight is None else weight
         sums, total = M.T @ d, d.sum()
         gram = np.empty((count + 1, count + 1))
         gram[0, 0] = total
         gram[0, 1:] = gram[1:, 0] = sums - total * m
-        rest = np.outer(m, sums)
+        cross = np.outer(m, sums)
         heavy = M if weight is None else scipy.sparse.diags_array(d) @ M
-        gram[1:, 1:] = (M.T @ heavy).toarray() - (rest + rest.T) + total * np.outer(m, m)
+        gram[1:, 1:] = (M.T @ heavy).toarray() - (cross + cross.T) + total * np.outer(m, m)
         right = d @ T
         return gram, np.vstack([right, heavy.T @ T - np.outer(m, right)])
 
     def outer(self, low: int, high: int) -> FloatArray:
-        """ZZ' of some columns."""
+        """Product ZZ' of some columns."""
         M, m = self._matrix[:, low:high], self._shift[low:high]
-        rest = (M @ m)[:, None]
-        return (M @ M.T).toarray() - (rest + rest.T) + m @ m
+        cross = (M @ m)[:, None]
+        return (M @ M.T).toarray() - (cross + cross.T) + m @ m
 
-    def times(self, V: FloatArray) -> FloatArray:
-        """AV."""
+    def multiply(self, V: FloatArray) -> FloatArray:
+        """Product AV."""
         count = len(V) - 1
         M = self._matrix if count == self.n_columns else self._matrix[:, :count]
         return M @ V[1:] + (V[0] - self._shift[:count] @ V[1:])
 
-    def back(self, part: Part) -> FloatArray:
-        """A'U."""
+    def multiply_transposed(self, part: Part) -> FloatArray:
+        """Product A'U."""
         U = part(0, self.n_rows)
         total = U.sum(axis=0)
         return np.vstack([total, self._matrix.T @ U - np.outer(self._shift, total)])
 
-    def whole(self) -> FloatArray:
+    def to_array(self) -> FloatArray:
         """Z, as an array."""
         return self._matrix.toarray() - self._shift
 
@@ -268,8 +268,8 @@ class SparseTable(Table):
         squares = np.bincount(M.indices, (M.data - mean[M.indices]) ** 2, minlength=p)
         return mean - self._shift, (squares + zeros * mean**2) / n
 
-    def scaled(self, center: FloatArray, scale: FloatArray) -> "SparseTable":
-        """The table (Z - center) * scale: M * scale less (m + center) * scale."""
+    def rescale(self, center: FloatArray, scale: FloatArray) -> "SparseTable":
+        """Return the table (Z - center) * scale: M * scale less (m + center) * scale."""
         M = self._matrix
         data = M.data * scale[M.indices]
         matrix = scipy.sparse.csr_array((data, M.indices, M.indptr), shape=M.shape)

@@ -38,7 +38,7 @@ FAR = 1e100  # a value so many deviations away is as good as any that is farther
 # ---- what the rows say of the columns -------------------------------------------------------
 @kernel
 def learn_numbers(columns, y, fold, left_out, smoothing, densities):
-    """Normal densities by class, from the rows that are not of fold `left_out`.
+    """Learn normal densities by class, from the rows that are not of fold `left_out`.
 
     `columns` is float64[columns, n]. ``densities[column]`` becomes three numbers for each class:
     mean m, scale s and height h, so that the log-density at x is ``h - ((x - m) * s) ** 2``.
@@ -49,7 +49,7 @@ def learn_numbers(columns, y, fold, left_out, smoothing, densities):
 
 @kernel
 def _learn_number(values, y, fold, left_out, smoothing, density):
-    """The densities of one column.
+    """Learn the normal densities of one column.
 
     A class with one value has the variance of the column, one without any its mean as well.
     Everything is 0 where the column is constant: it says nothing then.
@@ -93,7 +93,7 @@ def _learn_number(values, y, fold, left_out, smoothing, density):
 
 @kernel
 def learn_codes(codes, y, fold, left_out, smoothing, logs):
-    """Log-probabilities ``logs[class, code]`` of the levels of one column, from the same rows.
+    """Learn log-probabilities ``logs[class, code]`` of one column's levels, from the same rows.
 
     0 for missing values and for levels that none of the rows has: they say nothing.
     """
@@ -195,12 +195,12 @@ def merge_likelihoods(
             _clear(by_code)
             join_codes(codes[b], n_levels[b], y, fold, n_folds, smoothing, by_code)
         rate = _rate(total, by_number, y, fold, tested)
-        other = _rate(total, by_code, y, fold, tested)
-        new_code = other > rate + NEAR
+        code_rate = _rate(total, by_code, y, fold, tested)
+        new_code = code_rate > rate + NEAR
         new_number = not new_code
         taken[a + b] = new_code
-        rates[a + b] = other if new_code else rate
-        _join(total, by_code if new_code else by_number)
+        rates[a + b] = code_rate if new_code else rate
+        _add_likelihoods(total, by_code if new_code else by_number)
         a += new_number
         b += new_code
     return a + b
@@ -214,7 +214,7 @@ def _clear(table):
 
 
 @kernel
-def _join(total, more):
+def _add_likelihoods(total, more):
     for i in range(len(total)):
         for c in range(total.shape[1]):
             total[i, c] += more[i, c]
@@ -222,7 +222,7 @@ def _join(total, more):
 
 @kernel
 def _rate(total, more, y, fold, tested):
-    """The balanced rate of ``total + more``; a row whose likeliest classes tie is right in part."""
+    """Return the balanced rate of ``total + more``; a row of tied classes is right in part."""
     n_classes = len(tested)
     right = np.zeros(n_classes)
     for i in range(len(y)):

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from featly.core.runtime.jit import lane_kernel
 
-__all__ = ["NEAR", "Trained", "project", "train"]
+__all__ = ["NEAR", "TrainedPerceptrons", "project", "train"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ NEAR = 1e-12  # what so small a share of the terms of a sum is left is 0: roundi
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedPerceptrons:
     """Perceptrons after training.
 
     Attributes
@@ -62,7 +62,7 @@ def train(
     longest: float,
     max_epochs: int,
     progress: Callable[[int, int], object] | None = None,
-) -> Trained:
+) -> TrainedPerceptrons:
     """Train perceptrons side by side.
 
     Ctrl-C after the first epoch ends the training.
@@ -91,8 +91,8 @@ def train(
     >>> from featly.core.models.perceptron import train
     >>> Z = np.array([[-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [1.0, -1.0]])
     >>> t = np.array([[-1.0], [-1.0], [-1.0], [1.0]])  # the last corner against the others
-    >>> found = train(lambda A: Z @ (Z.T @ A) + A.sum(axis=0), t, 3.0, 100)
-    >>> (Z.T @ found.coefficients).ravel().tolist(), found.epochs.tolist(), found.converged.tolist()
+    >>> nets = train(lambda A: Z @ (Z.T @ A) + A.sum(axis=0), t, 3.0, 100)
+    >>> (Z.T @ nets.coefficients).ravel().tolist(), nets.epochs.tolist(), nets.converged.tolist()
     ([2.0, -2.0], [1], [True])
     """
     n, m = targets.shape
@@ -103,9 +103,9 @@ def train(
     try:
         for epoch in range(max_epochs + 1):
             live = np.flatnonzero(~converged)
-            found = outputs(current[:, live])
+            values = outputs(current[:, live])
             limit = NEAR * longest * np.abs(current[:, live]).sum(axis=0)
-            wrong = targets[:, live] * found <= limit
+            wrong = targets[:, live] * values <= limit
             converged[live] = ~wrong.any(axis=0)
             if converged.all() or epoch == max_epochs:
                 break
@@ -119,7 +119,7 @@ def train(
         if not epochs.any():
             raise
     mean = summed / np.maximum(epochs, 1)
-    return Trained(np.where(converged, current, mean), epochs, converged, stopped)
+    return TrainedPerceptrons(np.where(converged, current, mean), epochs, converged, stopped)
 
 
 @lane_kernel

@@ -1,4 +1,4 @@
-r"""How many rows of each class are right, for many sets of columns at a time.
+r"""Counts of the rows of each class that are right, for many sets of columns at a time.
 
 .. math::
 
@@ -26,9 +26,9 @@ def count_right(total, more, y, fold, right):  # type: ignore[no-untyped-def]
     """
     n, n_classes = total.shape
     for s in range(len(more)):
-        logs, found = more[s], right[s]
+        logs, class_counts = more[s], right[s]
         for c in range(n_classes):
-            found[c] = 0.0
+            class_counts[c] = 0.0
         for i in range(n):
             if fold[i] < 0:
                 continue
@@ -41,4 +41,4 @@ def count_right(total, more, y, fold, right):  # type: ignore[no-untyped-def]
             n_wins = 0
             for c in range(n_classes):
                 n_wins += total[i, c] + logs[i, c] >= limit
-            found[y[i]] += 1 / n_wins
+            class_counts[y[i]] += 1 / n_wins

@@ -1,4 +1,4 @@
-r"""Columns of which every two have a value, on the device: correlations, symmetric uncertainties.
+r"""Columns on the device whose pairs have a value: correlations, symmetric uncertainties.
 
 Correlations are screened by products of unit columns in half precision, on tensor cores. The
 screen c of a pair, divided by the square of `UNIT`, is never further than `margin` from its value
@@ -39,7 +39,7 @@ from featly.core.runtime.device_cuda import (
     free_bytes,
     is_device_array,
     kernel,
-    out_of_memory,
+    translate_memory_errors,
     xp,
 )
 from featly.core.runtime.parallel import split
@@ -75,7 +75,7 @@ C_TYPES = {
 
 
 class UnitColumns:
-    """Columns whose absolute correlations are asked for.
+    """Columns whose absolute correlations are computed.
 
     Parameters
     ----------
@@ -104,16 +104,16 @@ class UnitColumns:
         needed = self.n_features * (2 * self.padded + 32)
         if ranks:
             needed += self.n_features * self.n_rows * (4 if self.n_rows < EXACT else 8)
-        _check_room(needed)
-        with out_of_memory(needed):
+        _check_memory(needed)
+        with translate_memory_errors(needed):
             self.values = _ranks(values) if ranks else values
             self.halves = cupy.empty((self.n_features, self.padded), np.float16)
             self._standardise()
         self._wide: Any = None
 
     @staticmethod
-    def of(source: Source, *, ranks: bool = False) -> "UnitColumns":
-        """The columns of a source on the host, sent over."""
+    def from_source(source: Source, *, ranks: bool = False) -> "UnitColumns":
+        """Make columns from a source on the host, sent over."""
         if (source.kinds == CATEGORICAL).any():
             raise NotOnDevice("categorical columns are compared on the CPU")
         values = getattr(source, "values", None)
@@ -122,11 +122,11 @@ class UnitColumns:
         if isinstance(source, DenseSource) and np.array_equal(
             source.place, np.arange(source.values.shape[1])
         ):
-            _check_room(source.values.nbytes)
+            _check_memory(source.values.nbytes)
             return UnitColumns(as_device(source.values), ranks=ranks)
         needed = 8 * source.n_rows * source.n_features
-        _check_room(needed)
-        with out_of_memory(needed):
+        _check_memory(needed)
+        with translate_memory_errors(needed):
             values = xp().empty((source.n_features, source.n_rows))
         width = max(1, HOST_BLOCK // (8 * max(1, source.n_rows)))
         for low, high in split(source.n_features, width):
@@ -167,30 +167,30 @@ class UnitColumns:
         return 2 * self.margin * UNIT**2 * (1 + 1e-5)
 
     def work(self, width: int) -> int:
-        """Bytes that tiles of so many columns need besides the tiles themselves."""
+        """Return the bytes that tiles of so many columns need besides the tiles themselves."""
         return 4 * width * width if self.padded > CHUNK else 0
 
     def tile(self, out: Any, first: tuple[int, int], second: tuple[int, int]) -> None:
-        """Screened values of some columns with others, into an array of 16 bits."""
-        one, other = self.halves[slice(*first)], self.halves[slice(*second)]
+        """Write screened values of some columns with others into an array of 16 bits."""
+        first_halves, second_halves = self.halves[slice(*first)], self.halves[slice(*second)]
         if self.padded <= CHUNK:
-            product(one, other, out, half=True)
+            product(first_halves, second_halves, out, half=True)
             return
         if self._wide is None or self._wide.shape != out.shape:
             self._wide = xp().empty(out.shape, np.float32)
         for low, high in split(self.padded, CHUNK):
-            product(one, other, self._wide, half=False, rows=(low, high))
+            product(first_halves, second_halves, self._wide, half=False, rows=(low, high))
         size = (first[1] - first[0]) * out.shape[1]
         self._kernel("narrow")((-(-size // 256),), (256,), (self._wide, np.int64(size), out))
 
-    def codes_of(self, values: Any) -> Any:
-        """Of values, what their screened values reach at least."""
+    def screen_codes(self, values: Any) -> Any:
+        """Return codes that the screened values of these values reach at least."""
         scaled = xp().maximum(values - self.margin, 0.0) * UNIT**2
         codes = scaled.astype(np.float16).view(np.uint16)
         return xp().where(codes > 0, codes - 1, 0).astype(np.uint16)  # below, however rounded
 
-    def values_of(self, pairs: Any) -> Any:
-        """The values of pairs, as on the CPU."""
+    def exact_values(self, pairs: Any) -> Any:
+        """Return the values of pairs, as on the CPU."""
         out = xp().empty(len(pairs))
         if len(pairs):
             self._kernel("pair_values")(
@@ -204,7 +204,7 @@ class UnitColumns:
         return out
 
 
-def _check_room(needed: int) -> None:
+def _check_memory(needed: int) -> None:
     free = free_bytes()
     if needed > free:
         raise NotOnDevice(
@@ -214,7 +214,7 @@ def _check_room(needed: int) -> None:
 
 
 def _ranks(values: Any) -> Any:
-    """Mean ranks of the columns, a missing value as NaN; refuses infinite ones."""
+    """Return mean ranks of the columns, a missing value as NaN; infinite ones are refused."""
     cupy = xp()
     n, p = values.shape
     dtype = np.float32 if n < EXACT else np.float64
@@ -243,7 +243,7 @@ def _ranks(values: Any) -> Any:
 
 
 class CodedColumns:
-    """Columns whose symmetric uncertainties are asked for: counts by products of indicators.
+    """Columns whose symmetric uncertainties are computed: counts by products of indicators.
 
     Parameters
     ----------
@@ -267,9 +267,9 @@ class CodedColumns:
             raise NotOnDevice(f"levels of more than {MOST_ROWS} rows are counted on the CPU")
         if codes.n_levels.max(initial=0) > 254:
             raise NotOnDevice("columns of more than 254 levels are compared on the CPU")
-        _check_room(p * n + p * (4 * MOST_LEVELS + 12))
-        self.table = as_device(FixedPoint.of(n).table)
-        with out_of_memory(p * n):
+        _check_memory(p * n + p * (4 * MOST_LEVELS + 12))
+        self.table = as_device(FixedPoint.for_rows(n).table)
+        with translate_memory_errors(p * n):
             self.slots = cupy.empty((p, n), np.uint8)
             self.sizes = cupy.zeros((p, MOST_LEVELS), np.int32)
             self.occupied = cupy.empty(p, np.int32)
@@ -293,8 +293,8 @@ class CodedColumns:
         self.planes = max(1, most - 1)
         self.padded = -(-n // 8) * 8
         needed = 2 * p * self.planes * self.padded
-        _check_room(needed)
-        with out_of_memory(needed):
+        _check_memory(needed)
+        with translate_memory_errors(needed):
             self.halves = cupy.empty((p * self.planes, self.padded), np.float16)
         total = p * self.padded
         self._kernel("indicators")(
@@ -322,19 +322,19 @@ class CodedColumns:
         )
 
     def work(self, width: int) -> int:
-        """Bytes that tiles of so many columns need besides the tiles themselves."""
+        """Return the bytes that tiles of so many columns need besides the tiles themselves."""
         return (2 if self._small else 4) * (width * self.planes) ** 2
 
     def tile(self, out: Any, first: tuple[int, int], second: tuple[int, int]) -> None:
-        """Values of some columns with others, as shares of the largest code."""
+        """Write values of some columns with others, as shares of the largest code."""
         width = out.shape[1] * self.planes
         if self._counts is None or self._counts.shape != (width, width):
             dtype = np.float16 if self._small else np.float32
             self._counts = xp().empty((width, width), dtype)
-        one, other = (
+        first_planes, second_planes = (
             self.halves[low * self.planes : high * self.planes] for low, high in (first, second)
         )
-        product(one, other, self._counts, half=self._small)
+        product(first_planes, second_planes, self._counts, half=self._small)
         rows, columns = first[1] - first[0], second[1] - second[0]
         self._kernel("uncertainties")(
             (-(-columns // 128), rows),
@@ -346,12 +346,12 @@ class CodedColumns:
             ),
         )  # fmt: skip
 
-    def codes_of(self, values: Any) -> Any:
-        """Of values, what their screened values reach."""
+    def screen_codes(self, values: Any) -> Any:
+        """Return codes that the screened values of these values reach."""
         return xp().floor(values * LARGEST_CODE).astype(np.uint16)
 
-    def values_of(self, pairs: Any) -> Any:
-        """The values of pairs, as on the CPU."""
+    def exact_values(self, pairs: Any) -> Any:
+        """Return the values of pairs, as on the CPU."""
         out = xp().empty(len(pairs))
         if len(pairs):
             self._kernel("code_values")(
@@ -366,24 +366,24 @@ class CodedColumns:
 
 
 def product(
-    one: Any, other: Any, out: Any, *, half: bool, rows: tuple[int, int] | None = None
+    left: Any, right: Any, out: Any, *, half: bool, rows: tuple[int, int] | None = None
 ) -> None:
-    """``one @ other.T`` of halves by the tensor cores, summed in float32, into `out`.
+    """Write ``left @ right.T`` of halves by the tensor cores, summed in float32, into `out`.
 
     CuPy's own ``matmul`` knows no product of halves in float32. `rows` are those that are added
     up; those from the second chunk on are added to what is in `out`.
     """
     cupy = xp()
     cublas, runtime = cupy.cuda.cublas, cupy.cuda.runtime
-    low, high = rows or (0, one.shape[1])
+    low, high = rows or (0, left.shape[1])
     kind = runtime.CUDA_R_16F
     beta = ZERO if low == 0 else ONE
     # cuBLAS counts by columns: to it, our rows are columns, and the product is turned
     cublas.gemmEx(
         cupy.cuda.device.get_cublas_handle(), cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N,
-        len(other), len(one), high - low, ONE.ctypes.data,
-        other.data.ptr + 2 * low, kind, other.shape[1],
-        one.data.ptr + 2 * low, kind, one.shape[1], beta.ctypes.data,
+        len(right), len(left), high - low, ONE.ctypes.data,
+        right.data.ptr + 2 * low, kind, right.shape[1],
+        left.data.ptr + 2 * low, kind, left.shape[1], beta.ctypes.data,
         out.data.ptr, kind if half else runtime.CUDA_R_32F, out.shape[1],
         cublas.CUBLAS_COMPUTE_32F, cublas.CUBLAS_GEMM_DEFAULT,
     )  # fmt: skip

@@ -70,7 +70,7 @@ class NotFiniteError(ValueError):
 
 @dataclass(frozen=True)
 class Units:
-    """Unit columns.
+    """Columns centred and of norm 1.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Units:
 
 
 class UnitColumns:
-    """Columns whose absolute correlations are asked for.
+    """Columns to be compared by absolute correlation.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ class UnitColumns:
         self.margin = terms * 2.0**-24 * (1 + 2.0**-8) + 3 * self.padded * 2.0**-52 + 1 / GRID
 
     def load(self, features: IntArray) -> Units:
-        """Some columns, centred and of norm 1."""
+        """Load some columns, centred and of norm 1."""
         shape = len(features), self.padded
         fine, coarse = np.zeros(shape), np.zeros(shape, np.float32)
         varies = np.zeros(len(features), np.bool_)
 
-        def one(stripe: tuple[int, int]) -> None:
+        def load_stripe(stripe: tuple[int, int]) -> None:
             low, high = stripe
             part = features[low:high]
             raw = self.source.load(part)
@@ -136,35 +136,35 @@ class UnitColumns:
             if odd >= 0:
                 raise NotFiniteError(int(part[odd]))
 
-        run_blocks(one, split(len(features), STRIPE), self.n_jobs)
+        run_blocks(load_stripe, split(len(features), STRIPE), self.n_jobs)
         return Units(features, varies, fine, coarse)
 
-    def part(self, block: Units, kept: npt.NDArray[np.bool_]) -> Units:
-        """Some columns of a block."""
-        if kept.all():
+    def part(self, block: Units, mask: npt.NDArray[np.bool_]) -> Units:
+        """Return the columns of a block that a mask selects."""
+        if mask.all():
             return block
-        return Units(block.features[kept], block.varies[kept], block.fine[kept], block.coarse[kept])
+        return Units(block.features[mask], block.varies[mask], block.fine[mask], block.coarse[mask])
 
-    def screen(self, one: Units, other: Units, low: int, high: int) -> npt.NDArray[np.float32]:
-        """Products in float32."""
-        found = None
+    def screen(self, left: Units, right: Units, low: int, high: int) -> npt.NDArray[np.float32]:
+        """Return products in float32, a screen for the exact values."""
+        products = None
         for begin, end in split(self.padded, CHUNK):
-            part = one.coarse[low:high, begin:end] @ other.coarse[:, begin:end].T
-            found = part if found is None else np.add(found, part, out=found)
-        assert found is not None
-        return found
+            part = left.coarse[low:high, begin:end] @ right.coarse[:, begin:end].T
+            products = part if products is None else np.add(products, part, out=products)
+        assert products is not None
+        return products
 
     def value(
-        self, one: Units, other: Units, i: IntArray, j: IntArray, screened: npt.NDArray[Any]
+        self, left: Units, right: Units, i: IntArray, j: IntArray, screened: npt.NDArray[Any]
     ) -> FloatArray:
-        """Products in float64, on the grid."""
+        """Return products in float64, rounded to the grid."""
         out = np.empty(len(i))
-        _products(one.fine, other.fine, i, j, out)
+        _products(left.fine, right.fine, i, j, out)
         return out
 
 
 def _refuse_infinite(source: Source) -> None:
-    """NotFiniteError for the first column with an infinite value, which a rank would hide."""
+    """Raise NotFiniteError for the first column with an infinite value, which a rank would hide."""
     doubtful = np.flatnonzero(~np.isfinite(source.moments().m2).all(axis=0))
     for feature in doubtful.tolist():
         if np.isinf(source.load(np.array([feature]))).any():
@@ -173,8 +173,8 @@ def _refuse_infinite(source: Source) -> None:
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
-def _folded(lanes):
-    """The sum of the lanes: the upper half onto the lower one, again and again."""
+def _sum_lanes(lanes):
+    """Return the sum of the lanes: the upper half is added to the lower one, again and again."""
     half = LANES // 2
     while half > 0:
         for k in range(half):
@@ -185,7 +185,7 @@ def _folded(lanes):
 
 @kernel
 def _standardise(raw, fine, coarse, varies):
-    """Fill unit columns; returns one that is not finite, or -1."""
+    """Fill unit columns; return the first one that is not finite, or -1."""
     width, n = raw.shape
     lanes = np.empty(LANES)
     for f in range(width):
@@ -205,13 +205,13 @@ def _standardise(raw, fine, coarse, varies):
                 z[i] = x[i] - origin
                 lanes[i % LANES] += z[i]
                 count += 1
-        mean = _folded(lanes) / count
+        mean = _sum_lanes(lanes) / count
         lanes[:] = 0.0
         for i in range(n):
             if x[i] == x[i]:
                 z[i] -= mean
                 lanes[i % LANES] += z[i] * z[i]
-        squares = _folded(lanes)
+        squares = _sum_lanes(lanes)
         if not squares < np.inf:
             return f
         if squares < LEAST:
@@ -226,38 +226,38 @@ def _standardise(raw, fine, coarse, varies):
 
 
 @kernel
-def _products(one, other, i, j, out):
-    padded = one.shape[1]
-    x, y = one.reshape(-1), other.reshape(-1)
+def _products(first_rows, second_rows, i, j, out):
+    padded = first_rows.shape[1]
+    x, y = first_rows.reshape(-1), second_rows.reshape(-1)
     for k in range(len(i)):
         product = _product(x, i[k] * padded, y, j[k] * padded, padded)
         out[k] = min(np.rint(abs(product) * GRID) / GRID, 1.0)
 
 
 @intrinsic
-def _product(typing: Any, one: Any, at: Any, other: Any, other_at: Any, length: Any) -> Any:
-    """The product of two stretches of flat arrays, in lanes as :func:`_folded` adds them up.
+def _product(typing: Any, left: Any, left_at: Any, right: Any, right_at: Any, length: Any) -> Any:
+    """Return the product of two stretches of flat arrays, in lanes as :func:`_sum_lanes` adds up.
 
     In LLVM's vectors, which are six times as fast as what becomes of the same loop in Python.
     """
-    word, place = ir.IntType(64), ir.IntType(32)
-    eight = ir.VectorType(ir.DoubleType(), 8)
+    word_type, index_type = ir.IntType(64), ir.IntType(32)
+    vector_type = ir.VectorType(ir.DoubleType(), 8)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _, at, _, other_at, length = arguments
+        _, left_at, _, right_at, length = arguments
         sides = [
             (context.make_array(signature.args[k])(context, builder, arguments[k]).data, start)
-            for k, start in ((0, at), (2, other_at))
+            for k, start in ((0, left_at), (2, right_at))
         ]
-        zero = ir.Constant(eight, [0.0] * 8)
+        zero = ir.Constant(vector_type, [0.0] * 8)
         sums = [cgutils.alloca_once_value(builder, zero) for _ in range(LANES // 8)]
-        with cgutils.for_range(builder, builder.lshr(length, ir.Constant(word, 5))) as loop:
-            here = builder.shl(loop.index, ir.Constant(word, 5))
+        with cgutils.for_range(builder, builder.lshr(length, ir.Constant(word_type, 5))) as loop:
+            offset = builder.shl(loop.index, ir.Constant(word_type, 5))
             for k, total in enumerate(sums):
                 factors = []
                 for data, start in sides:
-                    first = builder.add(builder.add(start, here), ir.Constant(word, 8 * k))
-                    pointer = builder.bitcast(builder.gep(data, [first]), eight.as_pointer())
+                    first = builder.add(builder.add(start, offset), ir.Constant(word_type, 8 * k))
+                    pointer = builder.bitcast(builder.gep(data, [first]), vector_type.as_pointer())
                     factors.append(builder.load(pointer, align=8))
                 product = builder.fmul(*factors)
                 builder.store(builder.fadd(builder.load(total), product), total)
@@ -269,11 +269,11 @@ def _product(typing: Any, one: Any, at: Any, other: Any, other_at: Any, length: 
                 builder.shuffle_vector(
                     total,
                     nothing,
-                    ir.Constant(ir.VectorType(place, half), list(range(begin, begin + half))),
+                    ir.Constant(ir.VectorType(index_type, half), list(range(begin, begin + half))),
                 )
                 for begin in (0, half)
             )
             total = builder.fadd(lower, upper)
-        return builder.extract_element(total, ir.Constant(place, 0))
+        return builder.extract_element(total, ir.Constant(index_type, 0))
 
-    return types.float64(one, types.int64, other, types.int64, types.int64), generate
+    return types.float64(left, types.int64, right, types.int64, types.int64), generate

@@ -1,25 +1,25 @@
-"""Where all pairs are compared: on a device, where one is asked for or worth it, or on the host."""
+"""The choice between device and host for comparing all pairs."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from featly.basics.errors import DeviceError
-from featly.core.runtime.device_cuda import NotOnDevice, available
+from featly.core.runtime.device_cuda import NotOnDevice, is_available
 
-__all__ = ["WORTH_A_DEVICE", "compared"]
+__all__ = ["WORTH_A_DEVICE", "compare_where_best"]
 
 Result = TypeVar("Result")
 
 WORTH_A_DEVICE = 1e10  # multiplications; fewer are done before a device is ready
 
 
-def compared(
+def compare_where_best(
     device: str,
     work: float,
-    there: Callable[[Any], Result],
-    here: Callable[[], Result] | None,
+    on_device: Callable[[Any], Result],
+    on_host: Callable[[], Result] | None,
 ) -> Result:
-    """What a comparison gives, wherever it is done; it is the same.
+    """Compare on the device or on the host, whichever is better; the answer is the same.
 
     Parameters
     ----------
@@ -27,24 +27,24 @@ def compared(
         "auto": a device where there is one, the work is worth it, and it can do it.
     work : float
         Multiplications: rows times the square of the columns.
-    there : callable
+    on_device : callable
         Of the module :mod:`featly.core.pairs.search_cuda`.
-    here : callable or None
+    on_host : callable or None
         On the host; None where the table lies on the device.
 
     Examples
     --------
-    >>> compared("cpu", 1e20, lambda twin: "device", lambda: "host")
+    >>> compare_where_best("cpu", 1e20, lambda cuda: "device", lambda: "host")
     'host'
     """
-    worth = here is None or work >= WORTH_A_DEVICE
-    if device == "cuda" or (device == "auto" and worth and available()):
-        from featly.core.pairs import search_cuda as twin
+    worth = on_host is None or work >= WORTH_A_DEVICE
+    if device == "cuda" or (device == "auto" and worth and is_available()):
+        from featly.core.pairs import search_cuda as cuda
 
         try:
-            return there(twin)
+            return on_device(cuda)
         except (NotOnDevice, DeviceError) as reason:
-            if device == "cuda" or here is None:
+            if device == "cuda" or on_host is None:
                 raise DeviceError(str(reason)) from None
-    assert here is not None
-    return here()
+    assert on_host is not None
+    return on_host()

@@ -1,4 +1,4 @@
-"""All pairs of columns on the device: the kernels.
+"""CUDA kernels for all pairs of columns.
 
 Screened values are 16 bits whose order as whole numbers is theirs: halves without a sign, or
 shares of 31743, the bits of the largest half. A pair that passes is kept as one word of 64 bits:

@@ -20,16 +20,16 @@ from featly.core.counts.codes import Codes
 from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import DenseSource, StreamedSource
-from featly.core.sources.streamed import written
+from featly.core.sources.streamed import write_at
 
-__all__ = ["CodesInOrder", "columns_in_order", "in_old_order"]
+__all__ = ["CodesInOrder", "columns_in_order", "restore_order"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
 def columns_in_order(source: StreamedSource, order: IntArray) -> StreamedSource:
-    """Columns of numbers in an order, which takes as much room on disk as they do.
+    """Copy columns of numbers in an order; the copy takes as much space on disk as they do.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ def columns_in_order(source: StreamedSource, order: IntArray) -> StreamedSource:
         Columns, each at most once.
     """
     file = _Columns(source.n_rows, source.store.dtype, len(order))
-    place = _places(order, source.n_features)
+    position = _positions_in_order(order, source.n_features)
 
-    def write(part: DenseSource, places: Any) -> None:
+    def write(part: DenseSource, selection: Any) -> None:
         values = part.load(np.arange(part.n_features)).astype(file.dtype)
-        file.write(place[np.arange(source.n_features)[places]], values)
+        file.write(position[np.arange(source.n_features)[selection]], values)
 
-    source.unscaled().each(write)
+    source.without_scaling().each(write)
     return StreamedSource(file, source.memory, source.n_jobs)
 
 
@@ -63,50 +63,50 @@ class CodesInOrder(Codes):
         self.n_rows, self.n_features, self.n_jobs = codes.n_rows, len(order), codes.n_jobs
         self.n_levels, self.dtype = codes.n_levels[order], codes.dtype
         self._file = _Columns(self.n_rows, self.dtype, len(order))
-        place = _places(order, codes.n_features)
+        position = _positions_in_order(order, codes.n_features)
 
         def write(part: tuple[int, int]) -> None:
-            found = codes.part(*part)
-            here = found.block(0, found.n_features).astype(self.dtype, copy=False)
-            self._file.write(place[slice(*part)], here)
+            part_codes = codes.part(*part)
+            matrix = part_codes.block(0, part_codes.n_features).astype(self.dtype, copy=False)
+            self._file.write(position[slice(*part)], matrix)
 
         run_blocks(write, split(codes.n_features, codes.width), codes.n_jobs)
 
     def block(self, low: int, high: int) -> npt.NDArray[Any]:
-        """A range of columns."""
+        """Return a range of columns."""
         return self._file.columns(low, high)
 
     def take(self, features: IntArray) -> npt.NDArray[Any]:
-        """Some columns."""
-        return self._file.some(np.asarray(features))
+        """Return some columns."""
+        return self._file.read_columns(np.asarray(features))
 
 
-def in_old_order(
+def restore_order(
     order: IntArray, redundant_to: IntArray, value: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """What was found of columns in an order, for the columns as they stand in the table.
+    """Reorder results for columns in an order to the columns as they stand in the table.
 
     Examples
     --------
     >>> import numpy as np
-    >>> in_old_order(np.array([2, 0, 1]), np.array([-1, 0, -1]), np.array([0.0, 0.9, 0.0]))
+    >>> restore_order(np.array([2, 0, 1]), np.array([-1, 0, -1]), np.array([0.0, 0.9, 0.0]))
     (array([ 2, -1, -1]), array([0.9, 0. , 0. ]))
     """
-    there, values = np.full(len(order), -1), np.zeros(len(order))
-    there[order] = np.where(redundant_to >= 0, order[redundant_to], -1)
+    restored, values = np.full(len(order), -1), np.zeros(len(order))
+    restored[order] = np.where(redundant_to >= 0, order[redundant_to], -1)
     values[order] = value
-    return there, values
+    return restored, values
 
 
-def _places(order: IntArray, n_features: int) -> IntArray:
-    """Where each column goes; -1 for those that do not."""
-    place = np.full(n_features, -1)
-    place[order] = np.arange(len(order))
-    return place
+def _positions_in_order(order: IntArray, n_features: int) -> IntArray:
+    """Return the position of each column in an order; -1 for those left out."""
+    position = np.full(n_features, -1)
+    position[order] = np.arange(len(order))
+    return position
 
 
 class _Columns:
-    """Columns in a temporary file, one after the other: a store of a streamed source."""
+    """Columns in a temporary file, one after the other, readable as a streamed source."""
 
     feature_major = True
 
@@ -117,37 +117,37 @@ class _Columns:
         self._file = tempfile.TemporaryFile(prefix="featly-")  # noqa: SIM115
         weakref.finalize(self, self._file.close)
 
-    def write(self, places: IntArray, values: npt.NDArray[Any]) -> None:
-        """Write columns to their places; one at -1 is left out."""
+    def write(self, positions: IntArray, values: npt.NDArray[Any]) -> None:
+        """Write columns to their positions; one at -1 is left out."""
         # neighbours that stay neighbours are written together
-        runs = np.flatnonzero((np.diff(places) != 1) | (places[:-1] < 0)) + 1
-        edges = [0, *runs.tolist(), len(places)]
+        runs = np.flatnonzero((np.diff(positions) != 1) | (positions[:-1] < 0)) + 1
+        edges = [0, *runs.tolist(), len(positions)]
         for low, high in itertools.pairwise(edges):
-            if low < high and places[low] >= 0:
+            if low < high and positions[low] >= 0:
                 run = np.ascontiguousarray(values[low:high])
-                written(self._file.fileno(), run, int(places[low]) * self._column)
+                write_at(self._file.fileno(), run, int(positions[low]) * self._column)
 
     def columns(self, low: int, high: int) -> npt.NDArray[Any]:
-        """Columns ``low:high``, of shape (high - low, n_rows)."""
-        found = np.empty((high - low, self.n_rows), self.dtype)
-        self._fill(found, low)
-        return found
+        """Read columns ``low:high``, of shape (high - low, n_rows)."""
+        values = np.empty((high - low, self.n_rows), self.dtype)
+        self._fill(values, low)
+        return values
 
-    def some(self, features: IntArray) -> npt.NDArray[Any]:
-        """Some columns; those that follow each other are read together."""
-        found = np.empty((len(features), self.n_rows), self.dtype)
+    def read_columns(self, features: IntArray) -> npt.NDArray[Any]:
+        """Read some columns; those that follow each other are read together."""
+        values = np.empty((len(features), self.n_rows), self.dtype)
         runs = np.flatnonzero(np.diff(features) != 1) + 1
         edges = [0, *runs.tolist(), len(features)]
         for low, high in itertools.pairwise(edges):
             if low < high:
-                self._fill(found[low:high], int(features[low]))
-        return found
+                self._fill(values[low:high], int(features[low]))
+        return values
 
-    def _fill(self, found: npt.NDArray[Any], low: int) -> None:
-        view, done = found.reshape(-1).view(np.uint8).data, 0
+    def _fill(self, values: npt.NDArray[Any], low: int) -> None:
+        view, done = values.reshape(-1).view(np.uint8).data, 0
         while done < len(view):
-            place = low * self._column + done
-            count = os.preadv(self._file.fileno(), [view[done:]], place)
+            offset = low * self._column + done
+            count = os.preadv(self._file.fileno(), [view[done:]], offset)
             if count == 0:
                 raise DataError("a temporary file was cut while it was read: start again")
             done += count
@@ -159,7 +159,7 @@ class _Columns:
 
     def take(self, features: IntArray) -> DenseSource:
         """See :class:`featly.core.sources.ColumnStore`."""
-        return DenseSource(self.some(features).T)
+        return DenseSource(self.read_columns(features).T)
 
     def check(self) -> None:
         """See :class:`featly.core.sources.ColumnStore`."""

@@ -1,4 +1,4 @@
-"""Every pair of columns, reduced on the way to what is asked for; never p x p in memory.
+"""All pairs of columns, reduced on the way to the answer; never p x p in memory.
 
 Columns are compared tile by tile: a block of them with another. The values of a tile come from a
 quick computation that is only a screen, never further than `margin` from the truth. What may
@@ -23,12 +23,12 @@ __all__ = [
     "PairedColumns",
     "Progress",
     "drop_in_order",
+    "drop_redundant",
     "neighbours",
-    "on_grid",
     "pairs_above",
     "pairs_with",
-    "refuse_pairs",
-    "without_redundant",
+    "round_to_grid",
+    "too_many_pairs_error",
 ]
 
 # mypy: disable-error-code="no-untyped-def"
@@ -36,7 +36,7 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Progress = Callable[[int, int], Any] | None
-Found = tuple[IntArray, IntArray, FloatArray]  # two columns and the value of the pair
+PairValues = tuple[IntArray, IntArray, FloatArray]  # two columns and the value of the pair
 
 BLOCK = 2048  # columns of a tile, where memory allows
 LEAST_BLOCK = 32
@@ -55,25 +55,25 @@ class PairedColumns(Protocol):
     dtype: npt.DTypeLike  # of screened values
 
     def load(self, features: IntArray) -> Any:
-        """Some columns, ready to be compared; `features` and `varies` are their attributes."""
+        """Load some columns, ready to be compared; the result has `features` and `varies`."""
 
-    def part(self, block: Any, kept: npt.NDArray[np.bool_]) -> Any:
-        """Some columns of a block."""
+    def part(self, block: Any, mask: npt.NDArray[np.bool_]) -> Any:
+        """Return the columns of a block that a mask selects."""
 
-    def screen(self, one: Any, other: Any, low: int, high: int) -> npt.NDArray[Any]:
-        """Screened values of columns ``low:high`` of one block with all of another."""
+    def screen(self, left: Any, right: Any, low: int, high: int) -> npt.NDArray[Any]:
+        """Return screened values of columns ``low:high`` of one block with all of another."""
 
     def value(
-        self, one: Any, other: Any, i: IntArray, j: IntArray, screened: npt.NDArray[Any]
+        self, left: Any, right: Any, i: IntArray, j: IntArray, screened: npt.NDArray[Any]
     ) -> FloatArray:
-        """The values of some pairs, by their places in the blocks."""
+        """Return the exact values of some pairs, given by their positions in the blocks."""
 
 
 # ---- what can be asked ----------------------------------------------------------------------
 def neighbours(
     columns: PairedColumns, count: int, memory: int, progress: Progress = None
 ) -> tuple[IntArray, FloatArray]:
-    """For every column those of largest value with it, ties by position.
+    """Return for every column those of largest value with it, ties by position.
 
     Parameters
     ----------
@@ -109,22 +109,22 @@ def neighbours(
         bound = np.where(index[at, -1] >= 0, best[at, -1], 0.0)
         return _limits(columns, bound, block.varies)
 
-    for one, other, same in _tiles(columns, memory, progress):
-        across = limits(other)
+    for left, right, same in _tiles(columns, memory, progress):
+        across = limits(right)
         if same:  # only the upper half is looked at, but each column for itself as well
-            down = np.maximum(across, _row_limits(columns, one, count))
-            hits = _hits(columns, one, one, down, down, same=True)
+            down = np.maximum(across, _limits_within_block(columns, left, count))
+            hits = _find_pairs(columns, left, left, down, down, same=True)
         else:
-            hits = _hits(columns, one, other, limits(one), across)
+            hits = _find_pairs(columns, left, right, limits(left), across)
         for first, second, value in hits:
-            _insert(first, second, value, index, best)
+            _insert_pairs(first, second, value, index, best)
     return index, best
 
 
 def pairs_above(
     columns: PairedColumns, threshold: float, most: int, memory: int, progress: Progress = None
-) -> Found:
-    """Every pair whose value is at least a threshold, in no particular order.
+) -> PairValues:
+    """Return every pair whose value is at least a threshold, in no particular order.
 
     Parameters
     ----------
@@ -151,21 +151,21 @@ def pairs_above(
     >>> [part.tolist() for part in pairs_above(UnitColumns(DenseSource(X)), 0.9, 100, 1 << 20)]
     [[0], [1], [1.0]]
     """
-    found: list[Found] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    pair_parts: list[PairValues] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
     total = 0
-    for one, other, same in _tiles(columns, memory, progress):
+    for left, right, same in _tiles(columns, memory, progress):
         down, across = (
             _limits(columns, np.full(len(block.features), threshold), block.varies)
-            for block in (one, other)
+            for block in (left, right)
         )
-        for first, second, value in _hits(
-            columns, one, other, down, across, threshold=threshold, same=same
+        for first, second, value in _find_pairs(
+            columns, left, right, down, across, threshold=threshold, same=same
         ):
-            found.append((first, second, value))
+            pair_parts.append((first, second, value))
             total += len(value)
         if total > most:
-            raise refuse_pairs(threshold, most)
-    first, second, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            raise too_many_pairs_error(threshold, most)
+    first, second, value = (np.concatenate(parts) for parts in zip(*pair_parts, strict=True))
     return np.minimum(first, second), np.maximum(first, second), value
 
 
@@ -176,8 +176,8 @@ def pairs_with(
     most: int,
     memory: int,
     progress: Progress = None,
-) -> Found:
-    """Every pair with one of some columns in it whose value is at least a threshold.
+) -> PairValues:
+    """Return every pair with one of some columns whose value is at least a threshold.
 
     Parameters
     ----------
@@ -202,56 +202,56 @@ def pairs_with(
     >>> [x.tolist() for x in pairs_with(columns, np.array([1]), 0.9, 100, 1 << 20)]
     [[0, 1], [1, 2], [1.0, 1.0]]
     """
-    found: list[Found] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    pair_parts: list[PairValues] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
     inside = np.zeros(columns.n_features, np.bool_)
     inside[features] = True
     width, _ = _plan(columns, memory)
     chunks, blocks = split(len(features), width), split(columns.n_features, width)
     total = done = 0
     for chunk in chunks:
-        one = columns.load(features[slice(*chunk)])
+        left = columns.load(features[slice(*chunk)])
         for block in blocks:
-            other = columns.load(np.arange(*block))
+            right = columns.load(np.arange(*block))
             down, across = (
                 _limits(columns, np.full(len(part.features), threshold), part.varies)
-                for part in (one, other)
+                for part in (left, right)
             )
-            for first, second, value in _hits(
-                columns, one, other, down, across, threshold=threshold
+            for first, second, value in _find_pairs(
+                columns, left, right, down, across, threshold=threshold
             ):
                 # two of the columns meet twice, and each meets itself
-                once = ~inside[second] | (first < second)
-                found.append((first[once], second[once], value[once]))
-                total += int(once.sum())
+                is_new = ~inside[second] | (first < second)
+                pair_parts.append((first[is_new], second[is_new], value[is_new]))
+                total += int(is_new.sum())
             if total > most:
-                raise refuse_pairs(threshold, most)
+                raise too_many_pairs_error(threshold, most)
             done += 1
             if progress is not None:
                 progress(done, len(chunks) * len(blocks))
-    first, second, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    first, second, value = (np.concatenate(parts) for parts in zip(*pair_parts, strict=True))
     return np.minimum(first, second), np.maximum(first, second), value
 
 
-def on_grid(threshold: float, grid: float) -> float:
-    """A threshold as values are: otherwise a value equal to it could be rounded below it.
+def round_to_grid(threshold: float, grid: float) -> float:
+    """Round a threshold as values are: a value equal to it must not be rounded below it.
 
     Examples
     --------
-    >>> on_grid(0.3, 4.0), on_grid(1.0, 4.0), on_grid(0.01, 4.0)
+    >>> round_to_grid(0.3, 4.0), round_to_grid(1.0, 4.0), round_to_grid(0.01, 4.0)
     (0.25, 1.0, 0.25)
     """
     return max(float(np.rint(threshold * grid)), 1.0) / grid
 
 
-def refuse_pairs(threshold: float, most: int) -> ParameterError:
-    """What is raised where too many pairs reach a threshold."""
+def too_many_pairs_error(threshold: float, most: int) -> ParameterError:
+    """Return the error for too many pairs that reach a threshold."""
     return ParameterError(
         f"more than max_pairs={most} pairs reach threshold={threshold:g}: give a higher "
         "threshold, neighbours= for the nearest alone, or a larger max_pairs"
     )
 
 
-def without_redundant(
+def drop_redundant(
     columns: PairedColumns,
     order: IntArray,
     threshold: float,
@@ -259,7 +259,7 @@ def without_redundant(
     memory: int,
     progress: Progress = None,
 ) -> tuple[IntArray, FloatArray, int]:
-    """Of columns in an order, which earlier one, itself there to stay, each goes for.
+    """Go through columns in an order and drop those that are redundant to an earlier one.
 
     Parameters
     ----------
@@ -287,43 +287,43 @@ def without_redundant(
     >>> from featly.core.sources import DenseSource
     >>> X = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [3.0, 6.0, 0.0]])
     >>> columns = UnitColumns(DenseSource(X))
-    >>> without_redundant(columns, np.array([1, 2, 0]), 0.9, 0, 1 << 20)[0].tolist()
+    >>> drop_redundant(columns, np.array([1, 2, 0]), 0.9, 0, 1 << 20)[0].tolist()
     [1, -1, -1]
     """
     redundant_to = np.full(columns.n_features, -1)
     values = np.zeros(columns.n_features)
     fixed = np.zeros(columns.n_features, np.bool_)
     fixed[order[:n_fixed]] = True
-    width, room = _plan(columns, memory)
+    width, max_held = _plan(columns, memory)
     blocks = split(len(order), width)
     decided, done = 0, 0
     total = len(blocks) * (len(blocks) + 1) // 2
 
-    def drop(one: Any, other: Any, *, same: bool) -> Any:
-        """Mark what goes of the second block; what stays of it."""
+    def drop(left: Any, right: Any, *, same: bool) -> Any:
+        """Mark the columns of the second block that are redundant; return the others."""
         limits = (
             _limits(columns, np.full(len(block.features), threshold), block.varies)
-            for block in (one, other)
+            for block in (left, right)
         )
-        for first, second, value in _hits(
-            columns, one, other, *limits, threshold=threshold, same=same
+        for first, second, value in _find_pairs(
+            columns, left, right, *limits, threshold=threshold, same=same
         ):
             drop_in_order(first, second, value, fixed, redundant_to, values)
-        return columns.part(other, redundant_to[other.features] < 0)
+        return columns.part(right, redundant_to[right.features] < 0)
 
     try:
-        for low, high in split(len(blocks), room):
-            held: list[Any] = []
+        for low, high in split(len(blocks), max_held):
+            held_blocks: list[Any] = []
             for number in range(low, len(blocks)):
                 features = order[slice(*blocks[number])]
                 block = columns.load(features[redundant_to[features] < 0])
-                for one in held:
-                    block = drop(one, block, same=False)
+                for left in held_blocks:
+                    block = drop(left, block, same=False)
                     done += 1
                     if progress is not None:
                         progress(done, total)
                 if number < high:
-                    held.append(drop(block, block, same=True))
+                    held_blocks.append(drop(block, block, same=True))
                     decided, done = blocks[number][1], done + 1
                 if progress is not None:
                     progress(done, total)
@@ -334,7 +334,7 @@ def without_redundant(
 
 # ---- tiles ----------------------------------------------------------------------------------
 def _plan(columns: PairedColumns, memory: int) -> tuple[int, int]:
-    """Columns of a block, and how many blocks may be held beside the one at hand.
+    """Return the columns of a block, and how many blocks may be held beside the present one.
 
     There is room for one more, for what is read until it is a block, and for what is left of one.
     """
@@ -345,18 +345,18 @@ def _plan(columns: PairedColumns, memory: int) -> tuple[int, int]:
 def _tiles(
     columns: PairedColumns, memory: int, progress: Progress
 ) -> Iterator[tuple[Any, Any, bool]]:
-    """Pairs of blocks that cover all pairs of columns, and whether the two are the same."""
-    width, room = _plan(columns, memory)
+    """Yield pairs of blocks that cover all pairs of columns, and whether the two are the same."""
+    width, max_held = _plan(columns, memory)
     blocks = split(columns.n_features, width)
     total, done = len(blocks) * (len(blocks) + 1) // 2, 0
-    for low, high in split(len(blocks), room):
-        held: list[Any] = []
+    for low, high in split(len(blocks), max_held):
+        held_blocks: list[Any] = []
         for number in range(low, len(blocks)):
             block = columns.load(np.arange(*blocks[number]))
             # a block's own columns first: they raise the bounds for the others
-            parts = [(one, block, False) for one in held]
+            parts = [(held_block, block, False) for held_block in held_blocks]
             if number < high:
-                held.append(block)
+                held_blocks.append(block)
                 parts.insert(0, (block, block, True))
             for part in parts:
                 yield part
@@ -368,38 +368,38 @@ def _tiles(
 def _limits(
     columns: PairedColumns, bound: FloatArray, varies: npt.NDArray[np.bool_]
 ) -> npt.NDArray[Any]:
-    """The least screened value that a pair may have whose value is at least a bound."""
+    """Return the least screened value that a pair may have whose value is at least a bound."""
     limit = np.maximum(bound - columns.margin, 0.0).astype(columns.dtype)
     limit = np.nextafter(limit, limit.dtype.type(0.0))  # down, whichever way it was rounded
     return np.where(varies, limit, limit.dtype.type(NEVER))
 
 
-def _row_limits(columns: PairedColumns, block: Any, count: int) -> npt.NDArray[Any]:
-    """Limits from the values within a block: at least `count` columns do as well as that."""
+def _limits_within_block(columns: PairedColumns, block: Any, count: int) -> npt.NDArray[Any]:
+    """Return limits from the values within a block: at least `count` columns reach them."""
     width = len(block.features)
     if width <= count:
         return _limits(columns, np.zeros(width), block.varies)
 
-    def one(stripe: tuple[int, int]) -> FloatArray:
-        found = np.abs(columns.screen(block, block, *stripe))
-        found[np.arange(len(found)), np.arange(*stripe)] = 0.0
-        return np.partition(found, width - count, axis=1)[:, width - count].astype(np.float64)
+    def find_kth_largest(stripe: tuple[int, int]) -> FloatArray:
+        screened = np.abs(columns.screen(block, block, *stripe))
+        screened[np.arange(len(screened)), np.arange(*stripe)] = 0.0
+        return np.partition(screened, width - count, axis=1)[:, width - count].astype(np.float64)
 
-    kth = np.concatenate(run_blocks(one, split(width, STRIPE), columns.n_jobs))
+    kth = np.concatenate(run_blocks(find_kth_largest, split(width, STRIPE), columns.n_jobs))
     return _limits(columns, kth - columns.margin, block.varies)
 
 
-def _hits(
+def _find_pairs(
     columns: PairedColumns,
-    one: Any,
-    other: Any,
+    left: Any,
+    right: Any,
     down: npt.NDArray[Any],
     across: npt.NDArray[Any],
     *,
     threshold: float = 0.0,
     same: bool = False,
-) -> list[Found]:
-    """Pairs of two blocks that pass the limit of either, with values from a threshold up.
+) -> list[PairValues]:
+    """Return pairs of two blocks that pass the limit of either, with values from a threshold up.
 
     Both a limit for the columns of the first and one for those of the second must be at hand; of
     a block with itself, pairs are looked at once.
@@ -409,36 +409,38 @@ def _hits(
     clear = bits(np.iinfo(bits).max)  # all but the sign
     rows, line = down.view(bits), across.view(bits)
 
-    def stripe(part: tuple[int, int]) -> Found:
+    def find_stripe_pairs(part: tuple[int, int]) -> PairValues:
         low, high = part
-        found = columns.screen(one, other, low, high)
-        i, j = _passing(found.view(bits), clear, rows[low:high], line, low if same else -1)
-        value = columns.value(one, other, i + low, j, found[i, j])
-        kept = value >= threshold if threshold > 0 else value > 0
-        return one.features[i[kept] + low], other.features[j[kept]], value[kept]
+        screened_stripe = columns.screen(left, right, low, high)
+        i, j = _find_passing(
+            screened_stripe.view(bits), clear, rows[low:high], line, low if same else -1
+        )
+        value = columns.value(left, right, i + low, j, screened_stripe[i, j])
+        passes = value >= threshold if threshold > 0 else value > 0
+        return left.features[i[passes] + low], right.features[j[passes]], value[passes]
 
-    return run_blocks(stripe, split(len(one.features), STRIPE), columns.n_jobs)
+    return run_blocks(find_stripe_pairs, split(len(left.features), STRIPE), columns.n_jobs)
 
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
-def _passing(found, clear, rows, line, diagonal):
-    """Places where the bits of a size reach the limit of the row or that of the column.
+def _find_passing(screened, clear, rows, line, diagonal):
+    """Return positions where the bits of a size reach the limit of the row or of the column.
 
     With a diagonal from 0, columns up to ``i + diagonal`` are left out.
     """
-    n_rows, width = found.shape
+    n_rows, width = screened.shape
     count = 0
     out = np.empty((2, 256), np.int64)
     for i in range(n_rows):
         begin = i + diagonal + 1 if diagonal >= 0 else 0
-        here = found[i]
+        row_bits = screened[i]
         limit = rows[i]
         for low in range(begin, width, 128):
             high = min(low + 128, width)
             passing = 0
             for j in range(low, high):
-                passing += (here[j] & clear) >= min(limit, line[j])
+                passing += (row_bits[j] & clear) >= min(limit, line[j])
             if passing == 0:
                 continue
             if count + passing > out.shape[1]:
@@ -446,7 +448,7 @@ def _passing(found, clear, rows, line, diagonal):
                 larger[:, :count] = out[:, :count]
                 out = larger
             for j in range(low, high):
-                if (here[j] & clear) >= min(limit, line[j]):
+                if (row_bits[j] & clear) >= min(limit, line[j]):
                     out[0, count] = i
                     out[1, count] = j
                     count += 1
@@ -454,7 +456,7 @@ def _passing(found, clear, rows, line, diagonal):
 
 
 @kernel
-def _put(f, g, value, index, best):
+def _insert_neighbour(f, g, value, index, best):
     last = index.shape[1] - 1
     if index[f, last] >= 0:
         lowest = best[f, last]
@@ -473,16 +475,16 @@ def _put(f, g, value, index, best):
 
 
 @kernel
-def _insert(first, second, value, index, best):
-    """Put pairs into the lists of both columns, which are sorted."""
+def _insert_pairs(first, second, value, index, best):
+    """Insert pairs into the sorted neighbour lists of both columns."""
     for k in range(len(value)):
-        _put(first[k], second[k], value[k], index, best)
-        _put(second[k], first[k], value[k], index, best)
+        _insert_neighbour(first[k], second[k], value[k], index, best)
+        _insert_neighbour(second[k], first[k], value[k], index, best)
 
 
 @kernel
 def drop_in_order(first, second, value, fixed, redundant_to, values):
-    """Columns that go; pairs come in the order of their first."""
+    """Mark redundant columns; pairs come in the order of their first column."""
     for k in range(len(value)):
         f, g = first[k], second[k]
         if redundant_to[f] < 0 and redundant_to[g] < 0 and not fixed[g]:

@@ -1,4 +1,4 @@
-"""Every pair of columns on the device: the twin of :mod:`featly.core.pairs.search`.
+"""Every pair of columns on the device: the CUDA counterpart of :mod:`featly.core.pairs.search`.
 
 Blocks of columns are multiplied with each other by the tensor cores. A kernel compares the tile
 that results with limits and notes the pairs that pass, while the next tile is multiplied. In round
@@ -19,18 +19,18 @@ import numpy.typing as npt
 from featly.basics.errors import ParameterError
 from featly.core.pairs.columns_cuda import CodedColumns, UnitColumns
 from featly.core.pairs.kernels_cuda import LISTS
-from featly.core.pairs.search import Progress, drop_in_order, refuse_pairs
+from featly.core.pairs.search import Progress, drop_in_order, too_many_pairs_error
 from featly.core.runtime.device_cuda import (
     NotOnDevice,
     free_bytes,
     kernel,
-    out_of_memory,
     to_host,
+    translate_memory_errors,
     xp,
 )
 from featly.core.runtime.parallel import split
 
-__all__ = ["CodedColumns", "UnitColumns", "neighbours", "pairs_above", "without_redundant"]
+__all__ = ["CodedColumns", "UnitColumns", "drop_redundant", "neighbours", "pairs_above"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -51,17 +51,17 @@ EXACT_REDUCTION = 16  # of cuBLAS: partial sums are added in float32 as well
 def neighbours(
     columns: Columns, count: int, memory: int | None = None, progress: Progress = None
 ) -> tuple[IntArray, FloatArray]:
-    """For every column those of largest value with it, ties by position.
+    """Return for every column those of largest value with it, ties by position.
 
     See :func:`featly.core.pairs.search.neighbours`; `memory` are bytes of the device.
     """
     if count > MOST_NEIGHBOURS:
         raise NotOnDevice(f"more than {MOST_NEIGHBOURS} neighbours are found on the CPU")
-    with _sweeping(columns, count, memory) as sweep:
+    with _open_sweep(columns, count, memory) as sweep:
         for number, tiles in enumerate(sweep.rounds()):
             for first, second in tiles:
                 sweep.tile(first, second, mode=1 if number == 0 else 0)
-                sweep.tell(progress)
+                sweep.report_progress(progress)
             if number & (number - 1) == 0:  # 0, 1, 2, 4, 8, ...
                 sweep.shrink()
         sweep.shrink()
@@ -75,20 +75,20 @@ def pairs_above(
     memory: int | None = None,
     progress: Progress = None,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Every pair whose value is at least a threshold, in no particular order.
+    """Return every pair whose value is at least a threshold, in no particular order.
 
     See :func:`featly.core.pairs.search.pairs_above`; `memory` are bytes of the device.
     """
-    with _sweeping(columns, 0, memory, threshold, most) as sweep:
+    with _open_sweep(columns, 0, memory, threshold, most) as sweep:
         for number, tiles in enumerate(sweep.rounds()):
             for first, second in tiles:
                 sweep.tile(first, second, mode=3 if number == 0 else 2)
-                sweep.tell(progress)
+                sweep.report_progress(progress)
         sweep.drain()
         return sweep.pairs()
 
 
-def without_redundant(
+def drop_redundant(
     columns: Columns,
     order: IntArray,
     threshold: float,
@@ -96,10 +96,10 @@ def without_redundant(
     memory: int | None = None,
     progress: Progress = None,
 ) -> tuple[IntArray, FloatArray, int]:
-    """Of columns in an order, which earlier one, itself there to stay, each goes for.
+    """Return for each column in an order the earlier, retained one that makes it redundant.
 
-    See :func:`featly.core.pairs.search.without_redundant`. All pairs above the threshold are found
-    on the device and gone through on the host.
+    See :func:`featly.core.pairs.search.drop_redundant`. All pairs above the threshold are found on
+    the device and gone through on the host.
     """
     try:
         first, second, value = pairs_above(columns, threshold, GREEDY_PAIRS, memory, progress)
@@ -110,34 +110,36 @@ def without_redundant(
     rank = np.full(columns.n_features, -1)
     rank[order] = np.arange(len(order))
     before, after = rank[first], rank[second]
-    there = (before >= 0) & (after >= 0)
-    before, after, value = before[there], after[there], value[there]
+    ranked = (before >= 0) & (after >= 0)
+    before, after, value = before[ranked], after[ranked], value[ranked]
     before, after = np.minimum(before, after), np.maximum(before, after)
-    turn = np.lexsort((after, before))
+    by_rank = np.lexsort((after, before))
     redundant_to = np.full(columns.n_features, -1)
     values = np.zeros(columns.n_features)
     fixed = np.zeros(columns.n_features, np.bool_)
     fixed[order[:n_fixed]] = True
-    drop_in_order(order[before[turn]], order[after[turn]], value[turn], fixed, redundant_to, values)
+    drop_in_order(
+        order[before[by_rank]], order[after[by_rank]], value[by_rank], fixed, redundant_to, values
+    )
     return redundant_to, values, len(order)
 
 
 @contextmanager
-def _sweeping(
+def _open_sweep(
     columns: Columns,
     count: int,
     memory: int | None,
     threshold: float | None = None,
     most: int = 0,
 ) -> Iterator["_Sweep"]:
-    """Buffers and streams, given back whatever happens; sums of cuBLAS held to float32."""
+    """Open buffers and streams, given back whatever happens; sums of cuBLAS are held to float32."""
     cupy = xp()
     cublas, handle = cupy.cuda.cublas, cupy.cuda.device.get_cublas_handle()
     mode = cublas.getMathMode(handle)
     sweep = None
     try:
         cublas.setMathMode(handle, mode | EXACT_REDUCTION)
-        with out_of_memory():
+        with translate_memory_errors():
             sweep = _Sweep(columns, count, memory, threshold, most)
             yield sweep
     finally:
@@ -161,11 +163,11 @@ class _Sweep:
         self.columns, self.count = columns, count
         self.threshold, self.most = threshold, most
         p = columns.n_features
-        room = free_bytes() if memory is None else min(memory, free_bytes())
+        memory_budget = free_bytes() if memory is None else min(memory, free_bytes())
         # pairs that are noted on purpose, those of a column in two rounds and of the first ones
-        wanted = 8 * count * p if threshold is None else min(DRAINED, room // 128)
-        self.noted = wanted
-        self.width, self.capacity = _sizes(columns, wanted, room)
+        expected_pairs = 8 * count * p if threshold is None else min(DRAINED, memory_budget // 128)
+        self.expected_pairs = expected_pairs
+        self.width, self.capacity = _sizes(columns, expected_pairs, memory_budget)
         self.slack = (AHEAD + 1) * 2 * self.width**2
         self.blocks = split(p, self.width)
         shape = (self.width, self.width)
@@ -174,12 +176,14 @@ class _Sweep:
         self.length = cupy.zeros(1, np.uint64)
         # read in eights, so a few more
         self.limits = cupy.full(-(-p // 8) * 8, NEVER, np.uint16)
-        self.limits[:p] = 0 if threshold is None else columns.codes_of(cupy.full(1, threshold))[0]
+        self.limits[:p] = (
+            0 if threshold is None else columns.screen_codes(cupy.full(1, threshold))[0]
+        )
         self.limits[:p][~columns.varies] = NEVER
         self.multiplying = cupy.cuda.Stream(non_blocking=True)
         self.scanning = cupy.cuda.Stream(non_blocking=True)
         events = [cupy.cuda.Event(disable_timing=True) for _ in range(4 + AHEAD)]
-        self.made, self.scanned, self.counted = events[:2], events[2:4], events[4:]
+        self.tile_events, self.scan_events, self.length_events = events[:2], events[2:4], events[4:]
         pinned = cupy.cuda.alloc_pinned_memory(8 * AHEAD)
         self.lengths = np.frombuffer(pinned, np.uint64, AHEAD)
         self.lengths[:] = 0
@@ -189,7 +193,7 @@ class _Sweep:
         cupy.cuda.get_current_stream().synchronize()  # the other streams do not wait for it
 
     def rounds(self) -> Iterator[list[tuple[tuple[int, int], tuple[int, int]]]]:
-        """Every pair of blocks once, a block with the one so many places further on."""
+        """Yield every pair of blocks once: a block with the one so many places further on."""
         blocks, count = self.blocks, len(self.blocks)
         for step in range(count // 2 + 1):
             # half way round, both blocks of a pair would come to it
@@ -198,23 +202,23 @@ class _Sweep:
 
     def tile(self, first: tuple[int, int], second: tuple[int, int], mode: int) -> None:
         """Multiply two blocks, and note what passes when that is done."""
-        self._make_room()
+        self._shorten_list()
         slot = self.done % 2
         tile = self.tiles[slot]
         rows, width = first[1] - first[0], second[1] - second[0]
         with self.multiplying:
-            self.multiplying.wait_event(self.scanned[slot])
+            self.multiplying.wait_event(self.scan_events[slot])
             self.columns.tile(tile, first, second)
-            self.made[slot].record(self.multiplying)
+            self.tile_events[slot].record(self.multiplying)
         with self.scanning:
-            self.scanning.wait_event(self.made[slot])
+            self.scanning.wait_event(self.tile_events[slot])
             if mode == 1:
                 kernel(LISTS, "row_limits", ROWS=ROWS)(
                     (rows,),
                     (256,),
                     (
                         tile, np.int32(self.width), np.int32(width), np.int32(first[0]),
-                        *self._rule(), self.limits,
+                        *self._limit_rule(), self.limits,
                     ),
                 )  # fmt: skip
             kernel(LISTS, "scan", ROWS=ROWS)(
@@ -226,43 +230,41 @@ class _Sweep:
                     self.list, self.length, np.uint64(self.capacity),
                 ),
             )  # fmt: skip
-            self.scanned[slot].record(self.scanning)
-            place = self.done % AHEAD
-            self.length.get(
-                stream=self.scanning, out=self.lengths[place : place + 1], blocking=False
-            )
-            self.counted[place].record(self.scanning)
+            self.scan_events[slot].record(self.scanning)
+            turn = self.done % AHEAD
+            self.length.get(stream=self.scanning, out=self.lengths[turn : turn + 1], blocking=False)
+            self.length_events[turn].record(self.scanning)
         self.done += 1
 
-    def tell(self, progress: Progress) -> None:
+    def report_progress(self, progress: Progress) -> None:
         """Call a progress function now and then."""
         if progress is not None and (self.done % 8 == 0 or self.done == self.total):
             progress(self.done, self.total)
 
-    def _rule(self) -> tuple[Any, ...]:
-        """How a limit follows from the k-th screened value."""
+    def _limit_rule(self) -> tuple[Any, ...]:
+        """Return the arguments by which kernels derive a limit from the k-th screened value."""
         columns = self.columns
         return (
             np.int32(self.count), np.float32(columns.relative), np.float32(columns.absolute),
             np.int32(columns.coded),
         )  # fmt: skip
 
-    def _make_room(self) -> None:
+    def _shorten_list(self) -> None:
         """Shorten the list before it could overflow."""
         if self.done < AHEAD:
             return
-        place = self.done % AHEAD
-        self.counted[place].synchronize()
-        length = int(self.lengths[place])
-        if self.threshold is not None and length > self.noted:
+        turn = self.done % AHEAD
+        self.length_events[turn].synchronize()
+        length = int(self.lengths[turn])
+        if self.threshold is not None and length > self.expected_pairs:
             self.drain()
         elif length + self.slack > self.capacity:
             self.shrink()
             if self._length() + self.slack > self.capacity:
-                self._keep_best()
+                self._retain_best_pairs()
 
     def wait(self) -> None:
-        """Until nothing runs."""
+        """Wait until nothing runs."""
         self.multiplying.synchronize()
         self.scanning.synchronize()
 
@@ -277,19 +279,21 @@ class _Sweep:
         pairs = self.list[: self._length()]
         if len(pairs) > 1:
             pairs.sort()
-        start, kept = self._begins(pairs), cupy.empty(p, np.int64)
+        start, n_retained = self._column_starts(pairs), cupy.empty(p, np.int64)
         blocks = (-(-p // 128),)
         kernel(LISTS, "shrink", ROWS=ROWS)(
-            blocks, (128,), (pairs, start, np.int32(p), *self._rule(), self.limits, kept)
+            blocks,
+            (128,),
+            (pairs, start, np.int32(p), *self._limit_rule(), self.limits, n_retained),
         )
-        ends = cupy.cumsum(kept)
+        ends = cupy.cumsum(n_retained)
         shorter = cupy.empty(int(ends[-1]), np.uint64)
         kernel(LISTS, "gather", ROWS=ROWS)(
             blocks, (128,), (pairs, start, ends, np.int32(p), shorter)
         )
         self._replace(shorter)
 
-    def _begins(self, pairs: Any) -> Any:
+    def _column_starts(self, pairs: Any) -> Any:
         p = self.columns.n_features
         start = xp().empty(p + 1, np.int64)
         kernel(LISTS, "begins", ROWS=ROWS)(
@@ -303,13 +307,13 @@ class _Sweep:
         self.lengths[:] = len(pairs)
         xp().cuda.get_current_stream().synchronize()
 
-    def _keep_best(self) -> None:
-        """Where ties leave the list long: only the best pairs, by their values."""
+    def _retain_best_pairs(self) -> None:
+        """Reduce a list that ties leave long to the best pairs, by their values."""
         cupy, p = xp(), self.columns.n_features
         index, best = self._best()
         feature = cupy.repeat(cupy.arange(p, dtype=np.uint64), self.count)
-        there = index.reshape(-1) >= 0
-        codes = self.columns.codes_of(best)
+        is_pair = index.reshape(-1) >= 0
+        codes = self.columns.screen_codes(best)
         full = index[:, -1] >= 0
         limits = self.limits[:p]
         limits[:] = cupy.where(full, cupy.maximum(limits, codes[:, -1]), limits)
@@ -318,51 +322,51 @@ class _Sweep:
             | (0xFFFF - codes.reshape(-1).astype(np.uint64)) << np.uint64(24)
             | index.reshape(-1).astype(np.uint64)
         )
-        self._replace(cupy.sort(words[there]))
+        self._replace(cupy.sort(words[is_pair]))
 
     def _best(self) -> tuple[Any, Any]:
-        """The best pairs of every column of a sorted list, on the device."""
+        """Return the best pairs of every column of a sorted list, on the device."""
         cupy, p = xp(), self.columns.n_features
         pairs = self.list[: self._length()]
         values = cupy.empty(len(pairs))
         for low, high in split(len(pairs), VALUED):
-            values[low:high] = self.columns.values_of(pairs[low:high])
+            values[low:high] = self.columns.exact_values(pairs[low:high])
         index, best = cupy.empty((p, self.count), np.int64), cupy.empty((p, self.count))
         kernel(LISTS, "best_pairs", ROWS=ROWS)(
             (-(-p // 8),),
             (256,),
             (
-                pairs, values, self._begins(pairs), np.int32(p), np.int32(self.count),
+                pairs, values, self._column_starts(pairs), np.int32(p), np.int32(self.count),
                 np.float64(self.columns.grid), index, best,
             ),
         )  # fmt: skip
         return index, best
 
     def best(self) -> tuple[IntArray, FloatArray]:
-        """The best pairs of every column."""
+        """Return the best pairs of every column, on the host."""
         index, best = self._best()
         return to_host(index), to_host(best)
 
     # ---- pairs above a threshold ------------------------------------------------------------
     def drain(self) -> None:
-        """Compute the values of the pairs in the list, keep those that hold, and empty it."""
+        """Compute the values of the pairs in the list, note those that pass, and empty it."""
         self.wait()
         pairs = self.list[: self._length()]
         for low, high in split(len(pairs), VALUED):
             part = pairs[low:high]
-            values = self.columns.values_of(part)
-            kept = values >= self.threshold
-            self.n_confirmed += int(kept.sum())
+            values = self.columns.exact_values(part)
+            passing = values >= self.threshold
+            self.n_confirmed += int(passing.sum())
             if self.n_confirmed > self.most:
-                raise refuse_pairs(self.threshold or 0.0, self.most)
-            part, values = part[kept], values[kept]
+                raise too_many_pairs_error(self.threshold or 0.0, self.most)
+            part, values = part[passing], values[passing]
             first = (part >> np.uint64(40)).astype(np.int64)
             second = (part & np.uint64(0xFFFFFF)).astype(np.int64)
             self.confirmed.append((to_host(first), to_host(second), to_host(values)))
         self._replace(self.list[:0])
 
     def pairs(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """The pairs that were kept."""
+        """Return the pairs that passed the threshold."""
         empty = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
         first, second, value = (
             np.concatenate(parts) for parts in zip(empty, *self.confirmed, strict=True)
@@ -370,21 +374,21 @@ class _Sweep:
         return np.minimum(first, second), np.maximum(first, second), value
 
 
-def _sizes(columns: Columns, wanted: int, room: int) -> tuple[int, int]:
-    """Columns of a tile, and words of the list, that fit into so many bytes."""
+def _sizes(columns: Columns, expected_pairs: int, memory_budget: int) -> tuple[int, int]:
+    """Return the columns of a tile and the words of the list that fit into so many bytes."""
     width = min(TILE, -(-columns.n_features // LEAST_TILE) * LEAST_TILE)
     if isinstance(columns, CodedColumns):
         width = max(LEAST_TILE, width // columns.planes // LEAST_TILE * LEAST_TILE)
     while True:
         slack = (AHEAD + 1) * 2 * width * width
         # sorting takes as much again, and values of pairs are computed beside them
-        needed = 8 * (3 * slack + 4 * wanted) + 4 * width * width + columns.work(width)
-        if needed <= room or width <= LEAST_TILE:
+        needed = 8 * (3 * slack + 4 * expected_pairs) + 4 * width * width + columns.work(width)
+        if needed <= memory_budget or width <= LEAST_TILE:
             break
         width = max(LEAST_TILE, width // 2 // LEAST_TILE * LEAST_TILE)
-    if needed > room:
+    if needed > memory_budget:
         raise NotOnDevice(
             f"a comparison of all pairs needs {needed / 1e9:.3g} GB on the device besides the "
-            f"columns, {room / 1e9:.3g} GB are free: give device='cpu'"
+            f"columns, {memory_budget / 1e9:.3g} GB are free: give device='cpu'"
         )
-    return width, slack + 2 * wanted
+    return width, slack + 2 * expected_pairs

@@ -26,7 +26,7 @@ def spanning_tree(
     *,
     largest: bool = True,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """The edges of the tree of largest sum, or of least.
+    """Return the edges of the spanning tree of largest sum, or of least.
 
     Parameters
     ----------
@@ -64,16 +64,18 @@ def spanning_tree(
     for step in range(p - 1):
         outside[current] = False
         order[step] = current
-        alone = columns.part(block, np.arange(p) == current)
+        current_column = columns.part(block, np.arange(p) == current)
 
-        def values(stripe: tuple[int, int], alone: object = alone) -> FloatArray:
-            return columns.screen(block, alone, *stripe)[:, 0]
+        def screen_with_current(
+            stripe: tuple[int, int], current_column: object = current_column
+        ) -> FloatArray:
+            return columns.screen(block, current_column, *stripe)[:, 0]
 
-        found = np.concatenate(run_blocks(values, stripes, columns.n_jobs))
+        pair_values = np.concatenate(run_blocks(screen_with_current, stripes, columns.n_jobs))
         if not largest:
-            found = -found
-        nearer = outside & (found > best)
-        best[nearer], joined_by[nearer] = found[nearer], current
+            pair_values = -pair_values
+        nearer = outside & (pair_values > best)
+        best[nearer], joined_by[nearer] = pair_values[nearer], current
         current = int(np.where(outside, best, -np.inf).argmax())
         if progress is not None:
             progress(step + 2, p)

@@ -1,4 +1,4 @@
-r"""Columns of levels, of which every two have a symmetric uncertainty.
+r"""Columns of levels and the symmetric uncertainty of every two of them.
 
 .. math::
 
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.core.counts.codes import FEW, Codes, DenseCodes
-from featly.core.counts.entropy import FixedPoint, settled
+from featly.core.counts.entropy import FixedPoint, drop_rounding_noise
 from featly.core.counts.uncertainty import GRID, Planes
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -40,7 +40,7 @@ STRIPE = 256  # columns that one task packs
 
 @dataclass(frozen=True)
 class CodedBlock:
-    """Some columns of levels.
+    """Some columns of levels, packed for comparison.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class CodedBlock:
 
 
 class CodedColumns:
-    """Columns whose symmetric uncertainties are asked for.
+    """Columns of levels to be compared by symmetric uncertainty.
 
     Parameters
     ----------
@@ -104,21 +104,21 @@ class CodedColumns:
         self.most = int(codes.n_levels.max(initial=0)) + 1
         planes = int(codes.n_levels[~self.many].max(initial=0)) + 1
         self.bytes_per_column = self.n_rows * 2 * (planes + 7) // 8 + 2 * self.n_rows + 64
-        self.table = FixedPoint.of(self.n_rows).table
+        self.table = FixedPoint.for_rows(self.n_rows).table
 
     def load(self, features: IntArray) -> CodedBlock:
-        """Some columns as bits, and as codes where some have many levels."""
+        """Load some columns as bits, and as codes where some have many levels."""
         many = self.many[features]
         # at once: columns on disk are cut into levels many at a time, however few are asked for
-        taken = self.codes.take(features)
+        matrix = self.codes.take(features)
         few = np.flatnonzero(~many)
         stripes = [few[low:high] for low, high in split(len(few), STRIPE)]
         n_levels = self.codes.n_levels[features]
 
-        def packed(places: IntArray) -> Planes:
-            return Planes(DenseCodes(taken[places], n_levels[places], 1))
+        def pack_stripe(positions: IntArray) -> Planes:
+            return Planes(DenseCodes(matrix[positions], n_levels[positions], 1))
 
-        parts = run_blocks(packed, stripes, self.n_jobs)
+        parts = run_blocks(pack_stripe, stripes, self.n_jobs)
         start = np.full(len(features), -1)
         sizes = np.concatenate([np.empty(0, np.int64), *(part.sizes for part in parts)])
         counts = np.concatenate([np.empty(0, np.int64), *(np.diff(part.start) for part in parts)])
@@ -131,11 +131,11 @@ class CodedColumns:
         entropy[~many] = np.concatenate([np.empty(0, np.int64), *(part.entropy for part in parts)])
         codes = np.empty((0, self.n_rows), np.uint16)
         if self.many.any():
-            codes = taken.astype(np.uint16)
+            codes = matrix.astype(np.uint16)
             _sizes(codes, many, self.table, self.most, occupied, entropy)
-        return self._block(features, codes, bits, start, sizes, occupied, entropy)
+        return self._make_block(features, codes, bits, start, sizes, occupied, entropy)
 
-    def _block(
+    def _make_block(
         self,
         features: IntArray,
         codes: npt.NDArray[np.uint16],
@@ -150,52 +150,61 @@ class CodedColumns:
         lanes = np.zeros((n_groups, most, bits.shape[1], LANES), np.uint64)
         lane_sizes = np.zeros((n_groups, most, LANES), np.int64)
 
-        def turn(groups: tuple[int, int]) -> None:
-            _turn(bits, start, sizes, occupied, *groups, lanes, lane_sizes)
+        def fill_lanes(groups: tuple[int, int]) -> None:
+            _interleave_planes(bits, start, sizes, occupied, *groups, lanes, lane_sizes)
 
-        run_blocks(turn, split(n_groups, STRIPE // LANES), self.n_jobs)
+        run_blocks(fill_lanes, split(n_groups, STRIPE // LANES), self.n_jobs)
         return CodedBlock(
             features, occupied > 1, codes, bits, start, sizes, lanes, lane_sizes, occupied, entropy
         )
 
-    def part(self, block: CodedBlock, kept: npt.NDArray[np.bool_]) -> CodedBlock:
-        """Some columns of a block."""
-        if kept.all():
+    def part(self, block: CodedBlock, mask: npt.NDArray[np.bool_]) -> CodedBlock:
+        """Return the columns of a block that a mask selects."""
+        if mask.all():
             return block
-        codes = block.codes[kept] if len(block.codes) else block.codes
-        return self._block(
-            block.features[kept], codes, block.bits, block.start[kept], block.sizes,
-            block.occupied[kept], block.entropy[kept],
+        codes = block.codes[mask] if len(block.codes) else block.codes
+        return self._make_block(
+            block.features[mask], codes, block.bits, block.start[mask], block.sizes,
+            block.occupied[mask], block.entropy[mask],
         )  # fmt: skip
 
-    def screen(self, one: CodedBlock, other: CodedBlock, low: int, high: int) -> FloatArray:
-        """The values themselves; `low` is a multiple of 8."""
-        found = np.zeros((high - low, len(other.features)))
+    def screen(self, left: CodedBlock, right: CodedBlock, low: int, high: int) -> FloatArray:
+        """Return the exact values, since they are their own screen; `low` is a multiple of 8."""
+        values = np.zeros((high - low, len(right.features)))
         groups = slice(low // LANES, -(-high // LANES))
         _plane_tile(
-            one.lanes[groups], one.lane_sizes[groups], one.start[low:high], one.occupied[low:high],
-            one.entropy[low:high], other.bits, other.start, other.sizes, other.occupied,
-            other.entropy, self.table, found,
-        )  # fmt: skip
-        if (one.start[low:high] < 0).any() or (other.start < 0).any():
+            left.lanes[groups],
+            left.lane_sizes[groups],
+            left.start[low:high],
+            left.occupied[low:high],
+            left.entropy[low:high],
+            right.bits,
+            right.start,
+            right.sizes,
+            right.occupied,
+            right.entropy,
+            self.table,
+            values,
+        )
+        if (left.start[low:high] < 0).any() or (right.start < 0).any():
             _row_tile(
-                one.codes[low:high], one.start[low:high], one.occupied[low:high],
-                one.entropy[low:high], other.codes, other.start, other.occupied, other.entropy,
-                self.table, self.most, found,
+                left.codes[low:high], left.start[low:high], left.occupied[low:high],
+                left.entropy[low:high], right.codes, right.start, right.occupied, right.entropy,
+                self.table, self.most, values,
             )  # fmt: skip
-        return found
+        return values
 
     def value(
-        self, one: CodedBlock, other: CodedBlock, i: IntArray, j: IntArray, screened: Any
+        self, left: CodedBlock, right: CodedBlock, i: IntArray, j: IntArray, screened: Any
     ) -> FloatArray:
-        """What was screened."""
+        """Return the screened values, which are exact."""
         return np.asarray(screened, np.float64)
 
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
 def _sizes(codes, many, table, most, occupied, entropy):
-    """Levels that occur and the entropy, of columns of many levels."""
+    """Fill in the number of occupied levels and the entropy of columns of many levels."""
     counts = np.zeros(most, np.int64)
     for f in range(len(codes)):
         if not many[f]:
@@ -212,13 +221,13 @@ def _sizes(codes, many, table, most, occupied, entropy):
 
 @kernel
 def _quotient(entropies, cells, terms, table):
-    """The value of a pair from the sum of its cells, as a multiple of 1 / GRID."""
-    mutual = settled(entropies - (table[len(table) - 1] - cells), terms)
+    """Return the value of a pair from the sum of its cells, as a multiple of 1 / GRID."""
+    mutual = drop_rounding_noise(entropies - (table[len(table) - 1] - cells), terms)
     return np.rint(2 * mutual / entropies * GRID) / GRID if mutual > 0 else 0.0
 
 
 @kernel
-def _turn(bits, start, sizes, occupied, low, high, lanes, lane_sizes):
+def _interleave_planes(bits, start, sizes, occupied, low, high, lanes, lane_sizes):
     for group in range(low, high):
         for lane in range(LANES):
             f = group * LANES + lane
@@ -235,14 +244,14 @@ def _plane_tile(
     lanes, lane_sizes, start, occupied, entropy, bits, start_2, sizes_2, occupied_2, entropy_2,
     table, out,
 ):  # fmt: skip
-    """Joint counts by AND of planes; those of the last level of each are what is left."""
+    """Compute joint counts by AND of planes; those of each last level are what is left."""
     n_groups, most, n_words = lanes.shape[:3]
     planes = lanes.reshape(-1)
-    room = 2
+    max_levels = 2
     for k in range(len(start_2)):
         if start_2[k] >= 0:
-            room = max(room, occupied_2[k])
-    counts = np.zeros((most + 1) * room * LANES, np.int64)
+            max_levels = max(max_levels, occupied_2[k])
+    counts = np.zeros((most + 1) * max_levels * LANES, np.int64)
     sums = np.empty(LANES, np.int64)
     terms = np.empty(LANES, np.int64)
     for group in range(n_groups):
@@ -301,7 +310,7 @@ def _plane_tile(
 def _row_tile(
     codes, start, occupied, entropy, codes_2, start_2, occupied_2, entropy_2, table, most, out
 ):
-    """Pairs of which one has many levels: the rows of a level of the first lie together."""
+    """Compute pairs of which one has many levels; rows of each level of the first lie together."""
     n = codes.shape[1]
     order = np.empty(n, np.int64)
     ends = np.empty(most, np.int64)

@@ -11,52 +11,59 @@ from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.runtime.popcount import ones
 
-__all__ = ["closure", "components", "contract", "gains", "levels", "pack"]
+__all__ = [
+    "closure",
+    "components",
+    "contract",
+    "count_wins_within",
+    "distinct_strengths",
+    "pack_edges",
+]
 
 
-def _words(count: int) -> int:
+def _count_words(count: int) -> int:
     return (count + 63) // 64
 
 
-def _rows(count: int) -> list[tuple[int, int]]:
-    """Blocks of rows of a square of bytes, some megabytes each."""
+def _row_blocks(count: int) -> list[tuple[int, int]]:
+    """Return blocks of rows of a square of bytes, some megabytes each."""
     return split(count, max(1, (1 << 22) // max(1, count)))
 
 
-def levels(strength: np.ndarray, n_lists: int, n_jobs: int | None) -> list[int]:
-    """The strengths there are, the largest first."""
+def distinct_strengths(strength: np.ndarray, n_lists: int, n_jobs: int | None) -> list[int]:
+    """Return the strengths that occur, the largest first."""
 
-    def some(block: tuple[int, int]) -> np.ndarray:
-        found = np.zeros(n_lists + 1, np.bool_)
-        _note(strength[block[0] : block[1]], found)
-        return found
+    def mark_block(block: tuple[int, int]) -> np.ndarray:
+        marks = np.zeros(n_lists + 1, np.bool_)
+        _mark_values(strength[block[0] : block[1]], marks)
+        return marks
 
-    there = np.logical_or.reduce(run_blocks(some, _rows(len(strength)), n_jobs))
-    return [int(level) for level in np.flatnonzero(there)[::-1] if level > 0]
+    occurs = np.logical_or.reduce(run_blocks(mark_block, _row_blocks(len(strength)), n_jobs))
+    return [int(level) for level in np.flatnonzero(occurs)[::-1] if level > 0]
 
 
-def pack(strength: np.ndarray, level: int, n_jobs: int | None) -> np.ndarray:
-    """Which strengths reach the level, a bit each."""
+def pack_edges(strength: np.ndarray, level: int, n_jobs: int | None) -> np.ndarray:
+    """Pack the edges whose strength reaches a level, a bit each."""
     p = len(strength)
-    packed = np.empty((p, _words(p)), np.uint64)
+    packed = np.empty((p, _count_words(p)), np.uint64)
 
-    def some(block: tuple[int, int]) -> None:
-        _bits(strength, strength.dtype.type(level), block[0], block[1], packed)
+    def pack_block(block: tuple[int, int]) -> None:
+        _pack_rows(strength, strength.dtype.type(level), block[0], block[1], packed)
 
-    run_blocks(some, _rows(p), n_jobs)
+    run_blocks(pack_block, _row_blocks(p), n_jobs)
     return packed
 
 
 @kernel
-def _note(strength, found):  # type: ignore[no-untyped-def]
-    """Mark in `found` the values that occur."""
+def _mark_values(strength, marks):  # type: ignore[no-untyped-def]
+    """Mark the values that occur."""
     for a in range(len(strength)):
         for b in range(strength.shape[1]):
-            found[strength[a, b]] = True
+            marks[strength[a, b]] = True
 
 
 @kernel
-def _bits(strength, level, start, stop, packed):  # type: ignore[no-untyped-def]
+def _pack_rows(strength, level, start, stop, packed):  # type: ignore[no-untyped-def]
     """Fill the rows [start, stop) of `packed`: bit b of row a is ``strength[a, b] >= level``."""
     p = strength.shape[1]
     for a in range(start, stop):
@@ -74,14 +81,14 @@ def _bits(strength, level, start, stop, packed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _lowest(word):  # type: ignore[no-untyped-def]
-    """The place of the lowest bit that is set."""
+def _lowest_bit(word):  # type: ignore[no-untyped-def]
+    """Return the position of the lowest bit that is set."""
     return np.int64(ones((word & (~word + np.uint64(1))) - np.uint64(1)))
 
 
 @kernel
 def components(graph):  # type: ignore[no-untyped-def]
-    """The strongly connected component of every node, and how many there are.
+    """Return the strongly connected component of every node, and how many there are.
 
     They are numbered by their first nodes. Tarjan's search, by rows of bits: edges to nodes still
     on the stack are the only ones looked at singly, and they lie in components that are about to
@@ -114,18 +121,18 @@ def components(graph):  # type: ignore[no-untyped-def]
             v = path[n_path - 1]
             following = -1
             while word[v] < n_words:
-                found = graph[v, word[v]] & unseen[word[v]]
-                if found:
-                    following = 64 * word[v] + _lowest(found)
+                edges = graph[v, word[v]] & unseen[word[v]]
+                if edges:
+                    following = 64 * word[v] + _lowest_bit(edges)
                     break
                 word[v] += 1
             if following >= 0:
                 continue
             for w in range(n_words):
-                found = graph[v, w] & waiting[w]
-                while found:
-                    back[v] = min(back[v], seen[64 * w + _lowest(found)])
-                    found &= found - np.uint64(1)
+                edges = graph[v, w] & waiting[w]
+                while edges:
+                    back[v] = min(back[v], seen[64 * w + _lowest_bit(edges)])
+                    edges &= edges - np.uint64(1)
             n_path -= 1
             if back[v] == seen[v]:
                 first = n_stack
@@ -152,7 +159,7 @@ def components(graph):  # type: ignore[no-untyped-def]
 
 @kernel
 def contract(strength, merged, count):  # type: ignore[no-untyped-def]
-    """The strengths between components, the largest of their nodes'; in the memory of the first.
+    """Return the strengths between components, the largest of their nodes', in the given memory.
 
     A component has the number of its first node or a lower one, so that its row ends where, at
     the latest, that node's did: what is overwritten has been read.
@@ -185,7 +192,7 @@ def contract(strength, merged, count):  # type: ignore[no-untyped-def]
 
 @kernel
 def closure(graph):  # type: ignore[no-untyped-def]
-    """What every node of a graph without cycles reaches, itself included.
+    """Return the nodes that every node of a graph without cycles reaches, itself included.
 
     The row of a node is the union of its neighbours' rows. A neighbour already in it adds nothing,
     so where the nodes are roughly in the order of the graph, few rows are joined.
@@ -204,11 +211,11 @@ def closure(graph):  # type: ignore[no-untyped-def]
             reach[v, v // 64] |= np.uint64(1) << np.uint64(v % 64)
             while word[v] < n_words:
                 w = word[v]
-                found = graph[v, w] & ~reach[v, w]
-                if not found:
+                edges = graph[v, w] & ~reach[v, w]
+                if not edges:
                     word[v] += 1
                     continue
-                neighbour = 64 * w + _lowest(found)
+                neighbour = 64 * w + _lowest_bit(edges)
                 if not done[w] >> np.uint64(neighbour % 64) & np.uint64(1):
                     path[n_path] = neighbour
                     n_path += 1
@@ -222,8 +229,8 @@ def closure(graph):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gains(strength, above, merged, count, size):  # type: ignore[no-untyped-def]
-    """What each node wins against those it becomes one with: it reached them at the level above.
+def count_wins_within(strength, above, merged, count, size):  # type: ignore[no-untyped-def]
+    """Count those that each node merges with and had reached at the level above.
 
     No path between two nodes of a component leaves it, so each is a small graph of its own.
     """
@@ -233,10 +240,10 @@ def gains(strength, above, merged, count, size):  # type: ignore[no-untyped-def]
         begin[merged[v] + 1] += 1
     for c in range(count):
         begin[c + 1] += begin[c]
-    members, place = np.empty(p, np.int64), begin[:-1].copy()
+    members, position = np.empty(p, np.int64), begin[:-1].copy()
     for v in range(p):
-        members[place[merged[v]]] = v
-        place[merged[v]] += 1
+        members[position[merged[v]]] = v
+        position[merged[v]] += 1
     gains = np.zeros(p, np.int64)
     for c in range(count):
         inside = members[begin[c] : begin[c + 1]]
@@ -251,9 +258,9 @@ def gains(strength, above, merged, count, size):  # type: ignore[no-untyped-def]
         reach = closure(graph)
         for i in range(n):
             for w in range(reach.shape[1]):
-                found = reach[i, w]
-                while found:
-                    gains[inside[i]] += size[inside[64 * w + _lowest(found)]]
-                    found &= found - np.uint64(1)
+                edges = reach[i, w]
+                while edges:
+                    gains[inside[i]] += size[inside[64 * w + _lowest_bit(edges)]]
+                    edges &= edges - np.uint64(1)
             gains[inside[i]] -= size[inside[i]]  # every node reaches itself
     return gains

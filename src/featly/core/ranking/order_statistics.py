@@ -1,4 +1,4 @@
-r"""How surprising a column of ranks is, where every list is a random one.
+r"""Probabilities of a feature's ranks if every list were a random one.
 
 Relative ranks :math:`x_{(1)} \le \dots \le x_{(n)}` of one feature in n lists are compared with the
 order statistics :math:`U_{(k)}` of n uniform numbers:
@@ -46,7 +46,7 @@ MOST_LISTS = 1000  # with more, the binomial coefficients of the recursion overf
 
 
 def log_smallest(ranks: FloatArray, counts: npt.NDArray[np.int64]) -> FloatArray:
-    r"""The natural logarithm of :math:`\rho` of every row.
+    r"""Return the natural logarithm of :math:`\rho` of every row.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def log_smallest(ranks: FloatArray, counts: npt.NDArray[np.int64]) -> FloatArray
 
 
 def log_joint(ranks: FloatArray, n_jobs: int | None = None) -> FloatArray:
-    """The natural logarithm of Q of every row.
+    """Return the natural logarithm of Q of every row.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def log_joint(ranks: FloatArray, n_jobs: int | None = None) -> FloatArray:
     ranks = np.ascontiguousarray(ranks, np.float64)
     size = max(1, math.ceil(2e7 / (n_lists + 3) ** 3))  # some 20 ms
 
-    def some(block: tuple[int, int]) -> FloatArray:
+    def compute_block(block: tuple[int, int]) -> FloatArray:
         out = np.empty(block[1] - block[0])
         _joint(ranks[block[0] : block[1]], choose, out)
         return out
 
-    return np.concatenate(run_blocks(some, split(len(ranks), size), n_jobs))
+    return np.concatenate(run_blocks(compute_block, split(len(ranks), size), n_jobs))
 
 
 @kernel
@@ -130,9 +130,9 @@ def _smallest(ranks, counts, logs, out):  # type: ignore[no-untyped-def]
                     total += term
                     if term < 1e-18 * total:
                         break
-                rest = (k - 1) * np.log(x) + (n - k + 1) * np.log1p(-x) + np.log(total)
-                rest += logs[n] - logs[k - 1] - logs[n - k + 1]
-                tail = np.log1p(-min(np.exp(rest), 1.0))
+                complement = (k - 1) * np.log(x) + (n - k + 1) * np.log1p(-x) + np.log(total)
+                complement += logs[n] - logs[k - 1] - logs[n - k + 1]
+                tail = np.log1p(-min(np.exp(complement), 1.0))
             least = min(least, tail)
         out[i] = least
 

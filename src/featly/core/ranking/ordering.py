@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from featly.core.runtime.jit import kernel
 
-__all__ = ["best_first", "falling", "favoured", "keep_first", "rounded", "worst"]
+__all__ = ["apply_prior", "best_first", "descending", "keep_first", "round_scores", "worst"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -22,14 +22,14 @@ _LARGEST = 1e308  # that rounding leaves finite
 SMALL = 4096  # keys that are sorted in no time
 
 
-def rounded(scores: FloatArray) -> FloatArray:
-    """Scores to 33 mantissa bits, ready to be compared.
+def round_scores(scores: FloatArray) -> FloatArray:
+    """Round scores to 33 mantissa bits, ready to be compared.
 
     Examples
     --------
     >>> import numpy as np
     >>> a = np.array([0.1 + 0.2, 0.3])
-    >>> bool(a[0] == a[1]), bool(np.equal(*rounded(a)))
+    >>> bool(a[0] == a[1]), bool(np.equal(*round_scores(a)))
     (False, True)
     """
     bits = np.array(scores, dtype=np.float64).view(np.int64)
@@ -38,8 +38,8 @@ def rounded(scores: FloatArray) -> FloatArray:
     return bits.view(np.float64)
 
 
-def favoured(scores: npt.NDArray[Any], prior: FloatArray | None) -> npt.NDArray[Any]:
-    r"""Scores with a prior: :math:`\beta s` of a score from 0 up, :math:`s / \beta` of one below.
+def apply_prior(scores: npt.NDArray[Any], prior: FloatArray | None) -> npt.NDArray[Any]:
+    r"""Apply a prior to scores: :math:`\beta s` from 0 up, :math:`s / \beta` below.
 
     No score falls, and none changes its sign. Without a prior they are returned as they are;
     finite ones stay finite.
@@ -47,7 +47,7 @@ def favoured(scores: npt.NDArray[Any], prior: FloatArray | None) -> npt.NDArray[
     Examples
     --------
     >>> import numpy as np
-    >>> favoured(np.array([3.0, 3.0, 0.0, -3.0]), np.array([1.0, 10.0, 10.0, 10.0])).tolist()
+    >>> apply_prior(np.array([3.0, 3.0, 0.0, -3.0]), np.array([1.0, 10.0, 10.0, 10.0])).tolist()
     [3.0, 30.0, 0.0, -0.3]
     """
     if prior is None:
@@ -58,7 +58,7 @@ def favoured(scores: npt.NDArray[Any], prior: FloatArray | None) -> npt.NDArray[
 
 
 def best_first(scores: FloatArray) -> IntArray:
-    """Positions from the largest score to the smallest, ties by position.
+    """Return positions from the largest score to the smallest, ties by position.
 
     Examples
     --------
@@ -68,34 +68,34 @@ def best_first(scores: FloatArray) -> IntArray:
     """
     if np.isnan(scores).any():
         raise ValueError(f"score {int(np.flatnonzero(np.isnan(scores))[0])} is not a number")
-    return falling(rounded(scores))
+    return descending(round_scores(scores))
 
 
 def keep_first(order: IntArray, keep: IntArray) -> IntArray:
-    """The order with the columns to keep in front, otherwise unchanged."""
+    """Return the order with the columns to keep in front, otherwise unchanged."""
     if len(keep) == 0:
         return order
-    kept = np.isin(order, keep)
-    return np.concatenate([order[kept], order[~kept]])
+    is_kept = np.isin(order, keep)
+    return np.concatenate([order[is_kept], order[~is_kept]])
 
 
-def falling(keys: npt.NDArray[Any]) -> IntArray:
-    """Positions from the largest key to the smallest, equal ones by position; none is rounded.
+def descending(keys: npt.NDArray[Any]) -> IntArray:
+    """Return positions from the largest key to the smallest, ties by position; none is rounded.
 
     Examples
     --------
     >>> import numpy as np
-    >>> falling(np.array([2, 3, 2])).tolist()
+    >>> descending(np.array([2, 3, 2])).tolist()
     [1, 0, 2]
     """
-    packed = _packed(keys)
+    packed = _pack_keys(keys)
     if packed is not None:
         packed.sort()  # numbers that all differ: many times faster than any sort of positions
         packed &= (1 << len(keys).bit_length()) - 1
         return packed.view(np.int64)
     order = np.argsort(-keys)  # several times faster than a stable sort, good where keys differ
-    found = keys[order]
-    equal = found[1:] == found[:-1]
+    sorted_keys = keys[order]
+    equal = sorted_keys[1:] == sorted_keys[:-1]
     if not equal.any():
         return order
     # the positions of equal keys are sorted by themselves, all runs at once: these numbers differ
@@ -103,10 +103,10 @@ def falling(keys: npt.NDArray[Any]) -> IntArray:
     return np.sort(run + order) - run
 
 
-def _packed(keys: npt.NDArray[Any]) -> npt.NDArray[np.uint64] | None:
-    """How far each key is below the largest, and its position, in a number; None: no room for both.
+def _pack_keys(keys: npt.NDArray[Any]) -> npt.NDArray[np.uint64] | None:
+    """Pack each key's distance below the largest and its position into a number, or None.
 
-    Floats from 0 up, rounded as :func:`rounded` does, are ordered as their bits are, of which the
+    Floats from 0 up, rounded by :func:`round_scores`, are ordered as their bits are, of which the
     last are 0. Those that are exactly 0 are far below all others: they are moved up.
     """
     position = len(keys).bit_length()
@@ -135,7 +135,7 @@ def _packed(keys: npt.NDArray[Any]) -> npt.NDArray[np.uint64] | None:
 
 
 def worst(scores: FloatArray, count: int) -> IntArray:
-    """The last `count` entries of :func:`best_first`, in that order, without sorting the rest.
+    """Return the last `count` entries of :func:`best_first`, without sorting the others.
 
     Examples
     --------
@@ -145,21 +145,21 @@ def worst(scores: FloatArray, count: int) -> IntArray:
     """
     if count == 1:
         return np.array([_last(scores)])
-    keys = rounded(scores)
+    keys = round_scores(scores)
     if count >= len(keys):
-        return falling(keys)
+        return descending(keys)
     limit = np.partition(keys, count - 1)[count - 1]
     below = np.flatnonzero(keys < limit)
     at_limit = np.flatnonzero(keys == limit)
-    chosen = np.concatenate([below, at_limit[len(at_limit) - (count - len(below)) :]])
-    chosen.sort()
-    return chosen[falling(keys[chosen])]
+    positions = np.concatenate([below, at_limit[len(at_limit) - (count - len(below)) :]])
+    positions.sort()
+    return positions[descending(keys[positions])]
 
 
 @kernel
 def _last(scores):  # type: ignore[no-untyped-def]
     keys = scores.copy().view(np.int64)
-    found = 0
+    position = 0
     lowest = np.inf
     for i in range(len(keys)):
         keys[i] = (keys[i] + (1 << (_DROPPED_BITS - 1))) & ~((1 << _DROPPED_BITS) - 1)
@@ -167,5 +167,5 @@ def _last(scores):  # type: ignore[no-untyped-def]
     for i in range(len(values)):
         if values[i] <= lowest:
             lowest = values[i]
-            found = i
-    return found
+            position = i
+    return position

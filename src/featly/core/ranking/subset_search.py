@@ -22,9 +22,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.ranking.ordering import rounded
+from featly.core.ranking.ordering import round_scores
 
-__all__ = ["Found", "Step", "best_first", "floating", "greedy_backward", "greedy_forward"]
+__all__ = [
+    "Step",
+    "SubsetSearchResult",
+    "best_first",
+    "floating",
+    "greedy_backward",
+    "greedy_forward",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -44,8 +51,8 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found.
+class SubsetSearchResult:
+    """Result of a search over subsets.
 
     Attributes
     ----------
@@ -78,7 +85,7 @@ def best_first(
     max_stale: int = 5,
     threshold: float = THRESHOLD,
     progress: Progress | None = None,
-) -> Found:
+) -> SubsetSearchResult:
     """Expand the best subset met and not yet expanded, until that no longer pays.
 
     To expand a subset is to evaluate it with every other column added. The next to be expanded is
@@ -106,7 +113,7 @@ def best_first(
 
     Returns
     -------
-    Found
+    SubsetSearchResult
         The best subset. Its merit is the largest met, but for `threshold`.
 
     Notes
@@ -124,8 +131,8 @@ def best_first(
     >>> worth = np.array([0.1, 0.5, 0.3, -0.2])
     >>> def evaluate(subset, candidates):
     ...     return worth[list(subset)].sum() + worth[candidates]
-    >>> found = best_first(4, evaluate)
-    >>> found.subset, round(found.merit, 3), found.n_evaluated
+    >>> result = best_first(4, evaluate)
+    >>> result.subset, round(result.merit, 3), result.n_evaluated
     ((1, 2, 0), 0.9, 11)
     """
     search = _Search(n_features, evaluate, start, merit)
@@ -134,21 +141,25 @@ def best_first(
     subset, stale = search.best.subset, 0
     try:
         while True:
-            columns = search.others(subset, _met(subset, expanded))
+            columns = search.free_columns(subset, _evaluated_columns(subset, expanded))
             expanded.setdefault(len(subset), []).append(frozenset(subset))
-            _wait(waiting, subset, _falling(columns, search.ask(evaluate, subset, columns)))
+            _push_next_child(
+                waiting,
+                subset,
+                _children_best_first(columns, search.ask(evaluate, subset, columns)),
+            )
             improved = len(waiting) > 0 and search.improve(waiting[0].step, threshold)
             stale = 0 if improved else stale + 1
             if progress is not None:
                 progress(len(search.path), len(search.path) + max_stale - stale)
             if stale >= max_stale or not waiting:
-                return search.found()
-            next_one = heapq.heappop(waiting)
-            _wait(waiting, next_one.step.subset[:-1], next_one.siblings)
-            subset = next_one.step.subset
-            search.path.append(next_one.step)
+                return search.result()
+            next_waiting = heapq.heappop(waiting)
+            _push_next_child(waiting, next_waiting.step.subset[:-1], next_waiting.siblings)
+            subset = next_waiting.step.subset
+            search.path.append(next_waiting.step)
     except KeyboardInterrupt:
-        return search.found(interrupted=True)
+        return search.result(interrupted=True)
 
 
 def greedy_forward(
@@ -160,7 +171,7 @@ def greedy_forward(
     n_select: int | None = None,
     threshold: float = THRESHOLD,
     progress: Progress | None = None,
-) -> Found:
+) -> SubsetSearchResult:
     """Add the column that makes the merit largest, over and over.
 
     Parameters
@@ -176,7 +187,7 @@ def greedy_forward(
 
     Returns
     -------
-    Found
+    SubsetSearchResult
         The last subset; ``path`` has the earlier ones.
 
     Examples
@@ -202,8 +213,8 @@ def greedy_forward(
             if progress is not None:
                 progress(len(larger.subset), wanted)
     except KeyboardInterrupt:
-        return search.found(interrupted=True)
-    return search.found()
+        return search.result(interrupted=True)
+    return search.result()
 
 
 def greedy_backward(
@@ -215,7 +226,7 @@ def greedy_backward(
     n_select: int | None = None,
     threshold: float = THRESHOLD,
     progress: Progress | None = None,
-) -> Found:
+) -> SubsetSearchResult:
     """Remove the column without which the merit is largest, over and over.
 
     Of equal ones the highest is removed. At least one column stays.
@@ -238,7 +249,7 @@ def greedy_backward(
 
     Returns
     -------
-    Found
+    SubsetSearchResult
         The last subset: columns to keep first, the others by how much was lost without them when
         removals were last tried, most first.
 
@@ -252,16 +263,16 @@ def greedy_backward(
     >>> greedy_backward(4, without, merit=0.7).subset
     (1, 2, 0)
     """
-    kept = _columns(keep, n_features)
+    fixed = _check_columns(keep, n_features)
     search = _Search(n_features, without, range(n_features), merit)
-    least = max(1, len(kept), 0 if n_select is None else n_select)
+    least = max(1, len(fixed), 0 if n_select is None else n_select)
     largest = merit
-    left = np.zeros(n_features)  # merit without each column, when that was last tried
+    merit_without = np.zeros(n_features)  # merit without each column, when that was last tried
     stopped = False
     try:
         while len(search.best.subset) > least:
-            smaller, columns, merits = search.remove(without, search.best.subset, kept)
-            left[columns] = merits
+            smaller, columns, merits = search.remove(without, search.best.subset, fixed)
+            merit_without[columns] = merits
             if n_select is None and _exceeds(largest, smaller.merit, threshold):
                 break
             largest = max(largest, smaller.merit)
@@ -271,10 +282,10 @@ def greedy_backward(
                 progress(n_features - len(smaller.subset), n_features - least)
     except KeyboardInterrupt:
         stopped = True
-    free = np.setdiff1d(search.best.subset, kept)
-    ordered = free[np.argsort(rounded(left[free]), kind="stable")].tolist()
-    search.best = Step((*kept, *ordered), search.best.merit)
-    return search.found(interrupted=stopped)
+    free = np.setdiff1d(search.best.subset, fixed)
+    ordered = free[np.argsort(round_scores(merit_without[free]), kind="stable")].tolist()
+    search.best = Step((*fixed, *ordered), search.best.merit)
+    return search.result(interrupted=stopped)
 
 
 def floating(
@@ -288,7 +299,7 @@ def floating(
     max_stale: int = 5,
     threshold: float = THRESHOLD,
     progress: Progress | None = None,
-) -> Found:
+) -> SubsetSearchResult:
     """Add the best column, then remove columns while that beats what is known, over and over.
 
     Sequential floating forward selection. After each addition the column without which the merit
@@ -313,7 +324,7 @@ def floating(
 
     Returns
     -------
-    Found
+    SubsetSearchResult
         The best subset of all met, or of those of `n_select` columns.
 
     Examples
@@ -333,45 +344,45 @@ def floating(
     (1, 2)
     """
     search = _Search(n_features, evaluate, start, merit)
-    kept, current, stale = search.best.subset, search.best, 0
-    known = {len(kept): current}
+    fixed, current, stale = search.best.subset, search.best, 0
+    best_of_size = {len(fixed): current}
     wanted = n_features if n_select is None else n_select
     try:
         while len(current.subset) < wanted and (stale < max_stale or n_select is not None):
             best = search.best
             current = search.add(evaluate, current.subset)
-            earlier = known.get(len(current.subset))
+            earlier = best_of_size.get(len(current.subset))
             if earlier is not None and not _exceeds(current.merit, earlier.merit, threshold):
                 current = earlier
             while True:
-                known[len(current.subset)] = current
+                best_of_size[len(current.subset)] = current
                 search.path.append(current)
                 search.improve(current, threshold)
-                if len(current.subset) <= len(kept) + 2:  # all smaller ones have been tried
+                if len(current.subset) <= len(fixed) + 2:  # all smaller ones have been tried
                     break
-                smaller, _, _ = search.remove(without, current.subset, kept)
-                if not _exceeds(smaller.merit, known[len(smaller.subset)].merit, threshold):
+                smaller, _, _ = search.remove(without, current.subset, fixed)
+                if not _exceeds(smaller.merit, best_of_size[len(smaller.subset)].merit, threshold):
                     break
                 current = smaller
             stale = 0 if search.best is not best else stale + 1
             if progress is not None:
                 progress(len(current.subset), wanted)
     except KeyboardInterrupt:
-        return search.found(interrupted=True)
+        return search.result(interrupted=True)
     if n_select is not None:
-        search.best = known[max(wanted, len(kept))]
-    return search.found()
+        search.best = best_of_size[max(wanted, len(fixed))]
+    return search.result()
 
 
 # ---- what the searches share ----------------------------------------------------------------
 class _Search:
-    """The best subset so far, the way to it, and how many merits were asked for."""
+    """State of a search: the best subset so far, the way to it, and the merits computed."""
 
     def __init__(
         self, n_features: int, evaluate: Evaluate, start: Iterable[int], merit: float | None
     ) -> None:
         self.n_features, self.n_evaluated = n_features, 0
-        subset = _columns(start, n_features)
+        subset = _check_columns(start, n_features)
         if merit is None:
             merit = (
                 float(self.ask(evaluate, subset[:-1], np.array(subset[-1:]))[0])
@@ -381,14 +392,14 @@ class _Search:
         self.best = Step(subset, merit)
         self.path = [self.best]
 
-    def others(self, subset: tuple[int, ...], but: Iterable[int] = ()) -> IntArray:
-        """Columns that are neither in the subset nor among some others."""
+    def free_columns(self, subset: tuple[int, ...], excluded: Iterable[int] = ()) -> IntArray:
+        """Return the columns that are neither in the subset nor among those excluded."""
         free = np.ones(self.n_features, bool)
-        free[[*subset, *but]] = False
+        free[[*subset, *excluded]] = False
         return np.flatnonzero(free)
 
     def ask(self, function: Evaluate, subset: tuple[int, ...], columns: IntArray) -> FloatArray:
-        """Merits, checked."""
+        """Return merits of subsets, checked."""
         if len(columns) == 0:
             return np.empty(0)
         merits = np.asarray(function(subset, columns), np.float64)
@@ -398,35 +409,35 @@ class _Search:
         return merits
 
     def add(self, evaluate: Evaluate, subset: tuple[int, ...]) -> Step:
-        """The best subset with one more column."""
-        columns = self.others(subset)
-        column, merit = next(_falling(columns, self.ask(evaluate, subset, columns)))
+        """Return the best subset with one more column."""
+        columns = self.free_columns(subset)
+        column, merit = next(_children_best_first(columns, self.ask(evaluate, subset, columns)))
         return Step((*subset, column), merit)
 
     def remove(
-        self, without: Evaluate, subset: tuple[int, ...], kept: tuple[int, ...]
+        self, without: Evaluate, subset: tuple[int, ...], fixed: tuple[int, ...]
     ) -> tuple[Step, IntArray, FloatArray]:
-        """The best subset with one column fewer; every such column, and the merit without it."""
-        columns = np.setdiff1d(subset, kept)
+        """Return the best subset with one column fewer, the candidates, and merits without each."""
+        columns = np.setdiff1d(subset, fixed)
         merits = self.ask(without, subset, columns)
-        keys = rounded(merits)
-        place = len(keys) - 1 - int(keys[::-1].argmax())
-        gone = int(columns[place])
-        smaller = Step(tuple(c for c in subset if c != gone), float(merits[place]))
+        keys = round_scores(merits)
+        position = len(keys) - 1 - int(keys[::-1].argmax())
+        removed = int(columns[position])
+        smaller = Step(tuple(c for c in subset if c != removed), float(merits[position]))
         return smaller, columns, merits
 
     def improve(self, step: Step, threshold: float) -> bool:
-        """Keep a subset if it is better than the best; any is better than none."""
+        """Take a subset as the best if it is better; any is better than none."""
         better = not self.best.subset or _exceeds(step.merit, self.best.merit, threshold)
         if better:
             self.best = step
         return better
 
-    def found(self, *, interrupted: bool = False) -> Found:
-        """The outcome; Ctrl-C before there is any goes on up."""
+    def result(self, *, interrupted: bool = False) -> SubsetSearchResult:
+        """Return the result; Ctrl-C before there is any is raised again."""
         if interrupted and not self.best.subset:
             raise KeyboardInterrupt
-        return Found(
+        return SubsetSearchResult(
             self.best.subset, self.best.merit, self.n_evaluated, tuple(self.path), interrupted
         )
 
@@ -440,7 +451,7 @@ class _Waiting:
     siblings: Iterator[tuple[int, float]] = field(compare=False)
 
 
-def _wait(
+def _push_next_child(
     waiting: list[_Waiting], subset: tuple[int, ...], children: Iterator[tuple[int, float]]
 ) -> None:
     """Put the next child of a subset on the heap of those that wait for their expansion."""
@@ -451,36 +462,38 @@ def _wait(
         return
 
 
-def _met(subset: tuple[int, ...], expanded: dict[int, list[frozenset[int]]]) -> list[int]:
-    """The columns with which a subset has been evaluated, as another one's child."""
+def _evaluated_columns(
+    subset: tuple[int, ...], expanded: dict[int, list[frozenset[int]]]
+) -> list[int]:
+    """Return the columns with which a subset has been evaluated, as another one's child."""
     own = frozenset(subset)
     apart = (other - own for other in expanded.get(len(own), ()))
     return [column for more in apart if len(more) == 1 for column in more]
 
 
-def _falling(columns: IntArray, merits: FloatArray) -> Iterator[tuple[int, float]]:
-    """Columns and merits, best first, ties by column; sorted no further than is asked for."""
-    keys, size = rounded(merits), FIRST_SORTED
+def _children_best_first(columns: IntArray, merits: FloatArray) -> Iterator[tuple[int, float]]:
+    """Yield columns and merits, best first, ties by column; sorted no further than is asked for."""
+    keys, size = round_scores(merits), FIRST_SORTED
     while len(columns):
         high = np.ones(len(keys), bool)
         if size < len(keys):
             high = keys >= np.partition(keys, len(keys) - size)[len(keys) - size]
-        chosen = np.flatnonzero(high)
-        chosen = chosen[np.argsort(-keys[chosen], kind="stable")]
-        yield from zip(columns[chosen].tolist(), merits[chosen].tolist(), strict=True)
+        positions = np.flatnonzero(high)
+        positions = positions[np.argsort(-keys[positions], kind="stable")]
+        yield from zip(columns[positions].tolist(), merits[positions].tolist(), strict=True)
         columns, merits, keys, size = columns[~high], merits[~high], keys[~high], 8 * size
 
 
 def _key(merit: float) -> float:
-    return float(rounded(np.array([merit]))[0])
+    return float(round_scores(np.array([merit]))[0])
 
 
 def _exceeds(merit: float, other: float, threshold: float) -> bool:
     return _key(merit) > _key(other) + threshold
 
 
-def _columns(columns: Iterable[int], n_features: int) -> tuple[int, ...]:
-    found = tuple(int(column) for column in columns)
-    if len(set(found)) < len(found) or not all(0 <= column < n_features for column in found):
-        raise ValueError(f"{found}: columns are different numbers from 0 to {n_features - 1}")
-    return found
+def _check_columns(columns: Iterable[int], n_features: int) -> tuple[int, ...]:
+    indices = tuple(int(column) for column in columns)
+    if len(set(indices)) < len(indices) or not all(0 <= column < n_features for column in indices):
+        raise ValueError(f"{indices}: columns are different numbers from 0 to {n_features - 1}")
+    return indices

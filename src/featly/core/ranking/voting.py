@@ -29,11 +29,17 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import SlowWarning
-from featly.core.ranking.graphs import components, contract, gains, levels, pack
+from featly.core.ranking.graphs import (
+    components,
+    contract,
+    count_wins_within,
+    distinct_strengths,
+    pack_edges,
+)
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import n_threads, run_blocks, split
 
-__all__ = ["copeland", "places", "schulze"]
+__all__ = ["compact_positions", "copeland", "schulze"]
 
 IntArray = npt.NDArray[np.int64]
 Progress = Callable[[int, int], Any] | None
@@ -43,8 +49,8 @@ _COMPARISONS = 1 << 28  # of a block of work: some 50 ms
 _LONG = 3600.0  # seconds from which a run is announced
 
 
-def places(positions: IntArray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions as the kernels compare them, list by list, in as few bytes as they fit in.
+def compact_positions(positions: IntArray) -> tuple[np.ndarray, np.ndarray]:
+    """Convert positions for the kernels, list by list, to as few bytes as they fit in.
 
     Parameters
     ----------
@@ -67,12 +73,12 @@ def places(positions: IntArray) -> tuple[np.ndarray, np.ndarray]:
 def copeland(
     low: np.ndarray, high: np.ndarray, n_jobs: int | None = None, progress: Progress = None
 ) -> IntArray:
-    """Defeats given minus defeats suffered, of every feature.
+    """Return defeats given minus defeats suffered, of every feature.
 
     Parameters
     ----------
     low, high : arrays of shape (n_lists, n_features)
-        From :func:`places`.
+        From :func:`compact_positions`.
     n_jobs : int or None
         Threads; the result does not depend on it.
     progress : callable or None
@@ -82,13 +88,13 @@ def copeland(
     --------
     >>> import numpy as np
     >>> lists = np.array([[1, 1, 2], [2, 3, 1], [3, 2, 3]])  # features x lists
-    >>> copeland(*places(lists)).tolist()
+    >>> copeland(*compact_positions(lists)).tolist()
     [2, 0, -2]
     """
     n_lists, p = low.shape
     counts = np.int16 if n_lists < 2**15 else np.int32
 
-    def some(block: tuple[int, int]) -> IntArray:
+    def count_block(block: tuple[int, int]) -> IntArray:
         net = np.zeros(p, np.int64)
         _copeland(low, high, block[0], block[1], np.empty(_WIDTH, counts), net)
         return net
@@ -98,7 +104,7 @@ def copeland(
     bounds = np.unique(p - np.floor(p * np.sqrt(np.linspace(1, 0, n_blocks + 1))).astype(int))
     blocks = list(pairwise(bounds.tolist()))
     total = np.zeros(p, np.int64)
-    for net in _in_turn(some, blocks, n_jobs, progress, "condorcet", len(blocks)):
+    for net in _run_announced(count_block, blocks, n_jobs, progress, "condorcet", len(blocks)):
         total += net
     return total
 
@@ -106,7 +112,7 @@ def copeland(
 def schulze(
     low: np.ndarray, high: np.ndarray, n_jobs: int | None = None, progress: Progress = None
 ) -> IntArray:
-    """How many others each feature wins against, by the strengths of the strongest paths.
+    """Return how many others each feature wins against, by the strengths of the strongest paths.
 
     Parameters as in :func:`copeland`. Memory: a byte and a quarter a pair of features, two and a
     quarter with more than 255 lists.
@@ -115,29 +121,29 @@ def schulze(
     --------
     >>> import numpy as np
     >>> lists = np.array([[1, 1, 2], [2, 3, 1], [3, 2, 3]])  # features x lists
-    >>> schulze(*places(lists)).tolist()
+    >>> schulze(*compact_positions(lists)).tolist()
     [2, 1, 0]
     """
     n_lists, p = low.shape
     kind = np.uint8 if n_lists < 2**8 else np.uint16 if n_lists < 2**16 else np.uint32
     strength = np.empty((p, p), kind)
 
-    def some(block: tuple[int, int]) -> None:
+    def count_block(block: tuple[int, int]) -> None:
         _winning_votes(low, high, block[0], block[1], np.empty((2, _WIDTH), kind), strength)
 
     blocks = split(p, max(1, _COMPARISONS // (2 * n_lists * p)))
     total = len(blocks) + n_lists
-    for _ in _in_turn(some, blocks, n_jobs, progress, "schulze", total):
+    for _ in _run_announced(count_block, blocks, n_jobs, progress, "schulze", total):
         pass
     node = np.arange(len(strength))  # of a feature
     size = np.ones(len(strength), np.int64)  # of a node
     wins = np.zeros(len(strength), np.int64)
     above = 0
-    for level in levels(strength, n_lists, n_jobs):
-        merged, count = components(pack(strength, level, n_jobs))
+    for level in distinct_strengths(strength, n_lists, n_jobs):
+        merged, count = components(pack_edges(strength, level, n_jobs))
         if count < len(strength):
             if above:
-                wins += gains(strength, above, merged, count, size)[node]
+                wins += count_wins_within(strength, above, merged, count, size)[node]
             node = merged[node]
             size = np.bincount(node, minlength=count)
             strength = contract(strength, merged, count)
@@ -148,13 +154,13 @@ def schulze(
             break
     # between what has not become one, there is at most a path one way
     merged = np.zeros(len(strength), np.int64)
-    wins += gains(strength, max(above, 1), merged, 1, size)[node]
+    wins += count_wins_within(strength, max(above, 1), merged, 1, size)[node]
     if progress is not None:
         progress(total, total)
     return wins
 
 
-def _in_turn(
+def _run_announced(
     function: Callable[[tuple[int, int]], Any],
     blocks: list[tuple[int, int]],
     n_jobs: int | None,
@@ -162,7 +168,7 @@ def _in_turn(
     rule: str,
     total: int,
 ) -> Iterator[Any]:
-    """Results of blocks of like work, a few at a time; a run that takes hours is announced.
+    """Yield results of blocks of like work, a few at a time; warn if that will take hours.
 
     `total` is what `progress` is told: the blocks, and what comes after them.
     """
@@ -171,11 +177,12 @@ def _in_turn(
     for first, last in split(len(blocks), 4 * threads):
         yield from run_blocks(function, blocks[first:last], n_jobs)
         if done == 0:
-            rest = (time.perf_counter() - begun) * (len(blocks) - last) / last
-            if rest > _LONG:
+            seconds_left = (time.perf_counter() - begun) * (len(blocks) - last) / last
+            if seconds_left > _LONG:
                 warnings.warn(
                     f"{rule}: every pair of so many features in every list takes some "
-                    f"{rest / 3600:.1f} hours here; stop, and combine by k-first or average-sd, "
+                    f"{seconds_left / 3600:.1f} hours here; stop, and combine by k-first or "
+                    "average-sd, "
                     "or only the features that these put first",
                     SlowWarning,
                     stacklevel=5,
@@ -197,12 +204,12 @@ def _copeland(low, high, start, stop, counts, net):  # type: ignore[no-untyped-d
             for b in range(n):
                 counts[b] = 0
             for j in range(n_lists):
-                place = low[j, a]
-                if place == 0:
+                position = low[j, a]
+                if position == 0:
                     continue
                 behind, before = low[j, begin:last], high[j, begin:last]
                 for b in range(n):
-                    counts[b] += np.int16(place < behind[b]) - np.int16(place > before[b])
+                    counts[b] += np.int16(position < behind[b]) - np.int16(position > before[b])
             gained = 0
             for b in range(n):
                 sign = np.int64(counts[b] > 0) - np.int64(counts[b] < 0)
@@ -224,13 +231,13 @@ def _winning_votes(low, high, start, stop, workspace, strength):  # type: ignore
                 votes[b] = 0
                 against[b] = 0
             for j in range(n_lists):
-                place = low[j, a]
-                if place == 0:
+                position = low[j, a]
+                if position == 0:
                     continue
                 behind, before = low[j, first:last], high[j, first:last]
                 for b in range(n):
-                    votes[b] += np.uint8(place < behind[b])
-                    against[b] += np.uint8(place > before[b])
+                    votes[b] += np.uint8(position < behind[b])
+                    against[b] += np.uint8(position > before[b])
             row = strength[a, first:last]
             for b in range(n):
                 row[b] = votes[b] if votes[b] > against[b] else 0

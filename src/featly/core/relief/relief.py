@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from featly.core.relief.relief_columns import Columns, Layout, Pairs, columns_of, padded
+from featly.core.relief.relief_columns import ClassOrder, Columns, Pairs, build_columns, round_up
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Source
@@ -42,7 +42,7 @@ GRID = 2.0**40  # weights are rounded to this: sums that should be 0 are
 
 
 class Rule(Protocol):
-    """Which rows count, and how much."""
+    """Rule that says which rows count, and how much."""
 
     def weigh(
         self, total: FloatArray, own: IntArray, bounds: IntArray, share: FloatArray, part: Any
@@ -95,7 +95,7 @@ class Near:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weight of every feature, from how many rows, and whether Ctrl-C ended it."""
+    """Weights of all features, the number of rows behind them, and whether Ctrl-C ended it."""
 
     weights: FloatArray
     n_rows: int
@@ -113,7 +113,7 @@ def relief_weights(
     n_jobs: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Weights:
-    """Weights of all features of a source by a rule of the family.
+    """Compute the weights of all features of a source by a rule of the family.
 
     Parameters
     ----------
@@ -138,41 +138,41 @@ def relief_weights(
     >>> relief_weights(DenseSource(X), np.array([0, 0, 1, 1]), 2, Nearest(1)).weights.round(3)
     array([ 0.75 , -0.333])
     """
-    n, layout = source.n_rows, Layout.of(y, n_classes)
-    work = _Work(columns_of(source, layout, missing, n_jobs), layout, rule, n_jobs)
-    asked = n if sample is None else len(sample)
-    tell = progress or (lambda done, total: None)
+    n, class_order = source.n_rows, ClassOrder.from_labels(y, n_classes)
+    work = _Work(build_columns(source, class_order, missing, n_jobs), class_order, rule, n_jobs)
+    n_asked = n if sample is None else len(sample)
+    report = progress or (lambda done, total: None)
     summed = np.zeros(source.n_features)
     if not work.columns:
-        return _finished(summed, asked, asked)
+        return _build_weights(summed, n_asked, n_asked)
     if sample is None and n <= SQUARE_ROWS:
-        work.add(None, summed, lambda rows: tell(rows, asked))
-        return _finished(summed, n, n)
+        work.add(None, summed, lambda rows: report(rows, n_asked))
+        return _build_weights(summed, n, n)
     place = np.empty(n, np.int64)
-    place[layout.rows] = np.arange(n)
+    place[class_order.rows] = np.arange(n)
     rows = place if sample is None else place[sample]
     # every panel has rows from the whole table: what is done when Ctrl-C comes stands for all
-    n_panels = -(-asked * n * 8 // PANEL_BYTES)
+    n_panels = -(-n_asked * n * 8 // PANEL_BYTES)
     done = 0
 
-    def tell_of_panel(rows: int) -> None:
-        tell(done + rows, asked)
+    def report_panel(rows: int) -> None:
+        report(done + rows, n_asked)
 
     try:
         for k in range(n_panels):
             panel = np.sort(rows[k::n_panels])
             added = np.zeros_like(summed)
-            work.add(panel, added, tell_of_panel)
+            work.add(panel, added, report_panel)
             summed += added
             done += len(panel)
     except KeyboardInterrupt:
         if done == 0:
             raise
-    return _finished(summed, done, asked)
+    return _build_weights(summed, done, n_asked)
 
 
-def _finished(summed: FloatArray, done: int, asked: int) -> Weights:
-    return Weights(np.round(summed / done * GRID) / GRID, done, done < asked)
+def _build_weights(summed: FloatArray, done: int, n_asked: int) -> Weights:
+    return Weights(np.round(summed / done * GRID) / GRID, done, done < n_asked)
 
 
 @dataclass(frozen=True)
@@ -180,45 +180,45 @@ class _Work:
     """From rows to weights: distances, coefficients, pairs, differences."""
 
     columns: list[Columns]
-    layout: Layout
+    class_order: ClassOrder
     rule: Rule
     n_jobs: int | None
 
-    def add(self, rows: IntArray | None, out: FloatArray, tell: Callable[[int], Any]) -> None:
+    def add(self, rows: IntArray | None, out: FloatArray, report: Callable[[int], Any]) -> None:
         """Add the weights of some rows; None is all of them, by the square of distances."""
-        own = np.arange(len(self.layout.y)) if rows is None else rows
-        total = np.zeros((padded(len(own), 4), padded(len(self.layout.y), 4)))
-        self._add_gaps(rows, total)
+        own = np.arange(len(self.class_order.y)) if rows is None else rows
+        total = np.zeros((round_up(len(own), 4), round_up(len(self.class_order.y), 4)))
+        self._add_missing_distances(rows, total)
         width, done = sum(len(columns.features) for columns in self.columns), 0
         for columns in self.columns:
-            for more in columns.add_distances(total, rows):
-                done += more
-                tell((len(own) - 1) * done // width)
+            for n_more in columns.add_distances(total, rows):
+                done += n_more
+                report((len(own) - 1) * done // width)
         pairs = self._pairs(total, own, triangle=rows is None)
         del total
         for columns in self.columns:
             columns.add_weights(pairs, out)
-            for gaps in columns.gaps():
-                gaps.add_weights(pairs, out)
-        tell(len(own))
+            for terms in columns.missing_terms():
+                terms.add_weights(pairs, out)
+        report(len(own))
 
-    def _add_gaps(self, rows: IntArray | None, total: FloatArray) -> None:
-        """What gaps differ, of the rows themselves and of those that they are compared with."""
-        n = len(self.layout.y)
-        tables = (gaps for columns in self.columns for gaps in columns.gaps())
+    def _add_missing_distances(self, rows: IntArray | None, total: FloatArray) -> None:
+        """Add what missing values differ, of the rows and of those compared with them."""
+        n = len(self.class_order.y)
+        tables = (terms for columns in self.columns for terms in columns.missing_terms())
         across, k = None, -1
-        for k, gaps in enumerate(tables):
+        for k, terms in enumerate(tables):
             if rows is not None and k == 0:
                 across = np.zeros((n, len(rows)))
-            gaps.add_distances(total, across, rows)
+            terms.add_distances(total, across, rows)
         if across is not None:
             total[: across.shape[1], :n] += across.T
         elif k >= 0:
             run_blocks(lambda part: _fold(total, *part), split(n, STRIP), self.n_jobs)
 
     def _pairs(self, total: FloatArray, own: IntArray, *, triangle: bool) -> Pairs:
-        """The pairs of rows that count; in a square those of both directions become one."""
-        bounds = self.layout.bounds
+        """Collect the pairs of rows that count; in a square those of both directions become one."""
+        bounds = self.class_order.bounds
         share = np.diff(bounds) / bounds[-1]
         strips = split(len(own), STRIP)
         if triangle:
@@ -228,7 +228,7 @@ class _Work:
         )
         if triangle:
             run_blocks(lambda part: _fold(total, *part), strips, self.n_jobs)
-        n = len(self.layout.y)
+        n = len(self.class_order.y)
         starts = np.zeros(len(own) + 1, np.int64)
         run_blocks(lambda part: _count(total, n, triangle, *part, starts), strips, self.n_jobs)
         np.cumsum(starts, out=starts)
@@ -244,20 +244,20 @@ class _Work:
 # ---- rules ----------------------------------------------------------------------------------
 @kernel
 def _nearest(total, own, bounds, share, k, first, last):
-    """ReliefF, for the rows ``first:last`` of `total`, float64[rows, n]."""
+    """Apply ReliefF to the rows ``first:last`` of `total`, float64[rows, n]."""
     heap = np.empty(k)
     for i in range(first, last):
         total[i, own[i]] = np.inf
-        hits = _class_of(own[i], bounds)
+        hits = _find_class(own[i], bounds)
         for c in range(len(bounds) - 1):
             row = total[i, bounds[c] : bounds[c + 1]]
             count = min(k, len(row) - (c == hits))
             factor = -1.0 if c == hits else share[c] / (1 - share[hits])
-            _share(row, _kth(row, count, heap), count, factor)
+            _share(row, _kth_smallest(row, count, heap), count, factor)
 
 
 @kernel
-def _class_of(row, bounds):
+def _find_class(row, bounds):
     c = 0
     while bounds[c + 1] <= row:
         c += 1
@@ -265,8 +265,8 @@ def _class_of(row, bounds):
 
 
 @kernel
-def _kth(row, count, heap):
-    """The `count`-th smallest distance; 0 if none is asked for. `heap` has room for them."""
+def _kth_smallest(row, count, heap):
+    """Return the `count`-th smallest distance, 0 if none is asked for; `heap` holds as many."""
     if count == 0:
         return 0.0
     size = 0
@@ -295,7 +295,7 @@ def _kth(row, count, heap):
 
 @kernel
 def _share(row, farthest, count, factor):
-    """Distances to coefficients that sum to `factor`: `count` rows, equals at the end share."""
+    """Turn distances into coefficients that sum to `factor`: `count` rows, last equals share."""
     nearer, limit = farthest * (1 - NEAR), farthest * (1 + NEAR)
     ahead = level = 0
     for j in range(len(row)):
@@ -310,42 +310,42 @@ def _share(row, farthest, count, factor):
 
 @kernel
 def _nearest_first_come(total, own, bounds, share, k, first, last):
-    """ReliefF as Weka chooses: a row takes the place of the first of the farthest so far.
+    """Apply ReliefF as Weka does: a row replaces the first of the farthest so far.
 
     Rows of a class are in their order in the table.
     """
-    kept, chosen = np.empty(k), np.empty(k, np.int64)
+    distances, members = np.empty(k), np.empty(k, np.int64)
     for i in range(first, last):
-        hits = _class_of(own[i], bounds)
+        hits = _find_class(own[i], bounds)
         for c in range(len(bounds) - 1):
             row, itself = total[i, bounds[c] : bounds[c + 1]], own[i] - bounds[c]
             size, place = 0, 0
             for j in range(len(row)):
-                if j == itself or (size == k and row[j] >= kept[place] * (1 - NEAR)):
+                if j == itself or (size == k and row[j] >= distances[place] * (1 - NEAR)):
                     continue
                 if size < k:
                     place = size
                     size += 1
-                kept[place], chosen[place] = row[j], j
+                distances[place], members[place] = row[j], j
                 farthest = 0.0
                 for q in range(size):
-                    farthest = max(farthest, kept[q])
+                    farthest = max(farthest, distances[q])
                 place = 0
-                while kept[place] < farthest * (1 - NEAR):
+                while distances[place] < farthest * (1 - NEAR):
                     place += 1
             factor = -1.0 if c == hits else share[c] / (1 - share[hits])
             row[:] = 0.0
             for q in range(size):
-                row[chosen[q]] = factor / size
+                row[members[q]] = factor / size
 
 
 @kernel
 def _nearest_of_all(total, own, bounds, first, last):
-    """Relief."""
+    """Apply Relief to the rows ``first:last`` of `total`."""
     n = bounds[-1]
     for i in range(first, last):
         total[i, own[i]] = np.inf
-        c = _class_of(own[i], bounds)
+        c = _find_class(own[i], bounds)
         begin, end = bounds[c], bounds[c + 1]
         hits = total[i, begin:end]
         nearest = np.inf
@@ -368,10 +368,10 @@ def _nearest_of_all(total, own, bounds, first, last):
 
 @kernel
 def _near(total, own, bounds, share, first, last):
-    """MultiSURF."""
+    """Apply MultiSURF to the rows ``first:last`` of `total`."""
     n_classes, n = len(bounds) - 1, bounds[-1]
     for i in range(first, last):
-        row, hits = total[i, :n], _class_of(own[i], bounds)
+        row, hits = total[i, :n], _find_class(own[i], bounds)
         row[own[i]] = 0.0
         mean = 0.0
         for j in range(n):
@@ -383,7 +383,7 @@ def _near(total, own, bounds, share, first, last):
         limit = mean - np.sqrt(max(variance, 0.0) / (n - 1)) / 2
         row[own[i]] = np.inf
         limit *= 1 - NEAR
-        met = 0.0
+        share_met = 0.0
         for c in range(n_classes):
             count = 0
             for j in range(bounds[c], bounds[c + 1]):
@@ -391,14 +391,14 @@ def _near(total, own, bounds, share, first, last):
                 count += near
                 row[j] = 1.0 if near else 0.0
             if count > 0 and c != hits:
-                met += share[c]
+                share_met += share[c]
             factor = -1.0 if c == hits else share[c]
             for j in range(bounds[c], bounds[c + 1]):
                 row[j] *= factor / max(count, 1)
         for c in range(n_classes):
-            if c != hits and met > 0:
+            if c != hits and share_met > 0:
                 for j in range(bounds[c], bounds[c + 1]):
-                    row[j] /= met
+                    row[j] /= share_met
 
 
 # ---- pairs ----------------------------------------------------------------------------------
@@ -423,13 +423,13 @@ def _fold(total, first, last):
 
 @kernel
 def _count(total, n, triangle, first, last, counts):
-    """``counts[i + 1]``: coefficients of row i that are not 0."""
+    """Write into ``counts[i + 1]`` how many coefficients of row i are not 0."""
     for i in range(first, last):
         row = total[i, i + 1 if triangle else 0 : n]
-        found = 0
+        count = 0
         for j in range(len(row)):
-            found += row[j] != 0.0
-        counts[i + 1] = found
+            count += row[j] != 0.0
+        counts[i + 1] = count
 
 
 @kernel

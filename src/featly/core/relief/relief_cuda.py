@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.core.relief.relief import GRID, Near, Nearest, NearestOfAll, Rule, Weights
-from featly.core.relief.relief_columns import Layout
+from featly.core.relief.relief_columns import ClassOrder
 from featly.core.relief.relief_kernels_cuda import COLUMNS, PAIRS, RULES
 from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import split
 from featly.core.sources import Source
 from featly.core.sources.moments_cuda import column_layout
 from featly.core.sources.source_cuda import CudaSource, StreamedCudaSource, cuda_source
-from featly.core.stats.pair_sums_cuda import PairSums, padded
+from featly.core.stats.pair_sums_cuda import PairSums, padded_width
 
 __all__ = ["relief_weights"]
 
@@ -48,7 +48,7 @@ def relief_weights(
     progress: Callable[[int, int], Any] | None = None,
     panel_bytes: int | None = None,
 ) -> Weights:
-    """Weights of all features of a source by a rule of the family.
+    """Return the weights of all features of a source by a rule of the family.
 
     Parameters are those of :func:`featly.core.relief.relief.relief_weights`, and
 
@@ -61,51 +61,51 @@ def relief_weights(
         For categories, and for columns with missing values.
     """
     table = cuda_source(source, n_jobs=n_jobs)
-    n, layout = table.n_rows, Layout.of(y, n_classes)
-    columns = _Columns(table, layout)
-    asked = n if sample is None else len(sample)
-    tell = progress or (lambda done, total: None)
+    n, class_order = table.n_rows, ClassOrder.from_labels(y, n_classes)
+    columns = _Columns(table, class_order)
+    n_wanted = n if sample is None else len(sample)
+    report = progress or (lambda done, total: None)
     xp = device_cuda.xp()
     summed = xp.zeros(len(columns.features))
     if len(columns.features) == 0:
-        return Weights(np.zeros(table.n_features), asked)
+        return Weights(np.zeros(table.n_features), n_wanted)
     if panel_bytes is None:
         panel_bytes = device_cuda.free_bytes() // SQUARE_SHARE
-    work = _Work(columns, layout, rule, progress is not None)
-    if sample is None and 8 * n * n * PairSums.slabs_of(n, columns.width) <= panel_bytes:
-        work.add(None, summed, lambda rows: tell(rows, asked))
+    work = _Work(columns, class_order, rule, progress is not None)
+    if sample is None and 8 * n * n * PairSums.count_slabs(n, columns.width) <= panel_bytes:
+        work.add(None, summed, lambda rows: report(rows, n_wanted))
         return columns.weights(summed, n, n)
-    place = np.empty(n, np.int64)
-    place[layout.rows] = np.arange(n)
-    rows = place if sample is None else place[sample]
+    position = np.empty(n, np.int64)
+    position[class_order.rows] = np.arange(n)
+    rows = position if sample is None else position[sample]
     # every panel has rows from the whole table: what is done when Ctrl-C comes stands for all
-    n_panels = min(asked, -(-asked * n * 8 // panel_bytes))
+    n_panels = min(n_wanted, -(-n_wanted * n * 8 // panel_bytes))
     done = 0
 
-    def tell_of_panel(rows: int) -> None:
-        tell(done + rows, asked)
+    def report_panel(rows: int) -> None:
+        report(done + rows, n_wanted)
 
     try:
         for k in range(n_panels):
             panel, added = np.sort(rows[k::n_panels]), xp.zeros_like(summed)
-            work.add(panel, added, tell_of_panel)
+            work.add(panel, added, report_panel)
             summed += added
             done += len(panel)
     except KeyboardInterrupt:
         if done == 0:
             raise
-    return columns.weights(summed, done, asked)
+    return columns.weights(summed, done, n_wanted)
 
 
 class _Columns:
-    """The columns that vary, scaled to 0..1, rows sorted by class, some of them at a time."""
+    """Columns that vary, scaled to 0..1, rows sorted by class, some of them at a time."""
 
-    def __init__(self, source: CudaSource | StreamedCudaSource, layout: Layout) -> None:
+    def __init__(self, source: CudaSource | StreamedCudaSource, class_order: ClassOrder) -> None:
         self.source, self.n_features = source, source.n_features
-        found = np.empty((3, source.n_features))
+        extremes = np.empty((3, source.n_features))
         for places, part in source.parts():
-            found[:, places] = device_cuda.to_host(_extremes(part))
-        low, high, known = found
+            extremes[:, places] = device_cuda.to_host(_extremes(part))
+        low, high, known = extremes
         for feature in np.flatnonzero(known < source.n_rows)[:1]:
             raise device_cuda.NotOnDevice(
                 f"column {feature} has a missing value: gaps are compared on the CPU"
@@ -113,38 +113,38 @@ class _Columns:
         self.features = np.flatnonzero(high > low)
         self.low, self.high = low[self.features], high[self.features]
         self.width = max(1, min(TILE_COLUMNS, TILE_BYTES // (8 * source.n_rows)))
-        self.rows = device_cuda.as_device(layout.rows.astype(np.int32))
+        self.rows = device_cuda.as_device(class_order.rows.astype(np.int32))
         self.varying = source.view(self.features)
-        self._held: list[tuple[Any, Any]] | None = None
+        self._cached_tiles: list[tuple[Any, Any]] | None = None
 
     @cached_property
-    def _holds(self) -> bool:
-        """Whether all tiles are kept, so that a second pass need not make them again."""
-        room = device_cuda.free_bytes() // HELD_SHARE
-        return 8 * self.source.n_rows * len(self.features) <= room
+    def _is_cached(self) -> bool:
+        """Return whether all tiles are cached, so that a second pass need not make them again."""
+        memory_budget = device_cuda.free_bytes() // HELD_SHARE
+        return 8 * self.source.n_rows * len(self.features) <= memory_budget
 
     def tiles(self) -> Iterator[tuple[Any, Any]]:
-        """Where columns stand among those that vary, and a tile of them on the device."""
-        if self._held is not None:
-            yield from self._held
+        """Yield positions among the columns that vary, and their tile on the device."""
+        if self._cached_tiles is not None:
+            yield from self._cached_tiles
             return
-        made: list[tuple[Any, Any]] = []
+        tiles: list[tuple[Any, Any]] = []
         for places, part in self.varying.parts():
             positions = np.arange(len(self.features))[places]
             for begin, end in split(len(positions), self.width):
-                some = positions[begin:end]
-                tile = self._tile(part.view(np.arange(begin, end)), some)
-                if self._holds:
-                    made.append((some, tile))
-                yield some, tile
-        if self._holds:
-            self._held = made
+                tile_positions = positions[begin:end]
+                tile = self._tile(part.view(np.arange(begin, end)), tile_positions)
+                if self._is_cached:
+                    tiles.append((tile_positions, tile))
+                yield tile_positions, tile
+        if self._is_cached:
+            self._cached_tiles = tiles
 
     def _tile(self, part: CudaSource, positions: IntArray) -> Any:
         T, feature_major, row_step, column_step = column_layout(part.values)
         n, width = part.n_rows, part.n_features
-        step = padded(width)
-        with device_cuda.out_of_memory(8 * n * step):
+        step = padded_width(width)
+        with device_cuda.translate_memory_errors(8 * n * step):
             out = device_cuda.xp().empty((n, step))
         low, high = (device_cuda.as_device(bound[positions]) for bound in (self.low, self.high))
         if feature_major:
@@ -159,15 +159,15 @@ class _Columns:
         )  # fmt: skip
         return out
 
-    def weights(self, summed: Any, done: int, asked: int) -> Weights:
-        """Sums over rows of the columns that vary as weights of all features, on the host."""
+    def weights(self, summed: Any, done: int, n_wanted: int) -> Weights:
+        """Turn sums over rows of the varying columns into weights of all features, on the host."""
         out = np.zeros(self.n_features)
         out[self.features] = device_cuda.to_host(summed)
-        return Weights(np.round(out / done * GRID) / GRID, done, done < asked)
+        return Weights(np.round(out / done * GRID) / GRID, done, done < n_wanted)
 
 
 def _extremes(part: CudaSource) -> Any:
-    """Smallest, largest and number of the values of every column, on the device."""
+    """Return smallest, largest and number of the values of every column, on the device."""
     T, feature_major, row_step, column_step = column_layout(part.values)
     width = part.n_features
     out = device_cuda.xp().empty((3, width))
@@ -186,7 +186,7 @@ def _extremes(part: CudaSource) -> Any:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Rows that are compared and by how much each pair counts: arrays on the device."""
+    """Pairs of rows that are compared, and the coefficient of each: arrays on the device."""
 
     firsts: Any
     others: Any
@@ -195,75 +195,85 @@ class _Pairs:
 
 @dataclass(frozen=True)
 class _Work:
-    """From rows to weights: distances, coefficients, pairs, differences."""
+    """Steps from rows to weights: distances, coefficients, pairs, differences."""
 
     columns: _Columns
-    layout: Layout
+    class_order: ClassOrder
     rule: Rule
     watched: bool
 
-    def add(self, rows: IntArray | None, out: Any, tell: Callable[[int], Any]) -> None:
+    def add(self, rows: IntArray | None, out: Any, report: Callable[[int], Any]) -> None:
         """Add the weights of some rows; None is all of them, by the square of distances."""
-        n, p = len(self.layout.y), len(self.columns.features)
-        own = np.arange(n) if rows is None else rows
+        n, p = len(self.class_order.y), len(self.columns.features)
+        own_rows = np.arange(n) if rows is None else rows
         xp = device_cuda.xp()
         sums = PairSums(n, self.columns.width, None if rows is None else len(rows))
-        these = None if rows is None else device_cuda.as_device(rows)
+        row_index = None if rows is None else device_cuda.as_device(rows)
         done = 0
         for positions, tile in self.columns.tiles():
-            sums.add(tile, None if these is None else xp.take(tile, these, axis=0))
+            sums.add(tile, None if row_index is None else xp.take(tile, row_index, axis=0))
             done += len(positions)
             if self.watched:  # launches return at once: what is told is to be true
                 xp.cuda.get_current_stream().synchronize()
-                tell((len(own) - 1) * done // p)
+                report((len(own_rows) - 1) * done // p)
         total = sums.total()
         del sums
-        taken = device_cuda.as_device(own.astype(np.int32))
-        self._weigh(total, taken)
-        pairs = _collected(total, taken, triangle=rows is None)
+        own_index = device_cuda.as_device(own_rows.astype(np.int32))
+        self._weigh(total, own_index)
+        pairs = _collect_pairs(total, own_index, triangle=rows is None)
         del total
         for positions, tile in self.columns.tiles():
             _add_weights(tile, pairs, positions, out)
         if self.watched:
             xp.cuda.get_current_stream().synchronize()
-            tell(len(own))
+            report(len(own_rows))
 
-    def _weigh(self, total: Any, own: Any) -> None:
+    def _weigh(self, total: Any, own_rows: Any) -> None:
         """Turn distances into coefficients, row by row."""
-        bounds, (m, n) = self.layout.bounds, total.shape
+        bounds, (m, n) = self.class_order.bounds, total.shape
         share = device_cuda.as_device(np.diff(bounds) / bounds[-1])
         classes = device_cuda.as_device(bounds.astype(np.int32))
-        start: tuple[Any, ...] = (total, np.int32(n), own, classes)
+        start: tuple[Any, ...] = (total, np.int32(n), own_rows, classes)
         count = np.int32(len(bounds) - 1)
         if isinstance(self.rule, NearestOfAll):
             device_cuda.kernel(RULES, "nearest_of_all")((m,), (256,), start)
         elif isinstance(self.rule, Near):
             device_cuda.kernel(RULES, "near_rows")((m,), (256,), (*start, count, share))
         elif isinstance(self.rule, Nearest) and not self.rule.first_come:
-            most = np.int32(min(self.rule.k, n))
-            device_cuda.kernel(RULES, "nearest")((m,), (256,), (*start, count, share, most))
+            n_neighbours = np.int32(min(self.rule.k, n))
+            device_cuda.kernel(RULES, "nearest")((m,), (256,), (*start, count, share, n_neighbours))
         elif isinstance(self.rule, Nearest):
             k, xp = min(self.rule.k, n), device_cuda.xp()
-            with device_cuda.out_of_memory(12 * m * k):
-                room = (xp.empty((m, k)), xp.empty((m, k), np.int32))
+            with device_cuda.translate_memory_errors(12 * m * k):
+                buffers = (xp.empty((m, k)), xp.empty((m, k), np.int32))
             device_cuda.kernel(RULES, "nearest_first_come")(
                 (-(-m // 32),),
                 (32,),
-                (total, np.int32(n), np.int32(m), own, classes, count, share, np.int32(k), *room),
+                (
+                    total,
+                    np.int32(n),
+                    np.int32(m),
+                    own_rows,
+                    classes,
+                    count,
+                    share,
+                    np.int32(k),
+                    *buffers,
+                ),
             )
         else:
             raise device_cuda.NotOnDevice(f"the rule {type(self.rule).__name__} is one of the CPU")
 
 
-def _collected(total: Any, own: Any, *, triangle: bool) -> _Pairs:
-    """The pairs of rows that count; in a square those of both directions become one."""
+def _collect_pairs(total: Any, own_rows: Any, *, triangle: bool) -> _Pairs:
+    """Collect the pairs of rows that count; in a square those of both directions become one."""
     xp, (m, n) = device_cuda.xp(), total.shape
     counts = xp.empty(m, np.int32)
     side = (total, np.int32(n), np.int32(triangle))
     device_cuda.kernel(PAIRS, "count_pairs")((m,), (256,), (*side, counts))
     starts = np.concatenate([[0], np.cumsum(device_cuda.to_host(counts), dtype=np.int64)])
     size = int(starts[-1])
-    with device_cuda.out_of_memory(16 * size):
+    with device_cuda.translate_memory_errors(16 * size):
         pairs = _Pairs(xp.empty(size, np.int32), xp.empty(size, np.int32), xp.empty(size))
     if size:
         device_cuda.kernel(PAIRS, "collect_pairs")(
@@ -271,7 +281,7 @@ def _collected(total: Any, own: Any, *, triangle: bool) -> _Pairs:
             (256,),
             (
                 *side,
-                own,
+                own_rows,
                 device_cuda.as_device(starts),
                 pairs.firsts,
                 pairs.others,

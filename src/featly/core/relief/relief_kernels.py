@@ -24,12 +24,12 @@ __all__ = [
     "code_rows",
     "code_weights",
     "column_extremes",
+    "column_extremes_by_column",
     "column_extremes_csc",
-    "column_extremes_of_columns",
     "expected_codes",
     "expected_numbers",
-    "gap_distances",
-    "gap_weights",
+    "missing_distances",
+    "missing_weights",
     "number_distances",
     "number_weights",
     "plane_distances",
@@ -46,7 +46,7 @@ PANEL = 64  # rows that are compared with a strip of rows while both are in the 
 # ---- reading --------------------------------------------------------------------------------
 @kernel
 def column_extremes(values, first, last, low, high, known):
-    """Smallest and largest value and how many there are, of columns ``first:last``.
+    """Find smallest and largest value and their number, of columns ``first:last``.
 
     `values` is float32 or float64[rows, columns]; a column without values keeps what was there.
     """
@@ -59,8 +59,8 @@ def column_extremes(values, first, last, low, high, known):
 
 
 @kernel
-def column_extremes_of_columns(values, first, last, low, high, known):
-    """The same of a feature-major array: `values` is float[columns, rows]."""
+def column_extremes_by_column(values, first, last, low, high, known):
+    """Do the same for a feature-major array: `values` is float[columns, rows]."""
     for f in range(first, last):
         least, most, count = np.inf, -np.inf, 0
         for i in range(values.shape[1]):
@@ -73,7 +73,7 @@ def column_extremes_of_columns(values, first, last, low, high, known):
 
 @kernel
 def column_extremes_csc(data, starts, n_rows, first, last, low, high, known):
-    """The same of a sparse matrix; what is not stored is zero."""
+    """Do the same for a sparse matrix; what is not stored is zero."""
     for f in range(first, last):
         stored = data[starts[f] : starts[f + 1]]
         known[f] = n_rows - len(stored)
@@ -97,7 +97,7 @@ def tile_from_rows(values, rows, columns, low, span, tile):
 
 @kernel
 def tile_from_columns(values, rows, columns, low, span, tile):
-    """The same from a feature-major array: `values` is float[columns, rows]."""
+    """Fill the same tile from a feature-major array: `values` is float[columns, rows]."""
     for begin in range(0, len(rows), PANEL):
         end = min(begin + PANEL, len(rows))
         for f in range(len(columns)):
@@ -107,26 +107,26 @@ def tile_from_columns(values, rows, columns, low, span, tile):
 
 
 @kernel
-def code_extents(codes, first, last, most, levels, gaps):
-    """Largest code, number of levels that occur and number of gaps of columns ``first:last``."""
+def code_extents(codes, first, last, most, levels, n_missing):
+    """Find largest code, number of levels and of missing values of columns ``first:last``."""
     seen = np.zeros(1 << 16, np.bool_)
     for f in range(first, last):
-        largest, found, absent = np.int64(0), np.int64(0), np.int64(0)
+        largest, n_levels, n_absent = np.int64(0), np.int64(0), np.int64(0)
         for i in range(codes.shape[1]):
             code = np.int64(codes[f, i])
             largest = max(largest, code)
-            absent += code == 0
+            n_absent += code == 0
             seen[code] = True
         seen[0] = False
         for code in range(largest + 1):
-            found += seen[code]
+            n_levels += seen[code]
             seen[code] = False
-        most[f], levels[f], gaps[f] = largest, found, absent
+        most[f], levels[f], n_missing[f] = largest, n_levels, n_absent
 
 
 @kernel
 def code_planes(codes, rows, columns, starts, first, last, planes):
-    """Levels as bits: words ``first:last`` of up to 64 columns.
+    """Write levels as bits: words ``first:last`` of up to 64 columns.
 
     ``planes[starts[w]]`` has a bit for every known cell of the columns of word w, one uint64 a row;
     the planes up to ``starts[w + 1]`` have the bits of the level less 1.
@@ -212,7 +212,7 @@ def plane_distances(planes, starts, rows, first, last, triangle, total):
     for i in range(first, last):
         a = rows[i]
         begin = a + 1 if triangle else 0
-        found, out = differs[begin:], total[i, begin:n]
+        difference, out = differs[begin:], total[i, begin:n]
         for w in range(len(starts) - 1):
             plane = starts[w] + 1
             other = planes[plane, begin:]
@@ -220,26 +220,26 @@ def plane_distances(planes, starts, rows, first, last, triangle, total):
             if plane + 1 < starts[w + 1]:  # genotypes have two planes
                 second = planes[plane + 1, begin:]
                 also = planes[plane + 1, a]
-                for j in range(len(found)):
-                    found[j] = (other[j] ^ own) | (second[j] ^ also)
+                for j in range(len(difference)):
+                    difference[j] = (other[j] ^ own) | (second[j] ^ also)
             else:
-                for j in range(len(found)):
-                    found[j] = other[j] ^ own
+                for j in range(len(difference)):
+                    difference[j] = other[j] ^ own
             for plane in range(starts[w] + 3, starts[w + 1]):
                 other = planes[plane, begin:]
                 own = planes[plane, a]
-                for j in range(len(found)):
-                    found[j] |= other[j] ^ own
+                for j in range(len(difference)):
+                    difference[j] |= other[j] ^ own
             other = planes[starts[w], begin:]
             own = planes[starts[w], a]
-            for j in range(len(found)):
-                out[j] += ones(found[j] & other[j] & own)
+            for j in range(len(difference)):
+                out[j] += ones(difference[j] & other[j] & own)
 
 
 # ---- gaps -----------------------------------------------------------------------------------
 @kernel
 def expected_numbers(values, order, y, expected):
-    """What a gap of each class is expected to differ from every row: the mean over its class.
+    """Compute what a missing value of each class is expected to differ from every row.
 
     `values` is float64[columns, rows], `order` its rows from the smallest value to the largest,
     gaps last. Fills ``expected[column, class, row]``. A row with a gap has half of what two gaps
@@ -283,7 +283,7 @@ def expected_numbers(values, order, y, expected):
 
 @kernel
 def expected_codes(codes, rows, columns, n_levels, y, expected):
-    """The same of categorical columns: 1 less the share that the row's level has in the class."""
+    """Do the same for categorical columns: 1 less the share of the row's level in the class."""
     n, n_classes = len(y), expected.shape[1]
     levels = np.empty(n, np.int64)
     share = np.empty((n_classes + 1, n_levels + 1))
@@ -318,16 +318,16 @@ def expected_codes(codes, rows, columns, n_levels, y, expected):
 
 
 @kernel
-def gap_distances(expected, starts, gaps, y, rows, first, last, total):
-    """Add what the gaps of ``rows[first:last]`` are expected to differ from all rows of `expected`.
+def missing_distances(expected, starts, missing, y, rows, first, last, total):
+    """Add what the missing values of ``rows[first:last]`` are expected to differ from all.
 
-    Row i has its gaps in the columns ``gaps[starts[i]:starts[i + 1]]``.
+    Row i has its missing values in the columns ``missing[starts[i]:starts[i + 1]]``.
     """
     for r in range(first, last):
         i = rows[r]
         out = total[r, : expected.shape[2]]
-        for gap in range(starts[i], starts[i + 1]):
-            add = expected[gaps[gap], y[i]]
+        for cell in range(starts[i], starts[i + 1]):
+            add = expected[missing[cell], y[i]]
             for j in range(len(add)):
                 out[j] += add[j]
 
@@ -362,7 +362,7 @@ def number_weights(tile, first, last, starts, others, coefficients, rows, out):
 
 @kernel
 def code_weights(tile, starts, others, coefficients, rows, out):
-    """The same of categorical columns, for all columns of a tile of codes."""
+    """Do the same for categorical columns, for all columns of a tile of codes."""
     for r in range(len(rows)):
         a = tile[rows[r]]
         for pair in range(starts[r], starts[r + 1]):
@@ -374,15 +374,17 @@ def code_weights(tile, starts, others, coefficients, rows, out):
 
 
 @kernel
-def gap_weights(expected, starts, gaps, y, pair_starts, others, coefficients, first, last, out):
-    """Add what the gaps of columns ``first:last`` are expected to differ.
+def missing_weights(
+    expected, starts, missing, y, pair_starts, others, coefficients, first, last, out
+):
+    """Add what the missing values of columns ``first:last`` are expected to differ.
 
-    Column f has its gaps in the rows ``gaps[starts[f]:starts[f + 1]]``; every pair is listed with
-    both its rows.
+    Column f has its missing values in the rows ``missing[starts[f]:starts[f + 1]]``; every pair is
+    listed with both its rows.
     """
     for f in range(first, last):
-        for gap in range(starts[f], starts[f + 1]):
-            i = gaps[gap]
+        for cell in range(starts[f], starts[f + 1]):
+            i = missing[cell]
             against = expected[f, y[i]]
             for pair in range(pair_starts[i], pair_starts[i + 1]):
                 out[f] += coefficients[pair] * against[others[pair]]

@@ -1,4 +1,4 @@
-"""The loops of the Relief family on the device: scaling, the rules, pairs, and weights.
+"""CUDA kernels of the Relief family: scaling, the rules, pairs, and weights.
 
 Row i of a table of distances is turned into coefficients in place, as by the rules of
 :mod:`featly.core.relief.relief`; a block works on a row. Counts are added in any order,

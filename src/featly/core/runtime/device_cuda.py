@@ -20,14 +20,14 @@ from featly.core.runtime.parallel import run_blocks, split
 __all__ = [
     "NotOnDevice",
     "as_device",
-    "available",
-    "columns_of",
+    "ensure_on_host",
     "free_bytes",
+    "is_available",
     "is_device_array",
     "kernel",
-    "on_host",
-    "out_of_memory",
+    "take_device_columns",
     "to_host",
+    "translate_memory_errors",
     "xp",
 ]
 
@@ -40,26 +40,26 @@ REMEDY = "give memory_limit=..., or device='cpu'"
 
 
 class NotOnDevice(Exception):  # noqa: N818  not an error of the user's: the CPU does it
-    """What was asked for is not done on a device; the reason is the message.
+    """The computation is not done on a device; the reason is the message.
 
     Whoever chooses between the device and the CPU takes the CPU, or says so where a device was
     demanded.
 
     Examples
     --------
-    >>> str(NotOnDevice("missing='spread' is computed on the CPU"))
+    >>> str(NotOnDevice("missing='spread' is run_where_best on the CPU"))
     "missing='spread' is computed on the CPU"
     """
 
 
-def available() -> bool:
-    """Whether CuPy can be imported and sees a device. Never raises; looked up once."""
-    return _why_not() is None
+def is_available() -> bool:
+    """Return whether CuPy can be imported and sees a device. Never raises; looked up once."""
+    return _unavailable_reason() is None
 
 
 def xp() -> Any:
-    """The module CuPy, or an error that says what is missing."""
-    reason = _why_not()
+    """Return the module CuPy, or raise an error that says what is missing."""
+    reason = _unavailable_reason()
     if reason is not None:
         raise DeviceError(reason)
     import cupy
@@ -68,27 +68,27 @@ def xp() -> Any:
 
 
 @functools.cache
-def _why_not() -> str | None:
-    """What is missing for a device to be used; None where nothing is."""
+def _unavailable_reason() -> str | None:
+    """Return the reason why no device can be used, or None."""
     try:
         import cupy
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
             return "device='cuda' needs CuPy: pip install 'featly[gpu]', or give device='cpu'"
-        return f"CuPy cannot be imported ({_line(error)}): repair it, or give device='cpu'"
+        return f"CuPy cannot be imported ({_first_line(error)}): repair it, or give device='cpu'"
     try:
         count = int(cupy.cuda.runtime.getDeviceCount())
     except Exception as error:
-        return f"no CUDA device can be used ({_line(error)}): give device='cpu'"
+        return f"no CUDA device can be used ({_first_line(error)}): give device='cpu'"
     return None if count else "no CUDA device is there: give device='cpu'"
 
 
-def _line(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def is_device_array(X: Any) -> bool:
-    """Whether this is a CuPy array, or a torch tensor on a CUDA device. Imports nothing.
+    """Return whether this is a CuPy array, or a torch tensor on a CUDA device. Imports nothing.
 
     Examples
     --------
@@ -106,13 +106,13 @@ def is_device_array(X: Any) -> bool:
     return bool(tensor.is_cuda)
 
 
-def on_host(y: Any) -> Any:
-    """An array on a device copied to the host; anything else as it is."""
+def ensure_on_host(y: Any) -> Any:
+    """Copy an array on a device to the host; return anything else as it is."""
     return to_host(as_device(y)) if is_device_array(y) else y
 
 
-def columns_of(X: Any, columns: AnyArray) -> Any:
-    """Some columns of a CuPy array or of a torch tensor, of the same library."""
+def take_device_columns(X: Any, columns: AnyArray) -> Any:
+    """Return some columns of a CuPy array or of a torch tensor, of the same library."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(X, torch.Tensor):
         return X[:, torch.as_tensor(columns, device=X.device)]
@@ -120,27 +120,27 @@ def columns_of(X: Any, columns: AnyArray) -> Any:
 
 
 def as_device(X: Any) -> Any:
-    """The array on the device.
+    """Return the array on the device.
 
     One of CuPy is returned as it is, a tensor of torch on the device is looked at without a copy,
     anything else is copied there, in the order of memory that it has.
     """
     cupy = xp()
     if isinstance(X, cupy.ndarray):
-        return _on_this_device(X)
+        return _require_current_device(X)
     if is_device_array(X):
-        return _on_this_device(_of_tensor(cupy, X.detach()))
+        return _require_current_device(_from_tensor(cupy, X.detach()))
     array = np.asarray(X)
     if array.dtype.kind not in "biuf":
         raise DeviceError(f"an array of {array.dtype} cannot lie on the device: numbers can")
     turned = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
-    with out_of_memory(array.nbytes):
+    with translate_memory_errors(array.nbytes):
         if turned:
-            return _uploaded(cupy, array.T).T
-        return _uploaded(cupy, array)
+            return _upload(cupy, array.T).T
+        return _upload(cupy, array)
 
 
-def _on_this_device(array: Any) -> Any:
+def _require_current_device(array: Any) -> Any:
     current = xp().cuda.runtime.getDevice()
     if array.device.id != current:
         raise DeviceError(
@@ -150,13 +150,13 @@ def _on_this_device(array: Any) -> Any:
     return array
 
 
-def _of_tensor(cupy: Any, tensor: Any) -> Any:
+def _from_tensor(cupy: Any, tensor: Any) -> Any:
     if str(tensor.dtype) == "torch.bool":  # which not every version hands over
         return cupy.from_dlpack(tensor.view(sys.modules["torch"].uint8)).view(cupy.bool_)
     return cupy.from_dlpack(tensor)
 
 
-def _uploaded(cupy: Any, array: AnyArray) -> Any:
+def _upload(cupy: Any, array: AnyArray) -> Any:
     out = cupy.empty(array.shape, array.dtype)
     if array.nbytes <= SMALL or array.ndim == 0:
         out.set(np.ascontiguousarray(array).reshape(array.shape))
@@ -178,7 +178,7 @@ def _uploaded(cupy: Any, array: AnyArray) -> Any:
 
 
 def to_host(array: Any) -> AnyArray:
-    """A NumPy array with what a CuPy array holds, quickly also where that is much."""
+    """Return a NumPy array with what a CuPy array holds, quickly also where that is much."""
     cupy = xp()
     if array.nbytes <= SMALL or array.ndim == 0:
         return np.asarray(cupy.asnumpy(array))
@@ -195,32 +195,32 @@ def to_host(array: Any) -> AnyArray:
             done.record(stream)
             waiting.append((rows[low:high], staged, done))
             if len(waiting) == 2:
-                _arrived(*waiting.pop(0))
+                _finish_copy(*waiting.pop(0))
         while waiting:
-            _arrived(*waiting.pop(0))
+            _finish_copy(*waiting.pop(0))
     return out
 
 
-def _arrived(target: AnyArray, staged: AnyArray, done: Any) -> None:
+def _finish_copy(target: AnyArray, staged: AnyArray, done: Any) -> None:
     done.synchronize()
     _copy(target, staged)
 
 
 def _pieces(array: AnyArray, size: int) -> list[tuple[int, int]]:
-    """Ranges of the first axis that are of at most so many bytes, or of one entry."""
-    each = array.nbytes // max(1, len(array))
-    if each > STAGE:
-        raise DeviceError(f"a row of {each} bytes does not fit into the pinned buffer: turn X")
-    return split(len(array), max(1, size // max(1, each)))
+    """Return ranges of the first axis that are of at most so many bytes, or of one entry."""
+    row_bytes = array.nbytes // max(1, len(array))
+    if row_bytes > STAGE:
+        raise DeviceError(f"a row of {row_bytes} bytes does not fit into the pinned buffer: turn X")
+    return split(len(array), max(1, size // max(1, row_bytes)))
 
 
 def _copy(target: AnyArray, values: AnyArray) -> None:
     """Copy by several threads: one alone does not fill the bus."""
 
-    def one(piece: tuple[int, int]) -> None:
+    def copy_piece(piece: tuple[int, int]) -> None:
         target[slice(*piece)] = values[slice(*piece)]
 
-    run_blocks(one, _pieces(values, PIECE))
+    run_blocks(copy_piece, _pieces(values, PIECE))
 
 
 _staging = threading.Lock()  # the buffers are those of the process
@@ -228,7 +228,7 @@ _staging = threading.Lock()  # the buffers are those of the process
 
 @functools.cache
 def _buffers() -> list[tuple[Any, Any]]:
-    """Two pinned buffers, each with the event after which it may be used again."""
+    """Return two pinned buffers, each with the event after which it may be used again."""
     cuda = xp().cuda
     return [(cuda.alloc_pinned_memory(STAGE), cuda.Event(disable_timing=True)) for _ in range(2)]
 
@@ -239,7 +239,7 @@ def _wait() -> None:
 
 
 def free_bytes() -> int:
-    """How much may still be allocated, what CuPy's pool has in store counted."""
+    """Return the bytes that may still be allocated, those in CuPy's pool counted."""
     cupy = xp()
     pool = cupy.get_default_memory_pool()
     free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
@@ -248,33 +248,34 @@ def free_bytes() -> int:
 
 
 @contextmanager
-def out_of_memory(asked: int | None = None) -> Iterator[None]:
+def translate_memory_errors(n_bytes: int | None = None) -> Iterator[None]:
     """Turn CuPy's error of memory into a :class:`DeviceError`, for the length of a ``with``."""
     cupy = xp()
     try:
         yield
     except cupy.cuda.memory.OutOfMemoryError as error:
-        wanted = _gigabytes(asked) if asked else _line(error)
+        needed = _format_gigabytes(n_bytes) if n_bytes else _first_line(error)
         raise DeviceError(
-            f"the device has too little memory: {wanted} asked for, {_gigabytes(free_bytes())} "
+            f"the device has too little memory: {needed} asked for, "
+            f"{_format_gigabytes(free_bytes())} "
             f"free: {REMEDY}"
         ) from error
 
 
-def _gigabytes(count: int) -> str:
+def _format_gigabytes(count: int) -> str:
     return f"{count / 1e9:.3g} GB"
 
 
 def kernel(source: str, name: str, **defines: int | str) -> Any:
-    """A kernel in CUDA C, compiled once for every set of defines.
+    """Return a kernel in CUDA C, compiled once for every set of defines.
 
     The source must declare it ``extern "C" __global__``. CuPy keeps what it compiled in a folder
     of the user's, so that the next process does not compile.
     """
-    return _compiled(source, name, tuple(sorted(defines.items())))
+    return _compile_kernel(source, name, tuple(sorted(defines.items())))
 
 
 @functools.cache
-def _compiled(source: str, name: str, defines: tuple[tuple[str, int | str], ...]) -> Any:
+def _compile_kernel(source: str, name: str, defines: tuple[tuple[str, int | str], ...]) -> Any:
     options = ("--std=c++17", *(f"-D{key}={value}" for key, value in defines))
     return xp().RawKernel(source, name, options=options)

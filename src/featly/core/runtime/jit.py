@@ -1,4 +1,4 @@
-"""Compiled loops over arrays: one decorator, and a cache on disk that an edit of a helper empties.
+"""Rules of compiled code, in one decorator.
 
 numba caches a compiled kernel beside a stamp of its own file. It does not notice an edited helper
 in another file. So the kernels of a module are cached in a folder that is named after a hash of
@@ -35,7 +35,7 @@ _IMPORT = re.compile(
 
 
 def cache_folder(module: Path) -> str | None:
-    """Return the folder of the compiled kernels of a file, or None if none can be written."""
+    """Return the folder of compiled kernels of this very code, or None if none can be written."""
     root = _cache_root()
     return str(root / _folder_name(module)) if _is_writable(root) else None
 
@@ -111,8 +111,8 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _cache_root() -> Path:
-    if chosen := os.environ.get("FEATLY_CACHE_DIR"):
-        return Path(chosen)
+    if folder := os.environ.get("FEATLY_CACHE_DIR"):
+        return Path(folder)
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
     elif sys.platform == "darwin":
@@ -146,7 +146,7 @@ def kernel(function: Callable[..., Any], *, lanes: bool = False) -> Callable[...
 
 
 def lane_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a loop whose sums over contiguous memory the compiler may split into lanes.
+    """Compile a kernel whose sums over contiguous memory the compiler may split into lanes.
 
     Three times faster than a sum in strict order. The split depends on the length alone, so equal
     columns still get equal bits, which a test asserts.

@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 
 def n_threads(n_jobs: int | None = None) -> int:
-    """How many threads `n_jobs` means here.
+    """Return how many threads `n_jobs` means here.
 
     None and -1 are all the cores this process may use (CPU affinity and container limits
     counted), but 1 inside a joblib worker, which has been given one core; -2 is one fewer.
@@ -54,7 +54,7 @@ def _cores() -> int:
 
 
 def split(count: int, size: int) -> list[tuple[int, int]]:
-    """Ranges of at most `size` that cover ``range(count)``.
+    """Return ranges of at most `size` that cover ``range(count)``.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def split(count: int, size: int) -> list[tuple[int, int]]:
 def run_blocks(
     function: Callable[[Item], Result], blocks: Sequence[Item], n_jobs: int | None = None
 ) -> list[Result]:
-    """``[function(block) for block in blocks]``, by threads.
+    """Return ``[function(block) for block in blocks]``, computed by threads.
 
     An exception, Ctrl-C included, cancels the blocks not yet begun and is raised here. Inside a
     block of other work, blocks are done one after the other: threads that wait for each other

@@ -10,7 +10,7 @@ __all__ = ["ones"]
 
 @intrinsic
 def ones(typing_context: Any, word: Any) -> Any:
-    """The number of ones of a uint64, for use in kernels."""
+    """Return the number of ones of a uint64, for use in kernels."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])

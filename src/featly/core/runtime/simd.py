@@ -28,8 +28,8 @@ __all__ = [
     "look_up",
     "look_up_pairs",
     "prefetch",
+    "subtract_groups",
     "sum_bits",
-    "take_off",
 ]
 
 LANES = 8
@@ -41,48 +41,51 @@ _BYTES = ir.VectorType(ir.IntType(8), 64)
 
 
 # ---- writing LLVM ---------------------------------------------------------------------------
-def _number(value: int) -> ir.Constant:
+def _constant(value: int) -> ir.Constant:
     return ir.Constant(_WORD, value)
 
 
-def _data(context: Any, builder: Any, signature: Any, arguments: Any, *which: int) -> list[Any]:
-    """Where the elements of some array arguments lie."""
+def _array_data(
+    context: Any, builder: Any, signature: Any, arguments: Any, *positions: int
+) -> list[Any]:
+    """Return pointers to the elements of some array arguments."""
     return [
-        context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in which
+        context.make_array(signature.args[k])(context, builder, arguments[k]).data
+        for k in positions
     ]
 
 
-def _place(builder: Any, data: Any, index: Any, vector: ir.VectorType = _GROUP) -> Any:
+def _pointer(builder: Any, data: Any, index: Any, vector: ir.VectorType = _GROUP) -> Any:
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
 
-def _load(builder: Any, data: Any, index: Any) -> Any:
-    return builder.load(_place(builder, data, index), align=8)
+def _load_group(builder: Any, data: Any, index: Any) -> Any:
+    return builder.load(_pointer(builder, data, index), align=8)
 
 
-def _store(builder: Any, group: Any, data: Any, index: Any) -> None:
-    builder.store(group, _place(builder, data, index), align=8)
+def _store_group(builder: Any, group: Any, data: Any, index: Any) -> None:
+    builder.store(group, _pointer(builder, data, index), align=8)
 
 
-def _function(builder: Any, name: str, returned: ir.Type, arguments: list[ir.Type]) -> Any:
-    found = builder.module.globals.get(name)
-    return found or ir.Function(builder.module, ir.FunctionType(returned, arguments), name)
+def _llvm_function(builder: Any, name: str, returned: ir.Type, arguments: list[ir.Type]) -> Any:
+    function = builder.module.globals.get(name)
+    return function or ir.Function(builder.module, ir.FunctionType(returned, arguments), name)
 
 
 def _count_bits(builder: Any, group: Any) -> Any:
-    return builder.call(_function(builder, "llvm.ctpop.v8i64", _GROUP, [_GROUP]), [group])
+    return builder.call(_llvm_function(builder, "llvm.ctpop.v8i64", _GROUP, [_GROUP]), [group])
 
 
-def _everywhere(builder: Any, value: Any, vector: ir.VectorType = _GROUP) -> Any:
-    """A vector of one value."""
+def _broadcast(builder: Any, value: Any, vector: ir.VectorType = _GROUP) -> Any:
+    """Return a vector of one value."""
     nothing = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
     return builder.shuffle_vector(first, nothing, zeros)
 
 
-def _zero(builder: Any, vector: Any = _GROUP) -> Any:
-    """A variable that starts at zero, and that the compiler keeps in a register."""
+def _zero_variable(builder: Any, vector: Any = _GROUP) -> Any:
+    """Make a variable that starts at zero, and that the compiler keeps in a register."""
     variable = cgutils.alloca_once(builder, vector)
     builder.store(ir.Constant(vector, [0] * LANES if vector is _GROUP else 0), variable)
     return variable
@@ -91,7 +94,7 @@ def _zero(builder: Any, vector: Any = _GROUP) -> Any:
 # ---- counting -------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Planes:
-    """The arguments of a count, in LLVM."""
+    """Arguments of a count, in LLVM."""
 
     planes: Any
     at: Any
@@ -105,44 +108,46 @@ class _Planes:
     last: Any
 
     def tile(self, builder: Any, first: Any, n_planes: int, n_others: int) -> None:
-        """Counts of the planes against some of the others from `first` on, all in registers."""
+        """Count the planes against some of the others from `first` on, all in registers."""
         add, take, times = builder.add, builder.sub, builder.mul
 
         def multiples(start: Any, step: Any, count: int) -> list[Any]:
-            return [add(start, times(step, _number(i))) for i in range(count)]
+            return [add(start, times(step, _constant(i))) for i in range(count)]
 
-        starts = multiples(self.at, times(self.n_words, _number(LANES)), n_planes)
+        starts = multiples(self.at, times(self.n_words, _constant(LANES)), n_planes)
         other_starts = multiples(times(first, self.n_words), self.n_words, n_others)
         rows = multiples(self.row, self.length, n_planes)
-        columns = multiples(times(first, _number(LANES)), _number(LANES), n_others)
-        sums = [[_zero(builder) for _ in columns] for _ in rows]
+        columns = multiples(times(first, _constant(LANES)), _constant(LANES), n_others)
+        sums = [[_zero_variable(builder) for _ in columns] for _ in rows]
         with cgutils.for_range(builder, take(self.high, self.low)) as loop:
             word = add(self.low, loop.index)
-            here = times(word, _number(LANES))
-            mine = [_load(builder, self.planes, add(start, here)) for start in starts]
+            offset_of_word = times(word, _constant(LANES))
+            mine = [
+                _load_group(builder, self.planes, add(start, offset_of_word)) for start in starts
+            ]
             for j, start in enumerate(other_starts):
                 other = builder.load(builder.gep(self.others, [add(start, word)]))
-                other = _everywhere(builder, other)
+                other = _broadcast(builder, other)
                 for i in range(n_planes):
-                    found = _count_bits(builder, builder.and_(mine[i], other))
-                    builder.store(add(builder.load(sums[i][j]), found), sums[i][j])
+                    bits = _count_bits(builder, builder.and_(mine[i], other))
+                    builder.store(add(builder.load(sums[i][j]), bits), sums[i][j])
         cells = [[builder.load(variable) for variable in line] for line in sums]
-        for i, place in enumerate(rows):
-            end = add(place, take(self.length, _number(LANES)))
-            rest = _load(builder, self.counts, end)
+        for i, row_start in enumerate(rows):
+            end = add(row_start, take(self.length, _constant(LANES)))
+            remainder = _load_group(builder, self.counts, end)
             for j, offset in enumerate(columns):
-                rest = take(rest, cells[i][j])
-                _store(builder, cells[i][j], self.counts, add(place, offset))
-            _store(builder, rest, self.counts, end)
+                remainder = take(remainder, cells[i][j])
+                _store_group(builder, cells[i][j], self.counts, add(row_start, offset))
+            _store_group(builder, remainder, self.counts, end)
         for j, offset in enumerate(columns):
-            rest = _load(builder, self.counts, add(self.last, offset))
+            remainder = _load_group(builder, self.counts, add(self.last, offset))
             for i in range(n_planes):
-                rest = take(rest, cells[i][j])
-            _store(builder, rest, self.counts, add(self.last, offset))
+                remainder = take(remainder, cells[i][j])
+            _store_group(builder, remainder, self.counts, add(self.last, offset))
 
 
-def _count(n_planes: int) -> Callable[..., Any]:
-    """Counts of some planes of a lane group against all planes of one other column.
+def _make_count(n_planes: int) -> Callable[..., Any]:
+    """Make a function that counts planes of a lane group against those of another column.
 
     ``count(planes, at, others, n_others, n_words, low, high, counts, row, length, last)``: planes
     of `n_words` groups begin at `at`, those of the other column are `n_others` times `n_words`
@@ -158,14 +163,14 @@ def _count(n_planes: int) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             _, at, _, n_others, n_words, low, high, _, row, length, last = arguments
-            planes, others, counts = _data(context, builder, signature, arguments, 0, 2, 7)
+            planes, others, counts = _array_data(context, builder, signature, arguments, 0, 2, 7)
             work = _Planes(planes, at, others, n_words, low, high, counts, row, length, last)
-            with cgutils.for_range(builder, builder.lshr(n_others, _number(2))) as loop:
-                work.tile(builder, builder.mul(loop.index, _number(4)), n_planes, 4)
+            with cgutils.for_range(builder, builder.lshr(n_others, _constant(2))) as loop:
+                work.tile(builder, builder.mul(loop.index, _constant(4)), n_planes, 4)
             for size in (2, 1):
-                left = builder.and_(n_others, _number(size))
-                with builder.if_then(builder.icmp_signed("!=", left, _number(0))):
-                    first = builder.and_(n_others, _number(-2 * size))
+                left = builder.and_(n_others, _constant(size))
+                with builder.if_then(builder.icmp_signed("!=", left, _constant(0))):
+                    first = builder.and_(n_others, _constant(-2 * size))
                     work.tile(builder, first, n_planes, size)
             return context.get_dummy_value()
 
@@ -177,28 +182,28 @@ def _count(n_planes: int) -> Callable[..., Any]:
     return count
 
 
-count_one, count_two = _count(1), _count(2)
+count_one, count_two = _make_count(1), _make_count(2)
 
 
 @intrinsic
 def sum_bits(
     typing: Any, planes: Any, at: Any, rows: Any, low: Any, high: Any, counts: Any, count_at: Any
 ) -> Any:
-    """How many of the bits ``rows[low:high]`` are set in a plane of a lane group."""
+    """Count how many of the bits ``rows[low:high]`` are set in a plane of a lane group."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _, at, _, low, high, _, count_at = arguments
-        planes, rows, counts = _data(context, builder, signature, arguments, 0, 2, 5)
-        total = _zero(builder)
+        planes, rows, counts = _array_data(context, builder, signature, arguments, 0, 2, 5)
+        total = _zero_variable(builder)
         with cgutils.for_range(builder, builder.sub(high, low)) as loop:
             row = builder.load(builder.gep(rows, [builder.add(low, loop.index)]))
-            word = builder.lshr(row, _number(6))
-            index = builder.add(at, builder.mul(word, _number(LANES)))
-            bit = _everywhere(builder, builder.and_(row, _number(63)))
-            found = builder.lshr(_load(builder, planes, index), bit)
-            found = builder.and_(found, ir.Constant(_GROUP, [1] * LANES))
-            builder.store(builder.add(builder.load(total), found), total)
-        _store(builder, builder.load(total), counts, count_at)
+            word = builder.lshr(row, _constant(6))
+            index = builder.add(at, builder.mul(word, _constant(LANES)))
+            bit = _broadcast(builder, builder.and_(row, _constant(63)))
+            selected = builder.lshr(_load_group(builder, planes, index), bit)
+            selected = builder.and_(selected, ir.Constant(_GROUP, [1] * LANES))
+            builder.store(builder.add(builder.load(total), selected), total)
+        _store_group(builder, builder.load(total), counts, count_at)
         return context.get_dummy_value()
 
     return types.void(planes, _INT, rows, _INT, _INT, counts, _INT), generate
@@ -208,22 +213,22 @@ def sum_bits(
 def look_up(
     typing: Any, table: Any, counts: Any, at: Any, n_groups: Any, sums: Any, sums_at: Any
 ) -> Any:
-    """Adds ``table[count]`` of some lane groups of counts to a lane group of sums."""
+    """Add ``table[count]`` of some lane groups of counts to a lane group of sums."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _, _, at, n_groups, _, sums_at = arguments
-        table, counts, sums = _data(context, builder, signature, arguments, 0, 1, 4)
-        totals = [_zero(builder, _WORD) for _ in range(LANES)]
+        table, counts, sums = _array_data(context, builder, signature, arguments, 0, 1, 4)
+        totals = [_zero_variable(builder, _WORD) for _ in range(LANES)]
         with cgutils.for_range(builder, n_groups) as loop:
-            first = builder.add(at, builder.mul(loop.index, _number(LANES)))
+            first = builder.add(at, builder.mul(loop.index, _constant(LANES)))
             for lane, total in enumerate(totals):
-                count = builder.load(builder.gep(counts, [builder.add(first, _number(lane))]))
+                count = builder.load(builder.gep(counts, [builder.add(first, _constant(lane))]))
                 # atomic, which costs nothing, only so that it is not made a part of a gather
                 entry = builder.load_atomic(builder.gep(table, [count]), "monotonic", 8)
                 builder.store(builder.add(builder.load(total), entry), total)
         for lane, total in enumerate(totals):
-            place = builder.gep(sums, [builder.add(sums_at, _number(lane))])
-            builder.store(builder.add(builder.load(place), builder.load(total)), place)
+            target = builder.gep(sums, [builder.add(sums_at, _constant(lane))])
+            builder.store(builder.add(builder.load(target), builder.load(total)), target)
         return context.get_dummy_value()
 
     return types.void(table, counts, _INT, _INT, sums, _INT), generate
@@ -234,53 +239,55 @@ def look_up_pairs(
     typing: Any, table: Any, width: Any, counts: Any, at: Any, other_at: Any, n_groups: Any,
     sums: Any, sums_at: Any,
 ) -> Any:  # fmt: skip
-    """Adds ``table[count * width + other count]`` of lane groups to a lane group of sums."""
+    """Add ``table[count * width + other count]`` of lane groups to a lane group of sums."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _, width, _, at, other_at, n_groups, _, sums_at = arguments
-        table, counts, sums = _data(context, builder, signature, arguments, 0, 2, 6)
-        totals = [_zero(builder, _WORD) for _ in range(LANES)]
+        table, counts, sums = _array_data(context, builder, signature, arguments, 0, 2, 6)
+        totals = [_zero_variable(builder, _WORD) for _ in range(LANES)]
         with cgutils.for_range(builder, n_groups) as loop:
-            offset = builder.mul(loop.index, _number(LANES))
+            offset = builder.mul(loop.index, _constant(LANES))
             for lane, total in enumerate(totals):
-                here = builder.add(offset, _number(lane))
+                position = builder.add(offset, _constant(lane))
                 count, other = (
-                    builder.load(builder.gep(counts, [builder.add(first, here)]))
+                    builder.load(builder.gep(counts, [builder.add(first, position)]))
                     for first in (at, other_at)
                 )
                 index = builder.add(builder.mul(count, width), other)
                 entry = builder.load_atomic(builder.gep(table, [index]), "monotonic", 8)
                 builder.store(builder.add(builder.load(total), entry), total)
         for lane, total in enumerate(totals):
-            place = builder.gep(sums, [builder.add(sums_at, _number(lane))])
-            builder.store(builder.add(builder.load(place), builder.load(total)), place)
+            target = builder.gep(sums, [builder.add(sums_at, _constant(lane))])
+            builder.store(builder.add(builder.load(target), builder.load(total)), target)
         return context.get_dummy_value()
 
     return types.void(table, _INT, counts, _INT, _INT, _INT, sums, _INT), generate
 
 
 # ---- moving ---------------------------------------------------------------------------------
-def _elementwise(combine: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+def _make_elementwise(combine: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     @intrinsic
-    def move(typing: Any, to: Any, to_at: Any, of: Any, of_at: Any, n_groups: Any) -> Any:
+    def move(typing: Any, to: Any, to_at: Any, source: Any, source_at: Any, n_groups: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            _, to_at, _, of_at, n_groups = arguments
-            to, of = _data(context, builder, signature, arguments, 0, 2)
+            _, to_at, _, source_at, n_groups = arguments
+            to, source = _array_data(context, builder, signature, arguments, 0, 2)
             with cgutils.for_range(builder, n_groups) as loop:
-                offset = builder.mul(loop.index, _number(LANES))
-                place = builder.add(to_at, offset)
-                here = _load(builder, of, builder.add(of_at, offset))
-                _store(builder, combine(builder, _load(builder, to, place), here), to, place)
+                offset = builder.mul(loop.index, _constant(LANES))
+                target = builder.add(to_at, offset)
+                group = _load_group(builder, source, builder.add(source_at, offset))
+                _store_group(
+                    builder, combine(builder, _load_group(builder, to, target), group), to, target
+                )
             return context.get_dummy_value()
 
-        return types.void(to, _INT, of, _INT, _INT), generate
+        return types.void(to, _INT, source, _INT, _INT), generate
 
     return move
 
 
-copy_groups = _elementwise(lambda builder, before, here: here)
-add_groups = _elementwise(lambda builder, before, here: builder.add(before, here))
-take_off = _elementwise(lambda builder, before, here: builder.sub(before, here))
+copy_groups = _make_elementwise(lambda builder, before, here: here)
+add_groups = _make_elementwise(lambda builder, before, here: builder.add(before, here))
+subtract_groups = _make_elementwise(lambda builder, before, here: builder.sub(before, here))
 
 
 @intrinsic
@@ -289,14 +296,14 @@ def prefetch(typing: Any, array: Any, at: Any, n_groups: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _, at, n_groups = arguments
-        (array,) = _data(context, builder, signature, arguments, 0)
+        (array,) = _array_data(context, builder, signature, arguments, 0)
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
         ask = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
         with cgutils.for_range(builder, n_groups) as loop:
-            index = builder.add(at, builder.mul(loop.index, _number(LANES)))
-            place = builder.bitcast(builder.gep(array, [index]), pointer)
-            builder.call(ask, [place, *(ir.Constant(number, k) for k in (0, 3, 1))])
+            index = builder.add(at, builder.mul(loop.index, _constant(LANES)))
+            address = builder.bitcast(builder.gep(array, [index]), pointer)
+            builder.call(ask, [address, *(ir.Constant(number, k) for k in (0, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(array, _INT, _INT), generate
@@ -304,13 +311,13 @@ def prefetch(typing: Any, array: Any, at: Any, n_groups: Any) -> Any:
 
 @intrinsic
 def equal_mask(typing: Any, array: Any, at: Any, value: Any) -> Any:
-    """A word whose bit i tells whether byte ``at + i`` of a flat array is `value`."""
+    """Return a word whose bit i is set where byte ``at + i`` of a flat array is `value`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _, at, value = arguments
-        (array,) = _data(context, builder, signature, arguments, 0)
-        found = builder.load(_place(builder, array, at, _BYTES), align=1)
-        same = builder.icmp_unsigned("==", found, _everywhere(builder, value, _BYTES))
+        (array,) = _array_data(context, builder, signature, arguments, 0)
+        values = builder.load(_pointer(builder, array, at, _BYTES), align=1)
+        same = builder.icmp_unsigned("==", values, _broadcast(builder, value, _BYTES))
         return builder.bitcast(same, _WORD)
 
     return types.uint64(array, _INT, types.uint8), generate

@@ -1,19 +1,19 @@
-"""Where the columns lie, and the questions one may ask them."""
+"""Sources of columns, and the questions one may ask them."""
 
 from featly.core.sources.base import Moments, Source, centers_and_variances, unit_scale
 from featly.core.sources.csc import CSCSource
-from featly.core.sources.dense import DenseSource, compacted
-from featly.core.sources.streamed import ColumnStore, Mapped, StreamedSource
+from featly.core.sources.dense import DenseSource, compact_if_small
+from featly.core.sources.streamed import ColumnStore, MappedStore, StreamedSource
 
 __all__ = [
     "CSCSource",
     "ColumnStore",
     "DenseSource",
-    "Mapped",
+    "MappedStore",
     "Moments",
     "Source",
     "StreamedSource",
     "centers_and_variances",
-    "compacted",
+    "compact_if_small",
     "unit_scale",
 ]

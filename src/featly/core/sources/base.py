@@ -1,4 +1,4 @@
-"""The questions that a method may ask about columns, wherever they lie.
+"""Questions that a method may ask about columns, wherever they lie.
 
 A feature is one column of the user's table. A continuous or ordinal one is a single *atom*; a
 categorical one is a block of atoms, its one-hot indicators, which centre and scale together.
@@ -39,13 +39,13 @@ class Moments:
     m2: FloatArray
 
     def columns(self, low: int, high: int) -> "Moments":
-        """The moments of a range of features."""
+        """Return the moments of a range of features."""
         part = slice(low, high)
         return Moments(self.count[:, part], self.mean[:, part], self.m2[:, part])
 
 
 class Source(ABC):
-    """Columns in some storage, and what can be computed from them without moving them.
+    """Columns in some storage, and computations on them that do not move them.
 
     Attributes
     ----------
@@ -81,59 +81,59 @@ class Source(ABC):
 
     @abstractmethod
     def view(self, features: IntArray) -> "Source":
-        """Only these features, in this order, without copying a value."""
+        """Return only these features, in this order, without copying a value."""
 
     def with_jobs(self, n_jobs: int | None) -> "Source":
-        """The same columns, read by so many threads."""
+        """Return the same columns, read by so many threads."""
         other = copy.copy(self)
         other.n_jobs = n_jobs
         return other
 
     @abstractmethod
-    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> "Source":
-        """Only these rows, copied, as they were given: neither centred nor scaled.
+    def take_rows(self, rows: IntArray, n_jobs: int | None = None) -> "Source":
+        """Return only these rows, copied, as they were given: neither centred nor scaled.
 
         A level of a categorical feature that no row has left is gone, as if it had never been.
         """
 
     @abstractmethod
     def scaled(self, center: FloatArray, scale: FloatArray) -> "Source":
-        """Centred by `center` (an atom) and multiplied by `scale` (a feature) when read."""
+        """Return the columns centred by `center` (an atom), multiplied by `scale` (a feature)."""
 
     @abstractmethod
     def weighted(self, factor: FloatArray) -> "Source":
-        """As this one, every feature multiplied by its factor when read."""
+        """Return the columns with every feature multiplied by its factor when read."""
 
     @abstractmethod
     def load(self, features: IntArray) -> FloatArray:
-        """The atoms of some features, centred and scaled: float64 of shape (atoms, rows)."""
+        """Load the atoms of some features, centred and scaled: float64 of shape (atoms, rows)."""
 
-    def held(self) -> "Source":
-        """This source in memory, in the layout that it has, where there is room for it."""
+    def in_memory(self) -> "Source":
+        """Return this source in memory, in the layout that it has, where there is room for it."""
         return self
 
     def compact(self) -> "Source":
-        """This source in a layout that reads single features cheaply; a copy if need be."""
+        """Return this source in a layout that reads single features cheaply; a copy if need be."""
         return self
 
     def blocks(self, max_bytes: int = TILE_BYTES) -> list[tuple[int, int]]:
-        """Ranges of features whose atoms take about `max_bytes` in float64.
+        """Return ranges of features whose atoms take about `max_bytes` in float64.
 
         The ranges depend on the data alone, never on the number of threads.
         """
-        room = max(1, max_bytes // (8 * max(1, self.n_rows)))
+        max_atoms = max(1, max_bytes // (8 * max(1, self.n_rows)))
         if self.n_atoms == self.n_features and not (self.kinds == CATEGORICAL).any():
-            return split(self.n_features, room)
-        atoms, found, low = self.atoms, [], 0
+            return split(self.n_features, max_atoms)
+        atoms, blocks, low = self.atoms, [], 0
         while low < self.n_features:
-            high = int(np.searchsorted(atoms, atoms[low] + room, side="right")) - 1
+            high = int(np.searchsorted(atoms, atoms[low] + max_atoms, side="right")) - 1
             high = max(low + 1, high)
-            found.append((low, high))
+            blocks.append((low, high))
             low = high
-        return found
+        return blocks
 
     def each(self, function: Callable[[Any, Any], Any]) -> list[Any]:
-        """``function(part, places)`` of every block of columns that is in memory at a time.
+        """Call ``function(part, places)`` for every block of columns that is in memory at a time.
 
         `places` are those of the block's columns in this view. A table in memory is one block.
         """
@@ -145,7 +145,7 @@ class Source(ABC):
         """Count, mean and squared deviations of continuous and ordinal features by group."""
 
     def level_counts(self) -> FloatArray:
-        """Rows at each level of categorical features; 0 at the atoms of others."""
+        """Return the rows at each level of categorical features; 0 at the atoms of others."""
         return np.zeros(self.n_atoms)
 
     # ---- answers that add up over columns ---------------------------------------------------
@@ -164,13 +164,13 @@ class Source(ABC):
             for block in blocks:
                 tile = part.load(np.arange(*block))
 
-                def panel(rows: tuple[int, int], tile: FloatArray = tile) -> None:
+                def add_panel(rows: tuple[int, int], tile: FloatArray = tile) -> None:
                     total[rows[0] : rows[1]] += tile[:, rows[0] : rows[1]].T @ tile
 
-                run_blocks(panel, panels, self.n_jobs)
+                run_blocks(add_panel, panels, self.n_jobs)
             return (total + total.T) / 2
 
-        def partial(blocks: list[tuple[int, int]]) -> FloatArray:
+        def sum_blocks(blocks: list[tuple[int, int]]) -> FloatArray:
             summed = np.zeros((n, n))
             for block in blocks:
                 tile = part.load(np.arange(*block))
@@ -178,13 +178,13 @@ class Source(ABC):
             return summed
 
         chunks = split(len(blocks), -(-len(blocks) // PARTIAL_SUMS)) if blocks else []
-        for summed in run_blocks(partial, [blocks[a:b] for a, b in chunks], self.n_jobs):
+        for summed in run_blocks(sum_blocks, [blocks[a:b] for a, b in chunks], self.n_jobs):
             total += summed
         return total
 
 
 def centers_and_variances(source: Source, moments: Moments) -> tuple[FloatArray, FloatArray]:
-    """The mean of every atom and the total variance of every feature.
+    """Return the mean of every atom and the total variance of every feature.
 
     `moments` are those of `source` over all rows. The variance of a categorical feature with
     level frequencies p_l is that of its one-hot block, ``1 - sum_l p_l^2``. Variances are those
@@ -208,6 +208,6 @@ def centers_and_variances(source: Source, moments: Moments) -> tuple[FloatArray,
 
 
 def unit_scale(variance: FloatArray) -> FloatArray:
-    """The factor that gives a feature total variance 1; 0 where it is constant."""
+    """Return the factor that gives a feature total variance 1; 0 where it is constant."""
     varies = variance > 0
     return np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)

@@ -31,7 +31,7 @@ class CSCSource(Source):
         self.scale = np.ones(self.n_features)
 
     def view(self, features: IntArray) -> "CSCSource":
-        """Only these features, in this order; the matrix is shared."""
+        """Return only these features, in this order; the matrix is shared."""
         part = object.__new__(CSCSource)
         part.__dict__.update(self.__dict__)
         part.n_features = len(features)
@@ -39,14 +39,14 @@ class CSCSource(Source):
         part.columns = self.columns[features]
         return part
 
-    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> "CSCSource":
-        """Only these rows, copied; what is stored stays sparse."""
+    def take_rows(self, rows: IntArray, n_jobs: int | None = None) -> "CSCSource":
+        """Return only these rows, copied; what is stored stays sparse."""
         matrix = scipy.sparse.csc_array(self.matrix[rows][:, self.columns])
         matrix.sort_indices()
         return CSCSource(matrix, n_jobs)
 
     def scaled(self, center: FloatArray, scale: FloatArray) -> "CSCSource":
-        """Centred and scaled when read; the matrix is shared and stays sparse."""
+        """Return the columns centred and scaled when read; the shared matrix stays sparse."""
         part = object.__new__(CSCSource)
         part.__dict__.update(self.__dict__)
         part.center, part.scale = self.center.copy(), self.scale.copy()
@@ -54,7 +54,7 @@ class CSCSource(Source):
         return part
 
     def weighted(self, factor: FloatArray) -> "CSCSource":
-        """Every feature multiplied by its factor when read; the matrix is shared."""
+        """Return the columns, each feature multiplied by its factor; the matrix is shared."""
         part = object.__new__(CSCSource)
         part.__dict__.update(self.__dict__)
         part.scale = self.scale.copy()
@@ -62,7 +62,7 @@ class CSCSource(Source):
         return part
 
     def load(self, features: IntArray) -> FloatArray:
-        """Some features, centred and scaled, dense and feature-major."""
+        """Load some features, centred and scaled, dense and feature-major."""
         columns = self.columns[features]
         tile = self.matrix[:, columns].toarray().T.astype(np.float64)
         tile -= self.center[columns, None]
@@ -70,7 +70,7 @@ class CSCSource(Source):
         return np.ascontiguousarray(tile)
 
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
-        """Two passes over what is stored."""
+        """Return moments by two passes over what is stored."""
         if groups is None:
             groups = np.zeros(self.n_rows, np.int64)
         sizes = np.bincount(groups, minlength=n_groups).astype(np.float64)
@@ -78,10 +78,10 @@ class CSCSource(Source):
         count, mean, m2 = np.empty(shape), np.empty(shape), np.empty(shape)
         stored = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
 
-        def one(block: tuple[int, int]) -> None:
+        def compute_block(block: tuple[int, int]) -> None:
             moments.moments_csc(*stored, groups, sizes, *block, count, mean, m2)
 
-        run_blocks(one, split(shape[1], COLUMN_BLOCK), self.n_jobs)
+        run_blocks(compute_block, split(shape[1], COLUMN_BLOCK), self.n_jobs)
         if self.n_features == shape[1] and np.array_equal(self.columns, np.arange(shape[1])):
             return Moments(count, mean, m2)
         return Moments(count[:, self.columns], mean[:, self.columns], m2[:, self.columns])
@@ -91,10 +91,10 @@ class CSCSource(Source):
         out = np.empty(self.n_features)
         stored = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
 
-        def one(block: tuple[int, int]) -> None:
+        def compute_block(block: tuple[int, int]) -> None:
             linear.forms_csc(*stored, self.columns, v, self.center, self.scale, *block, out)
 
-        run_blocks(one, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        run_blocks(compute_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return out
 
     def gram(self, features: IntArray | None = None) -> FloatArray:

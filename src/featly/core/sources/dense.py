@@ -11,7 +11,7 @@ from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import linear, moments
 from featly.core.sources.base import FloatArray, IntArray, Moments, Source
 
-__all__ = ["DenseSource", "compacted"]
+__all__ = ["DenseSource", "compact_if_small"]
 
 ROW_BLOCK = 8192  # columns of a row-major matrix that one task streams through
 COLUMN_BLOCK = 4096
@@ -20,12 +20,12 @@ COMPACT_SHARE = 20  # a row-major table is copied, column by column, once this f
 COMPACT_BYTES = 16 << 20  # ... or once what is left is this small
 
 
-def compacted(source: Source, all_bytes: int) -> Source:
-    """A view of a row-major table of so many bytes as a copy by columns, once little is left.
+def compact_if_small(source: Source, all_bytes: int) -> Source:
+    """Return a view of a row-major table as a copy by columns, once little of it is left.
 
     A streamed table is taken into memory once that has the room.
     """
-    source = source.held()
+    source = source.in_memory()
     if getattr(source, "feature_major", True):
         return source
     little = source.nbytes <= max(COMPACT_BYTES, all_bytes // COMPACT_SHARE)
@@ -82,12 +82,12 @@ class DenseSource(Source):
     # ---- the storage ------------------------------------------------------------------------
     @property
     def feature_major(self) -> bool:
-        """Whether a single column of numbers lies together in memory."""
+        """Return whether a single column of numbers lies together in memory."""
         flags = self.values.flags
         return bool(flags.f_contiguous) and not (self._by_rows and flags.c_contiguous)
 
-    def lying(self, feature_major: bool) -> "DenseSource":
-        """The same, where a single column can be taken for either: as it lies in a larger table.
+    def with_feature_major(self, feature_major: bool) -> "DenseSource":
+        """Return the same columns, a single one taken to lie as in a larger table.
 
         Sums over the rows of a column differ in their last bits by how it lies.
         """
@@ -133,7 +133,7 @@ class DenseSource(Source):
         return other
 
     def view(self, features: IntArray) -> "DenseSource":
-        """Only these features, in this order; the matrices are shared."""
+        """Return only these features, in this order; the matrices are shared."""
         part = self._with(
             n_features=len(features), kinds=self.kinds[features], place=self.place[features]
         )
@@ -141,24 +141,28 @@ class DenseSource(Source):
             part.__dict__["categorical"] = self.categorical
         return part
 
-    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> "DenseSource":
-        """Only these rows, copied in the layout of the table; levels that are gone are left out."""
-        lying = self.values.T if self.feature_major else self.values
-        taken = np.take(lying, rows, axis=1 if self.feature_major else 0)
-        codes, n_levels = _occupied(self.codes[:, rows])
+    def take_rows(self, rows: IntArray, n_jobs: int | None = None) -> "DenseSource":
+        """Return only these rows, copied in the layout of the table, without lost levels."""
+        matrix = self.values.T if self.feature_major else self.values
+        selected = np.take(matrix, rows, axis=1 if self.feature_major else 0)
+        codes, n_levels = _drop_empty_levels(self.codes[:, rows])
         whole = DenseSource(
-            taken.T if self.feature_major else taken, codes, self._lying_kinds(), n_levels, n_jobs
+            selected.T if self.feature_major else selected,
+            codes,
+            self._storage_kinds(),
+            n_levels,
+            n_jobs,
         )
         return whole._with(n_features=self.n_features, kinds=self.kinds, place=self.place.copy())
 
-    def _lying_kinds(self) -> npt.NDArray[np.uint8]:
-        """Kinds of a table of all the numbers and then all the codes."""
+    def _storage_kinds(self) -> npt.NDArray[np.uint8]:
+        """Return the kinds of a table of all the numbers and then all the codes."""
         kinds = np.full(self.values.shape[1] + len(self.codes), CONTINUOUS)
         kinds[self.values.shape[1] :] = CATEGORICAL
         return kinds
 
     def scaled(self, center: FloatArray, scale: FloatArray) -> "DenseSource":
-        """Centred and scaled when read; the matrices are shared."""
+        """Return the columns centred and scaled when read; the matrices are shared."""
         if len(self.categorical) == 0 and self._whole():
             return self._with(center=center, scale=scale)
         columns, rows = self.place[self.numeric], self.place[self.categorical]
@@ -176,7 +180,7 @@ class DenseSource(Source):
         )
 
     def weighted(self, factor: FloatArray) -> "DenseSource":
-        """Every feature multiplied by its factor when read; the matrices are shared."""
+        """Return the columns, each feature multiplied by its factor; the matrices are shared."""
         scale, code_scale = self.scale.copy(), self.code_scale
         scale[self.place[self.numeric]] *= factor[self.numeric]
         if len(self.categorical):
@@ -185,35 +189,35 @@ class DenseSource(Source):
         return self._with(scale=scale, code_scale=code_scale)
 
     def compact(self) -> "DenseSource":
-        """The numbers of this view alone, copied to feature-major order; codes are so already."""
+        """Return the numbers of this view alone, feature-major by a copy; codes are so already."""
         if self.feature_major:
             return self
         columns = self.place[self.numeric]
-        lying = np.empty((len(columns), self.n_rows), self.values.dtype)
+        numbers = np.empty((len(columns), self.n_rows), self.values.dtype)
 
-        def copy(block: tuple[int, int]) -> None:
+        def copy_block(block: tuple[int, int]) -> None:
             low, high = block
-            lying[low:high] = self.values[:, columns[low:high]].T
+            numbers[low:high] = self.values[:, columns[low:high]].T
 
-        run_blocks(copy, split(len(columns), 256), self.n_jobs)
-        place = self.place.copy()
-        place[self.numeric] = np.arange(len(columns))
+        run_blocks(copy_block, split(len(columns), 256), self.n_jobs)
+        positions = self.place.copy()
+        positions[self.numeric] = np.arange(len(columns))
         return self._with(
             _by_rows=False,
-            values=lying.T,
-            place=place,
+            values=numbers.T,
+            place=positions,
             center=self.center[columns],
             scale=self.scale[columns],
         )
 
     def _whole(self) -> bool:
-        """Whether every column of the numbers is here, in the order in which it lies."""
+        """Return whether every column of the numbers is here, in the order in which it lies."""
         columns = self.place[self.numeric]
         width = self.values.shape[1]
         return len(columns) == width and (width < 2 or bool((np.diff(columns) == 1).all()))
 
     def load(self, features: IntArray) -> FloatArray:
-        """The atoms of some features, centred and scaled, feature-major."""
+        """Load the atoms of some features, centred and scaled, feature-major."""
         part = self.view(features)
         columns = part.place[part.numeric]
         numbers = np.empty((len(columns), self.n_rows))
@@ -235,7 +239,7 @@ class DenseSource(Source):
 
     # ---- answers that add up over rows ------------------------------------------------------
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
-        """One pass over the numbers; categorical features are left at count 0."""
+        """Return moments by one pass over the numbers; categorical features have count 0."""
         if groups is None:
             groups = np.zeros(self.n_rows, np.int64)
         rows = [np.flatnonzero(groups == g) for g in range(n_groups)]
@@ -249,17 +253,17 @@ class DenseSource(Source):
         raw = self.values.view(np.uint8) if exact else self.values
         flip = np.uint8(128 if self.values.dtype.kind == "i" else 0)
 
-        def one(block: tuple[int, int]) -> list[tuple[IntArray, FloatArray]]:
+        def compute_block(block: tuple[int, int]) -> list[tuple[IntArray, FloatArray]]:
             low, high = block
             for g, members in enumerate(rows):
                 if len(members) == 0:
                     continue
-                to = (low, high, mean[g], m2[g])
+                target = (low, high, mean[g], m2[g])
                 if exact and self.feature_major:
                     first, count = members[0], len(members)
-                    moments.moments_byte_columns(raw.T, flip, member[g], first, count, *to)
+                    moments.moments_byte_columns(raw.T, flip, member[g], first, count, *target)
                 elif exact:
-                    moments.moments_byte_rows(self.values, members, *to)
+                    moments.moments_byte_rows(self.values, members, *target)
                 elif self.feature_major:
                     moments.moments_columns(
                         self.values.T, member[g], len(members), low, high, mean[g], m2[g]
@@ -268,37 +272,40 @@ class DenseSource(Source):
                     moments.moments_rows(self.values, members, low, high, mean[g], m2[g])
             odd = low + np.flatnonzero(~np.isfinite(m2[:, low:high]).all(axis=0))
             return [
-                self._masked(odd[a:b], rows, mean, m2) for a, b in split(len(odd), MASKED_BLOCK)
+                self._redo_with_missing(odd[a:b], rows, mean, m2)
+                for a, b in split(len(odd), MASKED_BLOCK)
             ]
 
         size = COLUMN_BLOCK if self.feature_major else ROW_BLOCK
-        found = run_blocks(one, split(width, size), self.n_jobs)
+        incomplete_by_block = run_blocks(compute_block, split(width, size), self.n_jobs)
         count = np.broadcast_to(sizes[:, None], (n_groups, width))
-        incomplete = [pair for pairs in found for pair in pairs]
+        incomplete = [pair for pairs in incomplete_by_block for pair in pairs]
         if incomplete:
             count = count.copy()
             for columns, counts in incomplete:
                 count[:, columns] = counts
-        return self._by_feature(Moments(count, mean, m2))
+        return self._select_features(Moments(count, mean, m2))
 
-    def _masked(
+    def _redo_with_missing(
         self, columns: IntArray, rows: list[IntArray], mean: FloatArray, m2: FloatArray
     ) -> tuple[IntArray, FloatArray]:
         """Redo `columns`, which are not finite, leaving out missing values."""
         block = np.ascontiguousarray(self.values[:, columns])
         counts = np.zeros((len(rows), len(columns)))
         for g, members in enumerate(rows):
-            one_mean, one_m2 = np.empty(len(columns)), np.empty(len(columns))
-            moments.moments_masked(block, members, counts[g], one_mean, one_m2)
-            mean[g, columns], m2[g, columns] = one_mean, one_m2
+            group_mean, group_m2 = np.empty(len(columns)), np.empty(len(columns))
+            moments.moments_masked(block, members, counts[g], group_mean, group_m2)
+            mean[g, columns], m2[g, columns] = group_mean, group_m2
         return columns, counts
 
-    def _by_feature(self, found: Moments) -> Moments:
+    def _select_features(self, by_column: Moments) -> Moments:
         if len(self.categorical) == 0 and self._whole():
-            return found
+            return by_column
         columns = self.place[self.numeric]
-        out = [np.zeros((len(found.mean), self.n_features)) for _ in range(3)]
-        for target, source in zip(out, (found.count, found.mean, found.m2), strict=True):
+        out = [np.zeros((len(by_column.mean), self.n_features)) for _ in range(3)]
+        for target, source in zip(
+            out, (by_column.count, by_column.mean, by_column.m2), strict=True
+        ):
             target[:, self.numeric] = source[:, columns]
         return Moments(*out)
 
@@ -325,47 +332,47 @@ class DenseSource(Source):
         columns = self.place[self.numeric]
         width = self.values.shape[1]
         if self.feature_major:
-            found = np.empty(len(columns))
+            forms = np.empty(len(columns))
 
-            def one(block: tuple[int, int]) -> None:
+            def compute_block(block: tuple[int, int]) -> None:
                 linear.forms_columns(
-                    self.values.T, columns, v, self.center, self.scale, *block, found
+                    self.values.T, columns, v, self.center, self.scale, *block, forms
                 )
 
-            run_blocks(one, split(len(columns), COLUMN_BLOCK), self.n_jobs)
-            return found
+            run_blocks(compute_block, split(len(columns), COLUMN_BLOCK), self.n_jobs)
+            return forms
         # a row is read as it lies, columns outside the view included: that streams, a gather
         # does not; a view of few columns is better compacted first
         rows = np.flatnonzero(v)
         wide = np.empty(width)
 
-        def one_wide(block: tuple[int, int]) -> None:
+        def compute_wide_block(block: tuple[int, int]) -> None:
             linear.forms_rows(self.values, rows, v[rows], self.center, self.scale, *block, wide)
 
-        run_blocks(one_wide, split(width, ROW_BLOCK), self.n_jobs)
+        run_blocks(compute_wide_block, split(width, ROW_BLOCK), self.n_jobs)
         return wide if self._whole() else wide[columns]
 
     def _code_forms(self, v: FloatArray) -> FloatArray:
         rows = self.place[self.categorical]
-        found = np.empty(len(rows))
+        forms = np.empty(len(rows))
 
-        def one(block: tuple[int, int]) -> None:
+        def compute_block(block: tuple[int, int]) -> None:
             linear.forms_codes(
                 self.codes, rows, v, self.code_atoms, self.code_center, self.code_scale,
-                *block, found,
+                *block, forms,
             )  # fmt: skip
 
-        run_blocks(one, split(len(rows), COLUMN_BLOCK), self.n_jobs)
-        return found
+        run_blocks(compute_block, split(len(rows), COLUMN_BLOCK), self.n_jobs)
+        return forms
 
 
-def _occupied(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
-    """Codes without the levels that do not occur, and how many levels are left."""
-    found, sizes = codes.copy(), np.zeros(len(codes), np.int64)
-    for row, one in enumerate(codes):
-        occurs = np.bincount(one) > 0
+def _drop_empty_levels(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
+    """Return codes without the levels that do not occur, and how many levels are left."""
+    new_codes, sizes = codes.copy(), np.zeros(len(codes), np.int64)
+    for row, column in enumerate(codes):
+        occurs = np.bincount(column) > 0
         occurs[0] = False
         sizes[row] = occurs.sum()
         if not occurs[1:].all():
-            found[row] = np.where(occurs, np.cumsum(occurs), 0)[one]
-    return found, sizes
+            new_codes[row] = np.where(occurs, np.cumsum(occurs), 0)[column]
+    return new_codes, sizes

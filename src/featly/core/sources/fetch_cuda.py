@@ -1,4 +1,4 @@
-"""A table that lies on the device, for what only the CPU does."""
+"""Copies of a table on the device, for what only the CPU does."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from featly.core.runtime.device_cuda import to_host, xp
 from featly.core.sources import DenseSource, Source, StreamedSource
 from featly.core.sources.source_cuda import CudaSource
 
-__all__ = ["fetched"]
+__all__ = ["fetch_to_host"]
 
 
-def fetched(source: CudaSource, memory: int, *, integers: bool = False) -> Source:
-    """The numbers of a source on the host: copied where they fit, else a block at a time.
+def fetch_to_host(source: CudaSource, memory: int, *, integers: bool = False) -> Source:
+    """Fetch the numbers of a source to the host: copied where they fit, else a block at a time.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def fetched(source: CudaSource, memory: int, *, integers: bool = False) -> Sourc
         Whether whole numbers stay such; else they become floats, as they do when they are read.
     """
     store = _DeviceStore(source, integers=integers)
-    return StreamedSource(store, memory, source.n_jobs).held()
+    return StreamedSource(store, memory, source.n_jobs).in_memory()
 
 
 class _DeviceStore:
@@ -35,21 +35,25 @@ class _DeviceStore:
         assert source.place is None
         self.values, self.kinds = source.values, source.kinds
         self.n_rows, self.feature_major = source.n_rows, source.feature_major
-        own = np.dtype(self.values.dtype)
-        floats = own if own.kind == "f" else np.dtype(f"f{4 if own.itemsize <= 2 else 8}")
-        self.dtype = own if integers else floats
+        own_dtype = np.dtype(self.values.dtype)
+        floats = (
+            own_dtype
+            if own_dtype.kind == "f"
+            else np.dtype(f"f{4 if own_dtype.itemsize <= 2 else 8}")
+        )
+        self.dtype = own_dtype if integers else floats
 
     def read(self, low: int, high: int) -> DenseSource:
         """Columns ``low:high``."""
-        return self._fetched(self.values[:, low:high])
+        return self._fetch_block(self.values[:, low:high])
 
     def take(self, features: npt.NDArray[np.int64]) -> DenseSource:
         """Some columns."""
-        return self._fetched(self.values[:, xp().asarray(features)])
+        return self._fetch_block(self.values[:, xp().asarray(features)])
 
-    def _fetched(self, block: Any) -> DenseSource:
-        found = to_host(block.T).T if self.feature_major else to_host(block)
-        return DenseSource(found.astype(self.dtype, copy=False))
+    def _fetch_block(self, block: Any) -> DenseSource:
+        values = to_host(block.T).T if self.feature_major else to_host(block)
+        return DenseSource(values.astype(self.dtype, copy=False))
 
     def check(self) -> None:
-        """Nobody else writes to it."""
+        """Do nothing: nobody else writes to the table."""

@@ -68,7 +68,7 @@ def forms_rows(X, rows, v, center, scale, lo, hi, out):
 
 @lane_kernel
 def forms_columns(Xt, columns, v, center, scale, lo, hi, out):
-    """The same for a feature-major ``Xt``: ``out[j]`` is for column ``columns[j]``.
+    """Fill ``out[j]`` with the form of column ``columns[j]`` of a feature-major ``Xt``.
 
     `v` has an entry for every row; center and scale are indexed by column.
     """
@@ -84,7 +84,7 @@ def forms_columns(Xt, columns, v, center, scale, lo, hi, out):
 
 @kernel
 def forms_csc(data, indices, indptr, columns, v, center, scale, lo, hi, out):
-    """The same for CSC columns; `v` has an entry for every row."""
+    """Fill `out` with the forms of CSC columns; `v` has an entry for every row."""
     total = 0.0
     for i in range(len(v)):
         total += v[i]
@@ -98,7 +98,7 @@ def forms_csc(data, indices, indptr, columns, v, center, scale, lo, hi, out):
 
 @kernel
 def forms_codes(codes, rows, v, atoms, center, scale, lo, hi, out):
-    """The same for categorical columns: the squared norm of w over the one-hot block.
+    """Fill `out` with the forms of categorical columns: squared norms over one-hot blocks.
 
     Code c > 0 in row r of `codes` is its level ``c - 1``, centred by ``center[atoms[r] + c - 1]``.
     """
@@ -119,7 +119,7 @@ def forms_codes(codes, rows, v, atoms, center, scale, lo, hi, out):
 
 @kernel
 def downdate_gram(K, x):
-    """``K -= x x'`` in place; returns the trace that is left."""
+    """Subtract ``x x'`` from K in place; return the trace that is left."""
     trace = 0.0
     for i in range(len(x)):
         xi = x[i]
@@ -140,7 +140,7 @@ def tile_rows(X, columns, center, scale, out):
 
 @kernel
 def tile_columns(Xt, columns, center, scale, out):
-    """The same for a feature-major ``Xt``."""
+    """Fill `out` with columns of a feature-major ``Xt``, centred and scaled, in float64."""
     for j in range(len(columns)):
         c = columns[j]
         x = Xt[c]
@@ -150,7 +150,7 @@ def tile_columns(Xt, columns, center, scale, out):
 
 @kernel
 def tile_codes(codes, row, atoms, center, scale, out):
-    """The one-hot block of a categorical column, a row of `out` for each level.
+    """Fill `out` with the one-hot block of a categorical column, a row for each level.
 
     A missing value (code 0) is in no level.
     """

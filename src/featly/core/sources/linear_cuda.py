@@ -15,7 +15,7 @@ from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import split
 from featly.core.sources.moments_cuda import TYPE_NAMES, Tasks, column_layout
 
-__all__ = ["add_gram", "add_outer", "forms_of", "part_width", "tile_of"]
+__all__ = ["add_gram", "add_outer", "compute_forms", "make_tile", "part_width"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -135,8 +135,8 @@ extern "C" __global__ void add_parts(
 """
 
 
-def forms_of(values: Any, columns: Any, v: FloatArray, center: Any, scale: Any) -> Any:
-    """``(scale_f sum_i v_i (x_if - center_f))^2`` for some columns, on the device.
+def compute_forms(values: Any, columns: Any, v: FloatArray, center: Any, scale: Any) -> Any:
+    """Return ``(scale_f sum_i v_i (x_if - center_f))^2`` for some columns, on the device.
 
     Parameters
     ----------
@@ -152,18 +152,32 @@ def forms_of(values: Any, columns: Any, v: FloatArray, center: Any, scale: Any) 
     out = xp.zeros(width)
     if width == 0 or len(rows) == 0:
         return out
-    tasks = Tasks.of(None, 1, len(rows))
+    tasks = Tasks.from_groups(None, 1, len(rows))
     name, grid, threads = "forms_rows", -(-width // THREADS), THREADS
     if feature_major:
         name, grid, threads = "forms_columns", -(-width // WARPS), 32 * WARPS
     partial = xp.empty((tasks.count, width))
-    taken, along = device_cuda.as_device(rows.astype(np.int32)), device_cuda.as_device(v[rows])
+    row_index, row_values = (
+        device_cuda.as_device(rows.astype(np.int32)),
+        device_cuda.as_device(v[rows]),
+    )
     device_cuda.kernel(SOURCE, name, VALUE=T)(
         (grid, tasks.count),
         (threads,),
-        (values, row_step, column_step, columns, np.int32(width), taken, along, tasks.table,
-         np.int32(tasks.count), center, partial),
-    )  # fmt: skip
+        (
+            values,
+            row_step,
+            column_step,
+            columns,
+            np.int32(width),
+            row_index,
+            row_values,
+            tasks.table,
+            np.int32(tasks.count),
+            center,
+            partial,
+        ),
+    )
     device_cuda.kernel(SOURCE, "finish_forms", VALUE=T)(
         (-(-width // THREADS),),
         (THREADS,),
@@ -172,10 +186,10 @@ def forms_of(values: Any, columns: Any, v: FloatArray, center: Any, scale: Any) 
     return out
 
 
-def tile_of(
+def make_tile(
     values: Any, columns: Any, center: Any, scale: Any, part: int | None = None
 ) -> tuple[Any, bool]:
-    """Some columns, centred and scaled, in float64, as parts of so many columns each.
+    """Return some columns, centred and scaled, in float64, as parts of so many columns each.
 
     The last part is filled up with zeros. The array is of shape (parts, n_rows, part) where the
     table lies by rows and (parts, part, n_rows) where it lies by columns, which is the second
@@ -190,18 +204,18 @@ def tile_of(
     out = device_cuda.xp().empty(shape)
     if width == 0:
         return out, feature_major
-    how = (columns, np.int32(width), center, scale, np.int32(n))
+    common = (columns, np.int32(width), center, scale, np.int32(n))
     if feature_major:
         device_cuda.kernel(SOURCE, "tile_columns", VALUE=T)(
             (-(-n // THREADS), min(padded, MOST_ROWS)),
             (THREADS,),
-            (values, column_step, *how, np.int32(padded), out),
+            (values, column_step, *common, np.int32(padded), out),
         )
     else:
         device_cuda.kernel(SOURCE, "tile_rows", VALUE=T)(
             (-(-padded // THREADS), min(n, MOST_ROWS)),
             (THREADS,),
-            (values, row_step, *how, np.int32(part), np.int32(padded), out),
+            (values, row_step, *common, np.int32(part), np.int32(padded), out),
         )
     return out, feature_major
 
@@ -209,19 +223,19 @@ def tile_of(
 def add_gram(total: Any, values: Any, columns: Any, center: Any, scale: Any) -> None:
     """Add the Gram matrix of some columns to `total`, float64 of shape (n_rows, n_rows)."""
     for low, high in _tiles(values.shape[0], len(columns)):
-        tile, feature_major = tile_of(
+        tile, feature_major = make_tile(
             values, columns[low:high], center, scale, part_width(values.shape[0], high - low)
         )
         add_outer(total, tile, feature_major)
 
 
 def _tiles(n_rows: int, width: int) -> Iterator[tuple[int, int]]:
-    """Ranges of columns that are made float64 at a time; they depend on the table alone."""
+    """Yield ranges of columns that are made float64 at a time; they depend on the table alone."""
     yield from split(width, max(1, TILE_BYTES // (8 * n_rows)))
 
 
 def part_width(n_rows: int, width: int) -> int:
-    """Columns of a part, so that a product of few rows still keeps the whole device busy."""
+    """Return the columns of a part, so that a product of few rows keeps the device busy."""
     most = max(1, PARTIAL_BYTES // (8 * n_rows * n_rows))
     return max(1, min(width, max(PART_COLUMNS, -(-width // most))))
 
@@ -250,14 +264,29 @@ def _batched_outer(tile: Any, feature_major: bool, parts: Any) -> None:
 
     n_parts, n = len(tile), parts.shape[1]
     width = tile.shape[1] if feature_major else tile.shape[2]
-    one, zero = np.ones(1), np.zeros(1)
+    alpha, beta = np.ones(1), np.zeros(1)
     # to cuBLAS, whose matrices lie by columns, a part by columns is Z and one by rows is Z'
     first, second = cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_T
     if not feature_major:
         first, second = second, first
     step = n if feature_major else width
     cublas.dgemmStridedBatched(
-        device_cuda.xp().cuda.device.get_cublas_handle(), first, second, n, n, width,
-        one.ctypes.data, tile.data.ptr, step, n * width, tile.data.ptr, step, n * width,
-        zero.ctypes.data, parts.data.ptr, n, n * n, n_parts,
-    )  # fmt: skip
+        device_cuda.xp().cuda.device.get_cublas_handle(),
+        first,
+        second,
+        n,
+        n,
+        width,
+        alpha.ctypes.data,
+        tile.data.ptr,
+        step,
+        n * width,
+        tile.data.ptr,
+        step,
+        n * width,
+        beta.ctypes.data,
+        parts.data.ptr,
+        n,
+        n * n,
+        n_parts,
+    )

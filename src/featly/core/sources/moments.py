@@ -32,7 +32,7 @@ EXACT_ROWS = 32_768  # whose squares, or squared differences, of bytes add up to
 
 @kernel
 def moments_rows(X, rows, lo, hi, mean, m2):
-    """Columns ``lo:hi`` of a row-major X: fills ``mean[lo:hi]`` and ``m2[lo:hi]`` over `rows`.
+    """Fill ``mean[lo:hi]`` and ``m2[lo:hi]`` of columns of a row-major X, over `rows`.
 
     A column with a missing or infinite value comes out as not finite.
     """
@@ -73,13 +73,15 @@ def moments_rows(X, rows, lo, hi, mean, m2):
         k += 1
     for j in range(width):
         mean[lo + j] = np.float64(shift[j]) + s1[j] / n
-        left = s2[j] - s1[j] * s1[j] / n
-        m2[lo + j] = 0.0 if left < 0 else left  # not max(), which hides a NaN
+        squared_deviation = s2[j] - s1[j] * s1[j] / n
+        m2[lo + j] = (
+            0.0 if squared_deviation < 0 else squared_deviation
+        )  # not max(), which hides a NaN
 
 
 @lane_kernel
 def moments_columns(Xt, member, count, lo, hi, mean, m2):
-    """The same for the rows ``lo:hi`` of a feature-major ``Xt``.
+    """Fill mean and m2 of the rows ``lo:hi`` of a feature-major ``Xt``.
 
     `member` is 1.0 for the rows of the group and 0.0 for the others, `count` how many are in it.
     A column is so short that reading all of it beats picking the rows of the group.
@@ -98,13 +100,13 @@ def moments_columns(Xt, member, count, lo, hi, mean, m2):
             s1 += d
             s2 += d * d
         mean[f] = shift + s1 / count
-        left = s2 - s1 * s1 / count
-        m2[f] = 0.0 if left < 0 else left
+        squared_deviation = s2 - s1 * s1 / count
+        m2[f] = 0.0 if squared_deviation < 0 else squared_deviation
 
 
 @kernel
 def moments_byte_rows(X, rows, lo, hi, mean, m2):
-    """:func:`moments_rows` of whole numbers of one byte: sums are exact, so the bits are the same.
+    """Do as :func:`moments_rows` for numbers of one byte: exact sums give the same bits.
 
     They fit into 32 bits over `EXACT_ROWS` rows.
     """
@@ -129,12 +131,12 @@ def moments_byte_rows(X, rows, lo, hi, mean, m2):
             s1[j] += part1[j]
             s2[j] += part2[j]
     for j in range(width):
-        _store_exact(np.float64(shift[j]), s1[j], s2[j], n, lo + j, mean, m2)
+        _write_exact(np.float64(shift[j]), s1[j], s2[j], n, lo + j, mean, m2)
 
 
 @kernel
 def moments_byte_columns(Xt, flip, member, first, count, lo, hi, mean, m2):
-    """:func:`moments_columns` of whole numbers of one byte, given as bytes without a sign.
+    """Do as :func:`moments_columns` for numbers of one byte, given as unsigned bytes.
 
     `flip` is 128 where they have one, and 0 otherwise; `member` is 255 for the rows of the group,
     0 for the others, and `first` the first of its rows. What is summed is not shifted: as sums are
@@ -157,20 +159,20 @@ def moments_byte_columns(Xt, flip, member, first, count, lo, hi, mean, m2):
             squares += np.int64(part2)
         s1 = total - count * shift
         s2 = squares - 2 * shift * total + count * shift * shift
-        _store_exact(np.float64(shift - np.int64(flip)), s1, s2, count, f, mean, m2)
+        _write_exact(np.float64(shift - np.int64(flip)), s1, s2, count, f, mean, m2)
 
 
 @kernel
-def _store_exact(shift, s1, s2, n, j, mean, m2):
+def _write_exact(shift, s1, s2, n, j, mean, m2):
     total, squares = np.float64(s1), np.float64(s2)
     mean[j] = shift + total / n
-    left = squares - total * total / n
-    m2[j] = 0.0 if left < 0 else left
+    squared_deviation = squares - total * total / n
+    m2[j] = 0.0 if squared_deviation < 0 else squared_deviation
 
 
 @kernel
 def moments_masked(block, rows, count, mean, m2):
-    """Rows x columns `block` in which a NaN is a missing value: fills one entry a column.
+    """Fill one entry a column of `block`, rows x columns, in which a NaN is a missing value.
 
     A group without any value gets count 0 and zeros; an infinite value leaves m2 not finite.
     """
@@ -204,7 +206,7 @@ def moments_masked(block, rows, count, mean, m2):
 
 @kernel
 def moments_csc(data, indices, indptr, groups, sizes, lo, hi, count, mean, m2):
-    """Columns ``lo:hi`` of a CSC matrix, all groups at once: fills ``[group, column]``.
+    """Fill ``[group, column]`` for columns ``lo:hi`` of a CSC matrix, all groups at once.
 
     A stored NaN is missing, an entry that is not stored is zero; `sizes` are rows a group.
     """

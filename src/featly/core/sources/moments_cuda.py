@@ -16,7 +16,7 @@ from featly.basics.errors import DataError
 from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import split
 
-__all__ = ["TYPE_NAMES", "Tasks", "column_layout", "moments_of"]
+__all__ = ["TYPE_NAMES", "Tasks", "column_layout", "compute_moments"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -203,8 +203,8 @@ class Tasks:
     first: Any
 
     @classmethod
-    def of(cls, groups: IntArray | None, n_groups: int, n_rows: int) -> "Tasks":
-        """The tasks of rows in groups; a row in none of them is left out."""
+    def from_groups(cls, groups: IntArray | None, n_groups: int, n_rows: int) -> "Tasks":
+        """Make the tasks of rows in groups; a row in none of them is left out."""
         groups = np.zeros(n_rows, np.int64) if groups is None else groups
         rows = np.argsort(groups, kind="stable")
         bounds = np.searchsorted(groups[rows], np.arange(n_groups + 1))
@@ -215,17 +215,17 @@ class Tasks:
             for low, high in split(int(bounds[g + 1] - bounds[g]), size)
         ]
         first = np.searchsorted([group for _, _, group in table], np.arange(n_groups + 1))
-        found = (rows, np.array(table).reshape(-1, 3), bounds, first)
-        return cls(*(device_cuda.as_device(part.astype(np.int32)) for part in found))
+        arrays = (rows, np.array(table).reshape(-1, 3), bounds, first)
+        return cls(*(device_cuda.as_device(part.astype(np.int32)) for part in arrays))
 
     @property
     def count(self) -> int:
-        """How many tasks there are."""
+        """Number of tasks."""
         return len(self.table)
 
 
 def column_layout(values: Any) -> tuple[str, bool, np.int64, np.int64]:
-    """Type of the numbers of a table, whether columns lie together, steps of rows and columns."""
+    """Return type of the numbers, whether columns lie together, steps of rows and columns."""
     name = str(values.dtype)
     if name not in TYPES:
         raise DataError(
@@ -238,8 +238,8 @@ def column_layout(values: Any) -> tuple[str, bool, np.int64, np.int64]:
     return TYPES[name], False, np.int64(values.shape[1]), np.int64(1)
 
 
-def moments_of(values: Any, columns: Any, groups: IntArray | None, n_groups: int) -> Any:
-    """Count, mean and M2 of some columns by group: float64 of shape (3, n_groups, columns).
+def compute_moments(values: Any, columns: Any, groups: IntArray | None, n_groups: int) -> Any:
+    """Return count, mean and M2 of some columns by group: shape (3, n_groups, columns).
 
     Parameters
     ----------
@@ -257,16 +257,16 @@ def moments_of(values: Any, columns: Any, groups: IntArray | None, n_groups: int
     xp = device_cuda.xp()
     T, feature_major, row_step, column_step = column_layout(values)
     width = len(columns)
-    found = xp.zeros((3, n_groups, width))
+    moments = xp.zeros((3, n_groups, width))
     if width == 0 or n_groups == 0:
-        return found
-    tasks = Tasks.of(groups, n_groups, values.shape[0])
+        return moments
+    tasks = Tasks.from_groups(groups, n_groups, values.shape[0])
     shift = xp.empty((n_groups, width))
-    across = min(n_groups, 65535)
-    place = (values, row_step, column_step, columns, np.int32(width), tasks.rows)
+    group_blocks = min(n_groups, 65535)
+    common = (values, row_step, column_step, columns, np.int32(width), tasks.rows)
     blocks = -(-width // THREADS)
     device_cuda.kernel(SOURCE, "first_values", VALUE=T)(
-        (blocks, across), (THREADS,), (*place, tasks.bounds, np.int32(n_groups), shift)
+        (blocks, group_blocks), (THREADS,), (*common, tasks.bounds, np.int32(n_groups), shift)
     )
     partial = xp.empty((tasks.count, 3, width))
     if tasks.count:
@@ -276,11 +276,11 @@ def moments_of(values: Any, columns: Any, groups: IntArray | None, n_groups: int
         device_cuda.kernel(SOURCE, name, VALUE=T)(
             (grid, min(tasks.count, 65535)),
             (threads,),
-            (*place, tasks.table, np.int32(tasks.count), shift, partial),
+            (*common, tasks.table, np.int32(tasks.count), shift, partial),
         )
     device_cuda.kernel(SOURCE, "finish_moments", VALUE=T)(
-        (blocks, across),
+        (blocks, group_blocks),
         (THREADS,),
-        (partial, tasks.first, np.int32(n_groups), np.int32(width), shift, found),
+        (partial, tasks.first, np.int32(n_groups), np.int32(width), shift, moments),
     )
-    return found
+    return moments

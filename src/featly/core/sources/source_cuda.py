@@ -1,4 +1,4 @@
-"""Columns of numbers on the device, or streamed through it, and the questions one may ask them.
+"""Columns of numbers on the device, or streamed through it, and answers about them.
 
 Answers come back to the host: a number a column, or a square of the rows. No table is copied
 within the device but the few columns that are left of a large one.
@@ -19,7 +19,7 @@ from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.core.sources import DenseSource, Moments, Source, StreamedSource, linear_cuda
 from featly.core.sources.base import FloatArray, IntArray
-from featly.core.sources.moments_cuda import column_layout, moments_of
+from featly.core.sources.moments_cuda import column_layout, compute_moments
 
 __all__ = ["CudaSource", "StreamedCudaSource", "cuda_source"]
 
@@ -32,7 +32,7 @@ ROW_BYTES = 1 << 25  # of a row of a block: it goes through a pinned buffer in o
 def cuda_source(
     X: Any, capacity: int | None = None, n_jobs: int | None = None
 ) -> "CudaSource | StreamedCudaSource":
-    """Columns of numbers as a source that computes on the device.
+    """Return columns of numbers as a source that computes on the device.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ def cuda_source(
         raise device_cuda.NotOnDevice("categorical columns are computed on the CPU")
     if capacity is None:
         capacity = device_cuda.free_bytes() // TABLE_SHARE
-    raw, center, scale = _unscaled(X)
-    found = StreamedCudaSource(raw, capacity).scaled(center, scale).held()
-    assert isinstance(found, CudaSource | StreamedCudaSource)
-    return found
+    raw, center, scale = _split_scaling(X)
+    source = StreamedCudaSource(raw, capacity).scaled(center, scale).in_memory()
+    assert isinstance(source, CudaSource | StreamedCudaSource)
+    return source
 
 
 class CudaSource(Source):
@@ -82,7 +82,7 @@ class CudaSource(Source):
     ) -> None:
         xp = device_cuda.xp()
         if not (values.flags.c_contiguous or values.flags.f_contiguous):
-            with device_cuda.out_of_memory(values.nbytes):
+            with device_cuda.translate_memory_errors(values.nbytes):
                 values = xp.ascontiguousarray(values)
         column_layout(values)
         self.values = values
@@ -96,7 +96,7 @@ class CudaSource(Source):
     # ---- the storage ------------------------------------------------------------------------
     @property
     def feature_major(self) -> bool:
-        """Whether a single column of numbers lies together in memory."""
+        """Return whether a single column of numbers lies together in memory."""
         return bool(self.values.flags.f_contiguous)
 
     @property
@@ -106,7 +106,7 @@ class CudaSource(Source):
 
     @cached_property
     def columns(self) -> Any:
-        """Where each feature lies, on the device."""
+        """Position of each feature in the table, on the device."""
         if self.place is None:
             return device_cuda.xp().arange(self.values.shape[1], dtype=np.int32)
         return device_cuda.as_device(self.place.astype(np.int32))
@@ -119,23 +119,23 @@ class CudaSource(Source):
         return other
 
     def view(self, features: IntArray) -> "CudaSource":
-        """Only these features, in this order; the table is shared."""
+        """Return only these features, in this order; the table is shared."""
         place = np.asarray(features) if self.place is None else self.place[features]
         return self._with(n_features=len(place), kinds=self.kinds[features], place=place)
 
-    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> "CudaSource":
-        """Only these rows of all columns, copied on the device; neither centred nor scaled."""
-        xp, taken = device_cuda.xp(), device_cuda.as_device(np.asarray(rows, np.int64))
-        with device_cuda.out_of_memory():
+    def take_rows(self, rows: IntArray, n_jobs: int | None = None) -> "CudaSource":
+        """Return only these rows, copied on the device; neither centred nor scaled."""
+        xp, row_index = device_cuda.xp(), device_cuda.as_device(np.asarray(rows, np.int64))
+        with device_cuda.translate_memory_errors():
             if self.feature_major:
-                values = xp.take(self.values.T, taken, axis=1).T
+                values = xp.take(self.values.T, row_index, axis=1).T
             else:
-                values = xp.take(self.values, taken, axis=0)
+                values = xp.take(self.values, row_index, axis=0)
         whole = CudaSource(values, np.full(values.shape[1], CONTINUOUS), n_jobs)
         return whole._with(n_features=self.n_features, kinds=self.kinds, place=self.place)
 
     def scaled(self, center: FloatArray, scale: FloatArray) -> "CudaSource":
-        """Centred and scaled when read; the table is shared."""
+        """Return the columns centred and scaled when read; the table is shared."""
         if self.place is None:
             return self._with(center=_floats(center), scale=_floats(scale))
         wide, factors = self.center.copy(), self.scale.copy()
@@ -143,7 +143,7 @@ class CudaSource(Source):
         return self._with(center=wide, scale=factors)
 
     def weighted(self, factor: FloatArray) -> "CudaSource":
-        """Every feature multiplied by its factor when read; the table is shared."""
+        """Return the columns, each feature multiplied by its factor; the table is shared."""
         if self.place is None:
             return self._with(scale=self.scale * _floats(factor))
         scale = self.scale.copy()
@@ -151,15 +151,15 @@ class CudaSource(Source):
         return self._with(scale=scale)
 
     def compact(self) -> "CudaSource":
-        """The same as :meth:`held`: on the device both layouts are read as quickly."""
-        return self.held()
+        """Do as :meth:`in_memory`: on the device both layouts are read as quickly."""
+        return self.in_memory()
 
-    def held(self) -> "CudaSource":
-        """The columns of this view gathered, once they are few among those of the table."""
+    def in_memory(self) -> "CudaSource":
+        """Gather the columns of this view, once they are few among those of the table."""
         if self.place is None or len(self.place) * COMPACT_SHARE > self.values.shape[1]:
             return self
         xp = device_cuda.xp()
-        with device_cuda.out_of_memory(self.nbytes):
+        with device_cuda.translate_memory_errors(self.nbytes):
             if self.feature_major:
                 values = xp.take(self.values.T, self.columns, axis=0).T
             else:
@@ -168,9 +168,9 @@ class CudaSource(Source):
         return self._with(values=values, place=None, center=center, scale=scale)
 
     def load(self, features: IntArray) -> FloatArray:
-        """Some features, centred and scaled, feature-major, on the host."""
+        """Load some features, centred and scaled, feature-major, on the host."""
         part = self.view(features)
-        tile, feature_major = linear_cuda.tile_of(
+        tile, feature_major = linear_cuda.make_tile(
             part.values, part.columns, part.center, part.scale
         )
         if len(tile) == 0:
@@ -180,55 +180,55 @@ class CudaSource(Source):
         )
 
     def on_host(self) -> DenseSource:
-        """A copy of this view on the host, for what the device does not do."""
+        """Copy this view to the host, for what the device does not do."""
         part = self.view(np.arange(self.n_features)) if self.place is None else self
         xp = device_cuda.xp()
         if self.feature_major:
             values = device_cuda.to_host(xp.take(self.values.T, part.columns, axis=0)).T
         else:
             values = device_cuda.to_host(xp.take(self.values, part.columns, axis=1))
-        found = DenseSource(values, kinds=self.kinds, n_jobs=self.n_jobs)
+        host_source = DenseSource(values, kinds=self.kinds, n_jobs=self.n_jobs)
         center, scale = (device_cuda.to_host(x[part.columns]) for x in (self.center, self.scale))
-        return found.scaled(center, scale)
+        return host_source.scaled(center, scale)
 
     def parts(self) -> Iterator[tuple[slice, "CudaSource"]]:
-        """Blocks of this view on the device and where their columns stand in it: here one."""
+        """Yield blocks of this view on the device and the positions of their columns: here one."""
         yield slice(0, self.n_features), self
 
     # ---- answers ----------------------------------------------------------------------------
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
-        """One pass over the numbers."""
-        return Moments(*device_cuda.to_host(self.found_moments(groups, n_groups)))
+        """Return moments by one pass over the numbers."""
+        return Moments(*device_cuda.to_host(self.device_moments(groups, n_groups)))
 
     def forms(self, v: FloatArray) -> FloatArray:
-        """``v' K_f v`` for every feature: one pass over the numbers."""
-        return device_cuda.to_host(self.found_forms(v))
+        """Return ``v' K_f v`` for every feature: one pass over the numbers."""
+        return device_cuda.to_host(self.device_forms(v))
 
     def gram(self, features: IntArray | None = None) -> FloatArray:
-        """``sum_f K_f`` over some features: float64 of shape (rows, rows)."""
+        """Return ``sum_f K_f`` over some features: float64 of shape (rows, rows)."""
         total = _square(self.n_rows)
         self.add_gram(total, features)
         return device_cuda.to_host(total)
 
-    def found_moments(self, groups: IntArray | None, n_groups: int) -> Any:
-        """Count, mean and squared deviations, still on the device."""
-        with device_cuda.out_of_memory():
-            return moments_of(self.values, self.columns, groups, n_groups)
+    def device_moments(self, groups: IntArray | None, n_groups: int) -> Any:
+        """Return count, mean and squared deviations, still on the device."""
+        with device_cuda.translate_memory_errors():
+            return compute_moments(self.values, self.columns, groups, n_groups)
 
-    def found_forms(self, v: FloatArray) -> Any:
-        """The forms, still on the device."""
-        with device_cuda.out_of_memory():
-            return linear_cuda.forms_of(self.values, self.columns, v, self.center, self.scale)
+    def device_forms(self, v: FloatArray) -> Any:
+        """Return the forms, still on the device."""
+        with device_cuda.translate_memory_errors():
+            return linear_cuda.compute_forms(self.values, self.columns, v, self.center, self.scale)
 
     def add_gram(self, total: Any, features: IntArray | None = None) -> None:
         """Add the Gram matrix of some features to one on the device."""
         part = self if features is None else self.view(features)
-        with device_cuda.out_of_memory():
+        with device_cuda.translate_memory_errors():
             linear_cuda.add_gram(total, part.values, part.columns, part.center, part.scale)
 
 
 class StreamedCudaSource(Source):
-    """Numbers that lie on the host and pass through the device, two blocks of columns at a time.
+    """Numbers on the host that pass through the device, two blocks of columns at a time.
 
     One is computed on while the next is on its way. No answer but a Gram matrix, a sum over
     columns, depends on where a block ends.
@@ -250,7 +250,7 @@ class StreamedCudaSource(Source):
     # ---- the storage ------------------------------------------------------------------------
     @property
     def feature_major(self) -> bool:
-        """Whether a single column of numbers lies together in memory."""
+        """Return whether a single column of numbers lies together in memory."""
         return bool(self.host.feature_major)
 
     @property
@@ -264,11 +264,11 @@ class StreamedCudaSource(Source):
         return other
 
     def with_jobs(self, n_jobs: int | None) -> "StreamedCudaSource":
-        """The same columns, read by so many threads."""
+        """Return the same columns, read by so many threads."""
         return self._with(host=self.host.with_jobs(n_jobs), n_jobs=n_jobs)
 
     def view(self, features: IntArray) -> "StreamedCudaSource":
-        """Only these features, in this order; nothing is copied."""
+        """Return only these features, in this order; nothing is copied."""
         return self._with(
             host=self.host.view(features),
             n_features=len(features),
@@ -277,68 +277,68 @@ class StreamedCudaSource(Source):
             scale=self.scale[features],
         )
 
-    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> Source:
-        """Only these rows, copied on the host; on the device where they fit."""
-        host = self.host.of_rows(rows, n_jobs)
+    def take_rows(self, rows: IntArray, n_jobs: int | None = None) -> Source:
+        """Return only these rows, copied on the host; on the device where they fit."""
+        host = self.host.take_rows(rows, n_jobs)
         assert isinstance(host, DenseSource | StreamedSource)
-        return StreamedCudaSource(host, self.capacity).held()
+        return StreamedCudaSource(host, self.capacity).in_memory()
 
     def scaled(self, center: FloatArray, scale: FloatArray) -> "StreamedCudaSource":
-        """Centred and scaled when read."""
+        """Return the columns centred and scaled when read."""
         return self._with(center=np.asarray(center), scale=np.asarray(scale))
 
     def weighted(self, factor: FloatArray) -> "StreamedCudaSource":
-        """Every feature multiplied by its factor when read."""
+        """Return the columns with every feature multiplied by its factor when read."""
         return self._with(scale=self.scale * factor)
 
     def load(self, features: IntArray) -> FloatArray:
-        """Some features, centred and scaled, feature-major: they never leave the host."""
+        """Load some features, centred and scaled, feature-major: they never leave the host."""
         tile = self.host.load(features)
         tile -= self.center[features, None]
         tile *= self.scale[features, None]
         return tile
 
     def on_host(self) -> Source:
-        """This view on the host."""
+        """Return this view on the host."""
         return self.host.scaled(self.center, self.scale)
 
     def fits(self) -> bool:
-        """Whether the columns of this view have room on the device."""
+        """Return whether the columns of this view have room on the device."""
         return self.nbytes <= self.capacity
 
-    def held(self) -> Source:
-        """This view on the device, where it has the room."""
+    def in_memory(self) -> Source:
+        """Return this view on the device, where it has the room."""
         if not self.fits():
             return self
         if isinstance(self.host, DenseSource):
-            return self._uploaded(self.host, slice(None))
+            return self._upload(self.host, slice(None))
         n, p, xp = self.n_rows, self.n_features, device_cuda.xp()
-        with device_cuda.out_of_memory(self.nbytes):
-            lying = xp.empty((p, n) if self.feature_major else (n, p), self.host.store.dtype)
-        values = lying.T if self.feature_major else lying
+        with device_cuda.translate_memory_errors(self.nbytes):
+            matrix = xp.empty((p, n) if self.feature_major else (n, p), self.host.store.dtype)
+        values = matrix.T if self.feature_major else matrix
         for places, part in self._blocks():
-            values[:, places] = self._uploaded(part, places).values
-        found = CudaSource(values, self.kinds, self.n_jobs)
-        return found.scaled(self.center, self.scale)
+            values[:, places] = self._upload(part, places).values
+        source = CudaSource(values, self.kinds, self.n_jobs)
+        return source.scaled(self.center, self.scale)
 
     def compact(self) -> Source:
-        """The same as :meth:`held`."""
-        return self.held()
+        """Do as :meth:`in_memory`."""
+        return self.in_memory()
 
-    def _uploaded(self, part: DenseSource, places: slice) -> CudaSource:
-        """A block in memory, copied to the device with how it is centred and scaled."""
-        values = _gathered(part.values, part.place, part.feature_major, part.n_jobs)
-        found = CudaSource(device_cuda.as_device(values), part.kinds, self.n_jobs)
-        return found.scaled(self.center[places], self.scale[places])
+    def _upload(self, part: DenseSource, places: slice) -> CudaSource:
+        """Copy a block in memory to the device, with how it is centred and scaled."""
+        values = _gather_columns(part.values, part.place, part.feature_major, part.n_jobs)
+        source = CudaSource(device_cuda.as_device(values), part.kinds, self.n_jobs)
+        return source.scaled(self.center[places], self.scale[places])
 
     def parts(self) -> Iterator[tuple[slice, CudaSource]]:
-        """Blocks of this view on the device, and where their columns stand in it.
+        """Yield blocks of this view on the device, and the positions of their columns in it.
 
         A block is copied by a stream of its own while the one before is computed on; its memory is
         not used again before that is done.
         """
         cuda = device_cuda.xp().cuda
-        computing, copying = cuda.get_current_stream(), _copying(int(cuda.runtime.getDevice()))
+        computing, copying = cuda.get_current_stream(), _copy_stream(int(cuda.runtime.getDevice()))
         waiting: deque[tuple[Any, CudaSource]] = deque()
         try:
             for places, part in self._blocks():
@@ -346,25 +346,25 @@ class StreamedCudaSource(Source):
                     waiting[0][0].synchronize()
                     waiting.popleft()
                 with copying:
-                    found = self._uploaded(part, places)
+                    device_part = self._upload(part, places)
                 copying.synchronize()
-                yield places, found
-                waiting.append((computing.record(), found))
+                yield places, device_part
+                waiting.append((computing.record(), device_part))
         finally:
             computing.synchronize()
 
     def _blocks(self) -> Iterator[tuple[slice, DenseSource]]:
-        """Blocks on the host that take half of the room, or a column."""
-        host, room = self.host, self.capacity // 2
+        """Yield blocks on the host that take half of the capacity, or a column."""
+        host, max_bytes = self.host, self.capacity // 2
         if isinstance(host, StreamedSource):
             host.store.check()
             item = host.store.dtype.itemsize
-            room = min(room, host.memory // (2 * (n_threads(self.n_jobs) + 2)))
+            max_bytes = min(max_bytes, host.memory // (2 * (n_threads(self.n_jobs) + 2)))
         else:
             item = host.values.itemsize
-        width = max(1, min(room // max(1, self.n_rows * item), ROW_BYTES // item))
+        width = max(1, min(max_bytes // max(1, self.n_rows * item), ROW_BYTES // item))
         if isinstance(host, StreamedSource):
-            host = host.windowed(width)
+            host = host.with_block_width(width)
         for low, high in split(self.n_features, width):
             if isinstance(host, StreamedSource):
                 yield slice(low, high), host.range(low, high)
@@ -372,57 +372,61 @@ class StreamedCudaSource(Source):
                 yield slice(low, high), host.view(np.arange(low, high))
 
     def each(self, function: Callable[[Any, Any], Any]) -> list[Any]:
-        """``function(part, places)`` of every block, on the device."""
+        """Call ``function(part, places)`` for every block, on the device."""
         return [function(part, places) for places, part in self.parts()]
 
     # ---- answers ----------------------------------------------------------------------------
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
-        """One pass over the numbers."""
+        """Return moments by one pass over the numbers."""
         out = np.zeros((3, n_groups, self.n_features))
-        self._fill(out, lambda part: part.found_moments(groups, n_groups))
+        self._fill(out, lambda part: part.device_moments(groups, n_groups))
         return Moments(*out)
 
     def forms(self, v: FloatArray) -> FloatArray:
-        """``v' K_f v`` for every feature: one pass over the numbers."""
+        """Return ``v' K_f v`` for every feature: one pass over the numbers."""
         out = np.empty(self.n_features)
-        self._fill(out, lambda part: part.found_forms(v))
+        self._fill(out, lambda part: part.device_forms(v))
         return out
 
     def _fill(self, out: FloatArray, answer: Callable[[CudaSource], Any]) -> None:
-        """Put the answers about every block where its columns stand along the last axis."""
+        """Put the answers about every block at its columns along the last axis."""
         last: tuple[slice, Any] | None = None
         for places, part in self.parts():
-            asked = (places, answer(part))
+            current = (places, answer(part))
             if last is not None:  # fetched while the next block is at work
                 out[..., last[0]] = device_cuda.to_host(last[1])
-            last = asked
+            last = current
         if last is not None:
             out[..., last[0]] = device_cuda.to_host(last[1])
 
     def gram(self, features: IntArray | None = None) -> FloatArray:
-        """``sum_f K_f`` over some features: float64 of shape (rows, rows)."""
-        some = self if features is None else self.view(features)
+        """Return ``sum_f K_f`` over some features: float64 of shape (rows, rows)."""
+        selected = self if features is None else self.view(features)
         total = _square(self.n_rows)
-        for _, part in some.parts():
+        for _, part in selected.parts():
             part.add_gram(total)
         return device_cuda.to_host(total)
 
 
-def _unscaled(
+def _split_scaling(
     source: DenseSource | StreamedSource,
 ) -> tuple[DenseSource | StreamedSource, FloatArray, FloatArray]:
-    """A source as it lies, and how it was centred and scaled."""
+    """Return a source as it lies, and how it was centred and scaled."""
     zeros, ones = np.zeros(source.n_features), np.ones(source.n_features)
     if isinstance(source, DenseSource):
         center, scale = source.center[source.place], source.scale[source.place]
         return source.scaled(zeros, ones), center, scale
-    if source._filled:
+    if source._fills_missing:
         raise device_cuda.NotOnDevice(
             "a table whose gaps are filled as it is read is one of the CPU"
         )
     if source._center is None or source._scale is None:
         return source, zeros, ones
-    return source.unscaled(), source._center_of(source.columns), source._scale[source.columns]
+    return (
+        source.without_scaling(),
+        source._center_of(source.columns),
+        source._scale[source.columns],
+    )
 
 
 def _floats(values: FloatArray) -> Any:
@@ -430,33 +434,33 @@ def _floats(values: FloatArray) -> Any:
 
 
 def _square(n_rows: int) -> Any:
-    with device_cuda.out_of_memory(8 * n_rows * n_rows):
+    with device_cuda.translate_memory_errors(8 * n_rows * n_rows):
         return device_cuda.xp().zeros((n_rows, n_rows))
 
 
 @functools.cache
-def _copying(number: int) -> Any:
-    """The stream that copies to a device; one, since memory returns to the stream it came from."""
+def _copy_stream(number: int) -> Any:
+    """Return the one stream that copies to a device: memory returns to its own stream."""
     return device_cuda.xp().cuda.Stream(non_blocking=True)
 
 
-def _gathered(
-    values: npt.NDArray[Any], place: IntArray, feature_major: bool, n_jobs: int | None
+def _gather_columns(
+    values: npt.NDArray[Any], columns: IntArray, feature_major: bool, n_jobs: int | None
 ) -> npt.NDArray[Any]:
-    """Some columns of a table, without a copy where they lie side by side."""
-    if len(place) and bool((np.diff(place) == 1).all()):
-        return values[:, place[0] : place[-1] + 1]
-    lying = values.T if feature_major else values
-    shape = (len(place), lying.shape[1]) if feature_major else (len(lying), len(place))
+    """Return some columns of a table, without a copy where they lie side by side."""
+    if len(columns) and bool((np.diff(columns) == 1).all()):
+        return values[:, columns[0] : columns[-1] + 1]
+    matrix = values.T if feature_major else values
+    shape = (len(columns), matrix.shape[1]) if feature_major else (len(matrix), len(columns))
     out = np.empty(shape, values.dtype)
 
-    def one(block: tuple[int, int]) -> None:
+    def copy_block(block: tuple[int, int]) -> None:
         part = slice(*block)
         if feature_major:
-            out[part] = lying[place[part]]
+            out[part] = matrix[columns[part]]
         else:
-            np.take(lying[part], place, axis=1, out=out[part])
+            np.take(matrix[part], columns, axis=1, out=out[part])
 
-    each = max(1, out.nbytes // max(1, len(out)))
-    run_blocks(one, split(len(out), max(1, GATHER_BYTES // each)), n_jobs)
+    line_bytes = max(1, out.nbytes // max(1, len(out)))
+    run_blocks(copy_block, split(len(out), max(1, GATHER_BYTES // line_bytes)), n_jobs)
     return out.T if feature_major else out

@@ -1,4 +1,4 @@
-"""Columns that lie on disk: blocks of them are read, the next while one is computed on.
+"""Columns on disk: blocks of them are read, the next while one is computed on.
 
 What is asked of a block is asked of a :class:`~featly.core.sources.dense.DenseSource` in memory,
 and no answer depends on where a block ends, so a streamed table gives the bits of one in memory.
@@ -20,12 +20,12 @@ import numpy.typing as npt
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL
-from featly.basics.resources import in_words
+from featly.basics.resources import format_bytes
 from featly.core.runtime.parallel import POOL, n_threads, run_blocks
 from featly.core.sources.base import FloatArray, IntArray, Moments, Source
 from featly.core.sources.dense import DenseSource
 
-__all__ = ["ColumnStore", "Mapped", "StreamedSource"]
+__all__ = ["ColumnStore", "MappedStore", "StreamedSource"]
 
 WINDOW_SHARE = 4  # blocks that are held take this fraction of the memory ...
 HELD_SHARE = 2  # ... and a copy of what is left of a table up to this one
@@ -51,12 +51,12 @@ class ColumnStore(Protocol):
         """Some columns."""
 
     def check(self) -> None:
-        """DataError where the file is not what it was."""
+        """Raise DataError where the file is not what it was."""
 
     # a store of genotypes has `levels(low, high)`, too: codes and how many levels there are
 
 
-class Mapped:
+class MappedStore:
     """A store whose blocks go through a function of single columns, such as ranks of values."""
 
     def __init__(
@@ -85,58 +85,59 @@ class Mapped:
         self.store.check()
 
 
-class Written:
-    """Columns of another store in a file without a name, after a function that is worth it once.
+class TemporaryStore:
+    """Columns of another store in a file without a name, after a slow function of each.
 
     The file is gone with the store. A store of numbers only.
     """
 
-    def __init__(self, store: Mapped, source: "StreamedSource") -> None:
+    def __init__(self, store: MappedStore, source: "StreamedSource") -> None:
         self.n_rows, self.kinds, self.dtype = store.n_rows, store.kinds, store.dtype
         self.feature_major = True
         self._column = self.n_rows * self.dtype.itemsize
         self._file = tempfile.TemporaryFile(prefix="featly-")  # noqa: SIM115
         weakref.finalize(self, self._file.close)
 
-        def write(part: DenseSource, places: Any) -> None:
+        def write_block(part: DenseSource, places: Any) -> None:
             columns = np.ascontiguousarray(part.values.T, self.dtype)
-            written(self._file.fileno(), columns, places.start * self._column)
+            write_at(self._file.fileno(), columns, places.start * self._column)
 
-        source.each(write)
+        source.each(write_block)
 
     def read(self, low: int, high: int) -> DenseSource:
         """See :class:`ColumnStore`."""
         values = np.empty((high - low, self.n_rows), self.dtype)
         view, done = values.reshape(-1).view(np.uint8).data, 0
         while done < len(view):
-            place = low * self._column + done
-            found = os.preadv(self._file.fileno(), [view[done:]], place)
-            if found == 0:
+            offset = low * self._column + done
+            n_read = os.preadv(self._file.fileno(), [view[done:]], offset)
+            if n_read == 0:
                 raise DataError("a temporary file was cut while it was read: start again")
-            done += found
+            done += n_read
         return DenseSource(values.T)
 
     def take(self, features: IntArray) -> DenseSource:
         """See :class:`ColumnStore`."""
-        found = [self.read(f, f + 1).values[:, 0] for f in features.tolist()]
-        return DenseSource(np.array(found, self.dtype).reshape(len(features), self.n_rows).T)
+        columns = [self.read(f, f + 1).values[:, 0] for f in features.tolist()]
+        return DenseSource(np.array(columns, self.dtype).reshape(len(features), self.n_rows).T)
 
     def check(self) -> None:
         """See :class:`ColumnStore`."""
 
 
-def written(number: int, values: npt.NDArray[Any], place: int) -> None:
+def write_at(descriptor: int, values: npt.NDArray[Any], offset: int) -> None:
     """Write an array to a place of a file, or say that the disk is full."""
     view, done = values.reshape(-1).view(np.uint8).data, 0
     try:
         while done < len(view):
-            done += os.pwrite(number, view[done:], place + done)
+            done += os.pwrite(descriptor, view[done:], offset + done)
     except OSError as problem:
         if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise OSError(
             problem.errno,
-            f"no space is left in {tempfile.gettempdir()!r} for {in_words(len(view))} of columns: "
+            f"no space is left in {tempfile.gettempdir()!r} for {format_bytes(len(view))} of "
+            "columns: "
             "free some, set TMPDIR to a larger disk, or give a larger memory_limit",
         ) from None
 
@@ -176,18 +177,18 @@ class StreamedSource(Source):
         self.feature_major = store.feature_major
         self.columns: IntArray = np.arange(self.n_features)
         self._whole = True
-        self._filled = False
+        self._fills_missing = False
         self._center: FloatArray | None = None
         self._scale: FloatArray | None = None
         # rows at each level, by categorical column; every view of the store knows what one counted
-        self._counted: list[list[FloatArray]] = []
+        self._level_counts: list[list[FloatArray]] = []
         self._window = _Window(store, self._width(), 2 * n_threads(n_jobs) + 1)
 
     def _width(self) -> int:
-        """Columns of a block."""
+        """Return the columns of a block."""
         blocks = 2 * n_threads(self.n_jobs) + 1
-        room = min(BLOCK_BYTES, self.memory // WINDOW_SHARE // blocks)
-        width = room // max(1, self.n_rows * self.store.dtype.itemsize)
+        block_bytes = min(BLOCK_BYTES, self.memory // WINDOW_SHARE // blocks)
+        width = block_bytes // max(1, self.n_rows * self.store.dtype.itemsize)
         return max(1, width // ALIGNED * ALIGNED if width >= ALIGNED else width)
 
     # ---- the storage ------------------------------------------------------------------------
@@ -215,20 +216,22 @@ class StreamedSource(Source):
         return other
 
     def view(self, features: IntArray) -> "StreamedSource":
-        """Only these features, in this order; nothing is read."""
+        """Return only these features, in this order; nothing is read."""
         columns = self.columns[features]
         whole = len(columns) == len(self.store.kinds) and bool((np.diff(columns) == 1).all())
         return self._with(
             n_features=len(columns), kinds=self.kinds[features], columns=columns, _whole=whole
         )
 
-    def of_rows(self, rows: IntArray, n_jobs: int | None = None) -> Source:
-        """Only these rows: taken as blocks are read, or at once where they fit into memory."""
-        part = self.mapped(lambda part: part.of_rows(rows), self.store.dtype, n_rows=len(rows))
+    def take_rows(self, rows: IntArray, n_jobs: int | None = None) -> Source:
+        """Return only these rows: taken as blocks are read, or at once where memory allows."""
+        part = self.map_blocks(
+            lambda part: part.take_rows(rows), self.store.dtype, n_rows=len(rows)
+        )
         part.n_jobs = n_jobs
-        return part.held()
+        return part.in_memory()
 
-    def mapped(
+    def map_blocks(
         self,
         function: Callable[[DenseSource], Any],
         dtype: np.dtype[Any],
@@ -237,100 +240,100 @@ class StreamedSource(Source):
         feature_major: bool | None = None,
         once: bool = False,
     ) -> "StreamedSource":
-        """The columns of this view after a function of each, which works on a block at a time.
+        """Return the columns of this view after a function of each, applied to a block at a time.
 
         With `once`, the outcome is written to a temporary file: for what takes longer than reading.
         """
-        lying = self.store.feature_major if feature_major is None else feature_major
+        is_feature_major = self.store.feature_major if feature_major is None else feature_major
         n_rows = self.n_rows if n_rows is None else n_rows
-        store = Mapped(self.store, function, n_rows, dtype, feature_major=lying)
-        found = StreamedSource(store, self.memory, self.n_jobs)
+        store = MappedStore(self.store, function, n_rows, dtype, feature_major=is_feature_major)
+        source = StreamedSource(store, self.memory, self.n_jobs)
         if once:
-            found = StreamedSource(Written(store, found), self.memory, self.n_jobs)
-        return found if self._whole else found.view(self.columns)
+            source = StreamedSource(TemporaryStore(store, source), self.memory, self.n_jobs)
+        return source if self._whole else source.view(self.columns)
 
     def scaled(self, center: FloatArray, scale: FloatArray) -> "StreamedSource":
-        """Centred and scaled when read."""
+        """Return the columns centred and scaled when read."""
         if self._whole:
             return self._with(_center=center, _scale=scale)
         start = self._store_atoms()
         wide, factor = np.zeros(start[-1]), np.ones(len(self.store.kinds))
         factor[self.columns] = scale
         sizes = np.diff(start)[self.columns]
-        places = np.repeat(start[self.columns] - (np.cumsum(sizes) - sizes), sizes)
-        wide[places + np.arange(len(places))] = center
+        targets = np.repeat(start[self.columns] - (np.cumsum(sizes) - sizes), sizes)
+        wide[targets + np.arange(len(targets))] = center
         return self._with(_center=wide, _scale=factor)
 
     def weighted(self, factor: FloatArray) -> "StreamedSource":
-        """Every feature multiplied by its factor when read."""
+        """Return the columns with every feature multiplied by its factor when read."""
         p = len(self.store.kinds)
         scale = np.ones(p) if self._scale is None else self._scale.copy()
         scale[self.columns] *= factor
         center = np.zeros(self._store_atoms()[-1]) if self._center is None else self._center
         return self._with(_scale=scale, _center=center)
 
-    def filled(self) -> "StreamedSource":
-        """Missing values count as the centre of their column: standardised, they are 0."""
-        return self._with(_filled=True)
+    def fill_with_center(self) -> "StreamedSource":
+        """Let missing values count as the centre of their column: standardised, they are 0."""
+        return self._with(_fills_missing=True)
 
     def fits(self) -> bool:
-        """Whether a copy of this view may be held in memory."""
+        """Return whether a copy of this view may be held in memory."""
         return self.nbytes <= self.memory // HELD_SHARE
 
-    def in_memory(self, *, clear: bool = True) -> DenseSource:
-        """A copy of this view, in the layout of the store."""
+    def copy_to_memory(self, *, clear: bool = True) -> DenseSource:
+        """Copy this view into memory, in the layout of the store."""
         joined = _Joined(self.kinds, self.n_rows, self.store)
         for piece in self._pieces():
             joined.add(self._raw(piece), piece[1])
         if clear:  # a copy for good: the blocks are not needed any more
             self._window.clear()
-        taken = joined.source()
-        taken.n_jobs = self.n_jobs
+        source = joined.source()
+        source.n_jobs = self.n_jobs
         if self._center is None or self._scale is None:
-            return taken
-        return taken.scaled(self._center_of(self.columns), self._scale[self.columns])
+            return source
+        return source.scaled(self._center_of(self.columns), self._scale[self.columns])
 
-    def held(self) -> Source:
-        """This view in memory where it may be."""
-        return self.in_memory() if self.fits() else self
+    def in_memory(self) -> Source:
+        """Return this view in memory where it may be."""
+        return self.copy_to_memory() if self.fits() else self
 
     def compact(self) -> Source:
-        """A copy in feature-major order where it may be held; else blocks are turned when read."""
+        """Return a feature-major copy where it may be held; else blocks are turned when read."""
         if self.fits():
-            return self.in_memory().compact()
+            return self.copy_to_memory().compact()
         return self._with(feature_major=True)
 
-    def windowed(self, width: int) -> "StreamedSource":
-        """The same columns, read so many at a time."""
-        held = n_threads(self.n_jobs) + 2
-        return self._with(_window=_Window(self.store, width, held))
+    def with_block_width(self, width: int) -> "StreamedSource":
+        """Return the same columns, read so many at a time."""
+        n_blocks = n_threads(self.n_jobs) + 2
+        return self._with(_window=_Window(self.store, width, n_blocks))
 
     def range(self, low: int, high: int) -> DenseSource:
-        """Some columns of this view that follow each other, as they lie in the store."""
+        """Return some columns of this view that follow each other, as they lie in the store."""
         width = self._window.width
         if self._whole and low % width == 0 and high - low == self._window.columns(low // width):
             return self._window.block(low // width)
-        return self.of_columns(self.columns[low:high])
+        return self.take_store_columns(self.columns[low:high])
 
-    def of_columns(self, columns: IntArray) -> DenseSource:
-        """Some columns of the store, in memory as they lie there."""
-        view = self.unscaled()._with(
+    def take_store_columns(self, columns: IntArray) -> DenseSource:
+        """Load some columns of the store as they lie there."""
+        view = self.without_scaling()._with(
             columns=columns, n_features=len(columns), kinds=self.store.kinds[columns], _whole=False
         )
-        return view.in_memory(clear=False)
+        return view.copy_to_memory(clear=False)
 
     def levels(self, low: int, high: int) -> tuple[npt.NDArray[Any], IntArray] | None:
-        """Codes of some columns and how many levels they have, where the store knows them."""
+        """Return codes of some columns and their numbers of levels, where the store knows them."""
         known = getattr(self.store, "levels", None)
         return known(low, high) if known is not None and self._whole else None
 
-    def unscaled(self) -> "StreamedSource":
-        """The same columns as they lie in the store."""
-        return self._with(_center=None, _scale=None, _filled=False)
+    def without_scaling(self) -> "StreamedSource":
+        """Return the same columns as they lie in the store."""
+        return self._with(_center=None, _scale=None, _fills_missing=False)
 
     # ---- blocks -----------------------------------------------------------------------------
     def _pieces(self) -> list[Piece]:
-        """The blocks in which this view has columns, and which."""
+        """Return the blocks in which this view has columns, and those columns."""
         width, p = self._window.width, len(self.store.kinds)
         if self._whole:
             return [
@@ -349,24 +352,24 @@ class StreamedSource(Source):
         ]
 
     def _raw(self, piece: Piece) -> DenseSource:
-        """The columns of a piece as they lie in the store."""
+        """Return the columns of a piece as they lie in the store."""
         number, _, within = piece
         columns = self._window.columns(number)
-        if len(within) * FEW < columns and not self._window.holds(number):
-            taken = self.store.take(within + number * self._window.width)
-            return taken.lying(self.store.feature_major)
+        if len(within) * FEW < columns and not self._window.has_block(number):
+            selected = self.store.take(within + number * self._window.width)
+            return selected.with_feature_major(self.store.feature_major)
         block = self._window.block(number)
         return block if len(within) == columns and self._whole else block.view(within)
 
     def _part(self, piece: Piece) -> DenseSource:
-        """The columns of a piece as this view shows them."""
+        """Return the columns of a piece as this view shows them."""
         part = self._raw(piece)
         if self.feature_major and not part.feature_major:
             part = part.compact()
         if self._center is not None and self._scale is not None:
             columns = piece[2] + piece[0] * self._window.width
             part = part.scaled(self._center_of(columns), self._scale[columns])
-        if self._filled:
+        if self._fills_missing:
             values = np.nan_to_num(part.load(np.arange(part.n_features)))
             part = DenseSource(values.T)
         return part
@@ -379,13 +382,13 @@ class StreamedSource(Source):
         return np.concatenate([self._center[start[f] : start[f + 1]] for f in columns.tolist()])
 
     def each(self, function: Callable[[DenseSource, Any], Any]) -> list[Any]:
-        """``function(part, places)`` of every block, by threads."""
+        """Call ``function(part, places)`` for every block, by threads."""
         self.store.check()
         pieces = self._pieces()
         return run_blocks(lambda k: function(self._part(k), k[1]), pieces, self.n_jobs)
 
     def load(self, features: IntArray) -> FloatArray:
-        """The atoms of some features, centred and scaled, feature-major."""
+        """Load the atoms of some features, centred and scaled, feature-major."""
         view = self.view(features)
         pieces = view._pieces()
         if len(pieces) == 1:
@@ -404,29 +407,29 @@ class StreamedSource(Source):
 
     # ---- answers ----------------------------------------------------------------------------
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
-        """One pass over the store."""
+        """Return moments by one pass over the store."""
         out = [np.zeros((n_groups, self.n_features)) for _ in range(3)]
 
-        def one(part: DenseSource, places: Any) -> None:
-            found = part.moments(groups, n_groups)
-            for target, values in zip(out, (found.count, found.mean, found.m2), strict=True):
+        def fill_columns(part: DenseSource, places: Any) -> None:
+            moments = part.moments(groups, n_groups)
+            for target, values in zip(out, (moments.count, moments.mean, moments.m2), strict=True):
                 target[:, places] = values
 
-        self.unscaled().each(one)
+        self.without_scaling().each(fill_columns)
         return Moments(*out)
 
     def forms(self, v: FloatArray) -> FloatArray:
         """``v' K_f v`` for every feature: one pass over the store."""
         out = np.empty(self.n_features)
 
-        def one(part: DenseSource, places: Any) -> None:
+        def fill_columns(part: DenseSource, places: Any) -> None:
             out[places] = part.forms(v)
 
-        self.each(one)
+        self.each(fill_columns)
         return out
 
     def level_counts(self) -> FloatArray:
-        """Rows at each level of categorical features; 0 at the atoms of others."""
+        """Return the rows at each level of categorical features; 0 at the atoms of others."""
         atoms = self.atoms
         counts = np.zeros(atoms[-1])
         nominal = np.flatnonzero(self.store.kinds == CATEGORICAL)
@@ -436,7 +439,7 @@ class StreamedSource(Source):
         return counts
 
     def _store_atoms(self) -> IntArray:
-        """Where the atoms of every column of the store begin."""
+        """Return the first atom of every column of the store."""
         sizes = np.ones(len(self.store.kinds), np.int64)
         nominal = np.flatnonzero(self.store.kinds == CATEGORICAL)
         if len(nominal):
@@ -444,52 +447,54 @@ class StreamedSource(Source):
         return np.concatenate([[0], np.cumsum(sizes)])
 
     def _levels(self, nominal: IntArray) -> list[FloatArray]:
-        if not self._counted:
-            self._counted.append(self._count_levels(nominal))
-        return self._counted[0]
+        if not self._level_counts:
+            self._level_counts.append(self._count_levels(nominal))
+        return self._level_counts[0]
 
     def _count_levels(self, nominal: IntArray) -> list[FloatArray]:
         whole = StreamedSource.view(
-            self.unscaled()._with(columns=np.arange(len(self.store.kinds)), kinds=self.store.kinds),
+            self.without_scaling()._with(
+                columns=np.arange(len(self.store.kinds)), kinds=self.store.kinds
+            ),
             nominal,
         )
-        found: list[Any] = [None] * len(nominal)
+        counts_by_column: list[Any] = [None] * len(nominal)
 
-        def one(part: DenseSource, places: Any) -> None:
+        def note_counts(part: DenseSource, places: Any) -> None:
             counts, atoms = part.level_counts(), part.atoms
-            for k, place in enumerate(np.arange(len(nominal))[places].tolist()):
-                found[place] = counts[atoms[k] : atoms[k + 1]]
+            for k, position in enumerate(np.arange(len(nominal))[places].tolist()):
+                counts_by_column[position] = counts[atoms[k] : atoms[k + 1]]
 
-        whole.each(one)
-        return found
+        whole.each(note_counts)
+        return counts_by_column
 
 
 class _Window:
     """The blocks in use and the next ones, read by threads of their own."""
 
-    def __init__(self, store: ColumnStore, width: int, held: int) -> None:
-        self.store, self.width, self.held = store, width, held
+    def __init__(self, store: ColumnStore, width: int, n_blocks: int) -> None:
+        self.store, self.width, self.n_blocks = store, width, n_blocks
         self.n_columns = len(store.kinds)
         self._lock = threading.Lock()
         self._blocks: OrderedDict[int, Future[DenseSource]] = OrderedDict()
         self._reader: ThreadPoolExecutor | None = None
 
     def columns(self, number: int) -> int:
-        """How many columns a block has."""
+        """Return the number of columns of a block."""
         return min(self.width, self.n_columns - number * self.width)
 
-    def holds(self, number: int) -> bool:
-        """Whether a block is here, or on its way."""
+    def has_block(self, number: int) -> bool:
+        """Return whether a block is here, or on its way."""
         return number in self._blocks
 
     def block(self, number: int) -> DenseSource:
-        """A block; the next one is read meanwhile."""
+        """Return a block; the next one is read meanwhile."""
         with self._lock:
-            wanted = self._get(number)
+            future = self._get(number)
             if (number + 1) * self.width < self.n_columns:
                 self._get(number + 1)
         try:
-            return wanted.result()
+            return future.result()
         except BaseException:
             with self._lock:
                 self._blocks.pop(number, None)
@@ -508,21 +513,21 @@ class _Window:
             # what a store does to a block must not wait for threads that wait for the block: by
             # their name, these are workers themselves
             self._reader = ThreadPoolExecutor(2, thread_name_prefix=f"{POOL}-reader")
-        while len(self._blocks) >= self.held:
+        while len(self._blocks) >= self.n_blocks:
             self._blocks.popitem(last=False)  # not cancelled: another thread may wait for it
         low = number * self.width
-        found = self._reader.submit(self._read, low, low + self.columns(number))
-        self._blocks[number] = found
-        return found
+        future = self._reader.submit(self._read, low, low + self.columns(number))
+        self._blocks[number] = future
+        return future
 
     def _read(self, low: int, high: int) -> DenseSource:
-        return self.store.read(low, high).lying(self.store.feature_major)
+        return self.store.read(low, high).with_feature_major(self.store.feature_major)
 
     def __deepcopy__(self, memo: Any) -> "_Window":
-        return _Window(self.store, self.width, self.held)
+        return _Window(self.store, self.width, self.n_blocks)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"store": self.store, "width": self.width, "held": self.held}
+        return {"store": self.store, "width": self.width, "n_blocks": self.n_blocks}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -542,16 +547,16 @@ class _Joined:
         self._sizes = np.zeros(n_codes, np.int64)
 
     def add(self, part: DenseSource, places: Any) -> None:
-        here = np.arange(len(self.kinds))[places]
+        positions = np.arange(len(self.kinds))[places]
         numeric = np.flatnonzero(part.kinds != CATEGORICAL)
-        target, source = self._number[here[numeric]], part.place[numeric]
+        target, source = self._number[positions[numeric]], part.place[numeric]
         if self.feature_major:
             self._values[target] = part.values.T[source]
         else:
             self._values[:, target] = part.values[:, source]
         if len(part.categorical) == 0:
             return
-        rows, target = part.place[part.categorical], self._code[here[part.categorical]]
+        rows, target = part.place[part.categorical], self._code[positions[part.categorical]]
         if part.codes.itemsize > self._codes.itemsize:
             self._codes = self._codes.astype(part.codes.dtype)
         self._codes[target] = part.codes[rows]
@@ -560,5 +565,5 @@ class _Joined:
     def source(self) -> DenseSource:
         values = self._values.T if self.feature_major else self._values
         codes = self._codes if len(self._sizes) else None
-        found = DenseSource(values, codes, self.kinds, self._sizes)
-        return found.lying(self.feature_major)
+        source = DenseSource(values, codes, self.kinds, self._sizes)
+        return source.with_feature_major(self.feature_major)

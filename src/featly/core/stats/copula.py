@@ -43,7 +43,7 @@ from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Source, StreamedSource
 
-__all__ = ["CodedColumns", "class_dependence", "code_columns", "coded_bytes", "dependence"]
+__all__ = ["RankedColumns", "class_dependence", "code_columns", "coded_bytes", "dependence"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -59,7 +59,7 @@ TILE = 1024  # levels that are carried along: what is kept of them stays in a co
 
 
 @dataclass(frozen=True)
-class CodedColumns:
+class RankedColumns:
     """Columns as whole numbers: 0 is missing, others are dense ranks, or levels.
 
     Attributes
@@ -76,8 +76,8 @@ class CodedColumns:
     unordered: npt.NDArray[np.bool_]
 
 
-def code_columns(source: Source, n_jobs: int | None = None) -> CodedColumns:
-    """All columns of a source as codes: two bytes a cell, four from 65,535 rows.
+def code_columns(source: Source, n_jobs: int | None = None) -> RankedColumns:
+    """Code all columns of a source: two bytes a cell, four from 65,535 rows.
 
     Examples
     --------
@@ -90,12 +90,12 @@ def code_columns(source: Source, n_jobs: int | None = None) -> CodedColumns:
     codes = np.empty((source.n_features, source.n_rows), _code_type(source.n_rows))
     n_levels = np.zeros(source.n_features, np.int64)
 
-    def one(block: tuple[int, int]) -> None:
-        part = _coded(source, *block)
+    def code_block(block: tuple[int, int]) -> None:
+        part = _code_range(source, *block)
         codes[slice(*block)], n_levels[slice(*block)] = part.codes, part.n_levels
 
-    run_blocks(one, source.blocks(), n_jobs)
-    return CodedColumns(codes, n_levels, source.kinds == CATEGORICAL)
+    run_blocks(code_block, source.blocks(), n_jobs)
+    return RankedColumns(codes, n_levels, source.kinds == CATEGORICAL)
 
 
 def coded_bytes(source: Source) -> int:
@@ -116,22 +116,22 @@ def class_dependence(
     >>> class_dependence(DenseSource(X), np.array([0, 0, 1, 1]), 2).round(3).tolist()
     [0.894, 1.0, 0.236]
     """
-    found = np.zeros(source.n_features)
+    sigma = np.zeros(source.n_features)
     classes = (y + 1).astype(_code_type(source.n_rows))
 
-    def one(block: tuple[int, int]) -> None:
-        coded = _coded(source, *block)
+    def fill_block(block: tuple[int, int]) -> None:
+        coded = _code_range(source, *block)
         _mixed_pairs(
             classes, n_classes, True, coded.codes, coded.n_levels, coded.unordered,
-            np.arange(len(coded.codes)), found[slice(*block)],
+            np.arange(len(coded.codes)), sigma[slice(*block)],
         )  # fmt: skip
 
-    run_blocks(one, source.blocks(), n_jobs)
-    return found
+    run_blocks(fill_block, source.blocks(), n_jobs)
+    return sigma
 
 
 def dependence(
-    coded: CodedColumns, first: int, others: IntArray, n_jobs: int | None = None
+    coded: RankedColumns, first: int, others: IntArray, n_jobs: int | None = None
 ) -> FloatArray:
     """Sigma of one column with each of some others.
 
@@ -152,21 +152,21 @@ def dependence(
     rows = rows[codes[rows] > 0]
     sums = np.empty(0, np.int32 if len(codes) < SMALL_SUMS else np.int64)  # only its type counts
     mixed = coded.unordered[others] | unordered
-    found = np.empty(len(others))
+    sigma = np.empty(len(others))
 
-    def one(places: IntArray) -> None:
+    def fill_columns(places: IntArray) -> None:
         out, columns = np.empty(len(places)), others[places]
         if mixed[places[0]]:
             _mixed_pairs(codes, n_levels, unordered, *table, coded.unordered, columns, out)
         else:
             _ordered_pairs(rows, codes, *table, columns, sums, out)
-        found[places] = out
+        sigma[places] = out
 
     size = max(1, min(MOST_COLUMNS, CELLS // max(1, n_levels * len(codes))))
     parts = (np.flatnonzero(~mixed), np.flatnonzero(mixed))
     blocks = [part[low:high] for part in parts for low, high in split(len(part), size)]
-    run_blocks(one, blocks, n_jobs)
-    return found
+    run_blocks(fill_columns, blocks, n_jobs)
+    return sigma
 
 
 # ---- codes ----------------------------------------------------------------------------------
@@ -174,10 +174,10 @@ def _code_type(n_rows: int) -> type[np.unsignedinteger[Any]]:
     return np.uint16 if n_rows < SMALL_CODES else np.uint32
 
 
-def _coded(source: Source, low: int, high: int) -> CodedColumns:
-    """A range of columns as codes."""
+def _code_range(source: Source, low: int, high: int) -> RankedColumns:
+    """Code a range of columns."""
     if isinstance(source, StreamedSource):
-        return _coded(source.range(low, high), 0, high - low)
+        return _code_range(source.range(low, high), 0, high - low)
     categorical = source.kinds[low:high] == CATEGORICAL
     codes = np.zeros((high - low, source.n_rows), _code_type(source.n_rows))
     numeric = np.flatnonzero(~categorical)
@@ -187,12 +187,12 @@ def _coded(source: Source, low: int, high: int) -> CodedColumns:
         _dense_ranks(values, np.argsort(values, axis=1), numeric, codes)
     for f in np.flatnonzero(categorical):
         codes[f] = source.codes[source.place[low + f]]  # type: ignore[attr-defined]
-    return CodedColumns(codes, codes.max(axis=1).astype(np.int64), categorical)
+    return RankedColumns(codes, codes.max(axis=1).astype(np.int64), categorical)
 
 
 @kernel
 def _dense_ranks(values, order, columns, codes):
-    """Dense ranks of the rows of `values`, which `order` sorts, from 1; missing ones stay 0."""
+    """Write dense ranks of the rows of `values`, which `order` sorts, from 1; missing stay 0."""
     for k in range(len(values)):
         x, by, out = values[k], order[k], codes[columns[k]]
         rank, last = 0, np.nan
@@ -208,12 +208,12 @@ def _dense_ranks(values, order, columns, codes):
 # ---- two ordered columns --------------------------------------------------------------------
 @kernel
 def _ordered_pairs(rows, first, codes, n_levels, columns, sums, out):
-    """Sigma of a column with others, both ordered: fills `out`, an entry for each of `columns`.
+    """Fill `out` with sigma of a column with each of `columns`, all of them ordered.
 
     `rows` are those in which `first` has a value, in its order. They are passed one after the
-    other while ``gap[b] = m N_ab - A_a B_b`` is kept for all levels b of the other column, in whole
-    numbers of the type of `sums`. A row that is the last of its level a has the weight of that
-    level, others have none.
+    other while ``difference[b] = m N_ab - A_a B_b`` is kept for all levels b of the other column,
+    in whole numbers of the type of `sums`. A row that is the last of its level a has the weight of
+    that level, others have none.
     """
     n = codes.shape[1]
     widest = 1
@@ -221,7 +221,7 @@ def _ordered_pairs(rows, first, codes, n_levels, columns, sums, out):
         widest = max(widest, n_levels[f])
     level, weight = np.empty(n + STEPS, np.int64), np.empty(n + STEPS, np.int64)
     count, heavy = np.empty(widest, np.int64), np.empty(widest, np.int64)
-    below, gap = np.empty(widest, sums.dtype), np.empty(widest, sums.dtype)
+    below, difference = np.empty(widest, sums.dtype), np.empty(widest, sums.dtype)
     light = np.empty(widest, sums.dtype)
     for k in range(len(columns)):
         x, n_knots = codes[columns[k]], n_levels[columns[k]] - 1
@@ -255,7 +255,7 @@ def _ordered_pairs(rows, first, codes, n_levels, columns, sums, out):
             ties += np.float64(count[b]) ** 3
             run += count[b]
             below[b] = run
-            gap[b] = light[b] = heavy[b] = 0
+            difference[b] = light[b] = heavy[b] = 0
         spread *= cube - ties
         if spread <= 0:
             out[k] = 0.0
@@ -263,40 +263,45 @@ def _ordered_pairs(rows, first, codes, n_levels, columns, sums, out):
         if n_groups * STEPS > m:
             for low in range(0, n_knots, TILE):
                 tile = slice(low, min(low + TILE, n_knots))
-                _pass_rows(level, weight, m, low, below[tile], gap[tile], light[tile], heavy[tile])
+                _pass_rows(
+                    level, weight, m, low, below[tile], difference[tile], light[tile], heavy[tile]
+                )
         else:
-            _pass_groups(level, weight, m, n_knots, below, gap, light, heavy)
-        found = 0.0
+            _pass_groups(level, weight, m, n_knots, below, difference, light, heavy)
+        integral = 0.0
         for b in range(n_knots):
-            found += np.float64(heavy[b]) * (count[b] + count[b + 1])
-        out[k] = min(1.0, 3 * found / (n * np.sqrt(spread)))
+            integral += np.float64(heavy[b]) * (count[b] + count[b + 1])
+        out[k] = min(1.0, 3 * integral / (n * np.sqrt(spread)))
 
 
 @kernel
-def _pass_rows(level, weight, m, low, below, gap, light, heavy):
-    """Add ``weight |gap|`` of all rows to `heavy`, four rows at once: for few ties.
+def _pass_rows(level, weight, m, low, below, difference, light, heavy):
+    """Add ``weight |difference|`` of all rows to `heavy`, four rows at once: for few ties.
 
     The levels begin at `low`. `light` holds the sums of some rows in short numbers, and is emptied
     before it can overflow.
     """
-    n_knots = len(gap)
-    whole = gap.dtype.type
+    n_knots = len(difference)
+    whole = difference.dtype.type
     full, none = whole(m), whole(0)
-    room, used = (np.int64(2) ** (8 * gap.itemsize - 1) - 1) // (m * m // 4 + 1), 0
+    most_weight, light_weight = (
+        (np.int64(2) ** (8 * difference.itemsize - 1) - 1) // (m * m // 4 + 1),
+        0,
+    )
     for i in range(0, m, STEPS):
         more = weight[i] + weight[i + 1] + weight[i + 2] + weight[i + 3]
-        if used + more > room:
+        if light_weight + more > most_weight:
             for b in range(n_knots):
                 heavy[b] += light[b]
                 light[b] = 0
-            used = 0
-        if more > room:
+            light_weight = 0
+        if more > most_weight:
             for j in range(i, i + STEPS):
                 for b in range(n_knots):
-                    gap[b] += (full if low + b >= level[j] else none) - below[b]
-                    heavy[b] += weight[j] * abs(np.int64(gap[b]))
+                    difference[b] += (full if low + b >= level[j] else none) - below[b]
+                    heavy[b] += weight[j] * abs(np.int64(difference[b]))
             continue
-        used += more
+        light_weight += more
         at0, at1 = whole(level[i] - low), whole(level[i + 1] - low)
         at2, at3 = whole(level[i + 2] - low), whole(level[i + 3] - low)
         w0, w1 = whole(weight[i]), whole(weight[i + 1])
@@ -305,28 +310,28 @@ def _pass_rows(level, weight, m, low, below, gap, light, heavy):
         if w0 == w1 and w1 == w2 and w2 == w3:
             for b in range(n_knots):
                 place, step = whole(b), below[b]
-                g0 = whole(gap[b] + ((full if place >= at0 else none) - step))
+                g0 = whole(difference[b] + ((full if place >= at0 else none) - step))
                 g1 = whole(g0 + ((full if place >= at1 else none) - step))
                 g2 = whole(g1 + ((full if place >= at2 else none) - step))
                 g3 = whole(g2 + ((full if place >= at3 else none) - step))
-                gap[b] = g3
+                difference[b] = g3
                 light[b] += w0 * whole(whole(abs(g0) + abs(g1)) + whole(abs(g2) + abs(g3)))
         else:
             for b in range(n_knots):
                 place, step = whole(b), below[b]
-                g0 = whole(gap[b] + ((full if place >= at0 else none) - step))
+                g0 = whole(difference[b] + ((full if place >= at0 else none) - step))
                 g1 = whole(g0 + ((full if place >= at1 else none) - step))
                 g2 = whole(g1 + ((full if place >= at2 else none) - step))
                 g3 = whole(g2 + ((full if place >= at3 else none) - step))
-                gap[b] = g3
+                difference[b] = g3
                 light[b] += whole(w0 * abs(g0) + w1 * abs(g1)) + whole(w2 * abs(g2) + w3 * abs(g3))
     for b in range(n_knots):
         heavy[b] += light[b]
 
 
 @kernel
-def _pass_groups(level, weight, m, n_knots, below, gap, joined, heavy):
-    """The same, one group of equal rows at once: for many ties."""
+def _pass_groups(level, weight, m, n_knots, below, difference, joined, heavy):
+    """Do the same, one group of equal rows at once: for many ties."""
     start = 0
     for i in range(m):
         joined[level[i]] += 1
@@ -336,56 +341,56 @@ def _pass_groups(level, weight, m, n_knots, below, gap, joined, heavy):
         for b in range(n_knots):
             run += joined[b]
             joined[b] = 0
-            gap[b] += m * run - (i + 1 - start) * below[b]
-            heavy[b] += weight[i] * abs(np.int64(gap[b]))
+            difference[b] += m * run - (i + 1 - start) * below[b]
+            heavy[b] += weight[i] * abs(np.int64(difference[b]))
         start = i + 1
 
 
 # ---- pairs with levels that have no order ---------------------------------------------------
 @kernel
 def _mixed_pairs(first, n_first, unordered_first, codes, n_levels, unordered, columns, out):
-    """Sigma of a column with others where one of the two is unordered: fills `out`."""
+    """Fill `out` with sigma of a column with others where one of the two is unordered."""
     for k in range(len(columns)):
         f = columns[k]
         if not unordered_first:
-            out[k] = _indicators(codes[f], n_levels[f], first, n_first)
+            out[k] = _largest_indicator_sigma(codes[f], n_levels[f], first, n_first)
         elif not unordered[f]:
-            out[k] = _indicators(first, n_first, codes[f], n_levels[f])
+            out[k] = _largest_indicator_sigma(first, n_first, codes[f], n_levels[f])
         else:
-            out[k] = _correlations(first, n_first, codes[f], n_levels[f])
+            out[k] = _largest_indicator_correlation(first, n_first, codes[f], n_levels[f])
 
 
 @kernel
-def _indicators(levels, n_levels, ranks, n_ranks):
-    """The largest sigma of the indicator of a level with an ordered column."""
-    by, start, sizes = _sorted(levels, n_levels, ranks, n_ranks)
+def _largest_indicator_sigma(levels, n_levels, ranks, n_ranks):
+    """Return the largest sigma of the indicator of a level with an ordered column."""
+    by, start, sizes = _sort_levels_by_rank(levels, n_levels, ranks, n_ranks)
     m, ties = len(by), 0.0
     for b in range(n_ranks):
         ties += np.float64(start[b + 1] - start[b]) ** 3
-    n_told = 1 if n_levels == 2 else n_levels  # the other one of two says the same
-    seen, gaps = np.zeros(n_levels, np.int64), np.zeros(n_told, np.int64)
+    n_used = 1 if n_levels == 2 else n_levels  # the other one of two says the same
+    seen, summed = np.zeros(n_levels, np.int64), np.zeros(n_used, np.int64)
     for b in range(n_ranks - 1):
         for i in range(start[b], start[b + 1]):
             seen[by[i]] += 1
         weight = start[b + 2] - start[b]
-        for a in range(n_told):
-            gaps[a] += weight * abs(m * seen[a] - start[b + 1] * sizes[a])
+        for a in range(n_used):
+            summed[a] += weight * abs(m * seen[a] - start[b + 1] * sizes[a])
     spread = np.float64(m) ** 3 - ties
-    found = 0.0
-    for a in range(n_told):
+    sigma = 0.0
+    for a in range(n_used):
         inside = np.float64(sizes[a]) * (m - sizes[a])
         if inside * spread > 0:
-            found = max(found, gaps[a] * np.sqrt(3 * m / (inside * spread)))
-    return min(1.0, found / len(levels))
+            sigma = max(sigma, summed[a] * np.sqrt(3 * m / (inside * spread)))
+    return min(1.0, sigma / len(levels))
 
 
 @kernel
-def _correlations(levels, n_levels, others, n_others):
-    """The largest sigma of the indicator of a level with that of another column's."""
-    by, start, sizes = _sorted(others, n_others, levels, n_levels)
+def _largest_indicator_correlation(levels, n_levels, other_levels, n_others):
+    """Return the largest sigma of the indicator of a level with that of another column's."""
+    by, start, sizes = _sort_levels_by_rank(other_levels, n_others, levels, n_levels)
     m = len(by)
     joint = np.zeros(n_others, np.int64)
-    found = 0.0
+    sigma = 0.0
     for a in range(n_levels):
         size = start[a + 1] - start[a]
         if size == 0 or size == m:
@@ -395,15 +400,16 @@ def _correlations(levels, n_levels, others, n_others):
         for b in range(n_others):
             inside = np.float64(size) * (m - size) * sizes[b] * (m - sizes[b])
             if inside > 0:
-                found = max(found, abs(m * joint[b] - size * sizes[b]) / np.sqrt(inside))
+                sigma = max(sigma, abs(m * joint[b] - size * sizes[b]) / np.sqrt(inside))
             joint[b] = 0
-    return min(1.0, found * m / len(levels))
+    return min(1.0, sigma * m / len(levels))
 
 
 @kernel
-def _sorted(levels, n_levels, ranks, n_ranks):
-    """Levels, from 0, of the rows with both values in the order of their ranks; where each rank
-    starts; and how many rows are at each level.
+def _sort_levels_by_rank(levels, n_levels, ranks, n_ranks):
+    """Sort the levels of the rows with both values by rank, counted from 0.
+
+    Return them with the start of each rank, and the number of rows at each level.
     """
     start, sizes = np.zeros(n_ranks + 1, np.int64), np.zeros(n_levels, np.int64)
     for i in range(len(ranks)):

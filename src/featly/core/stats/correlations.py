@@ -27,7 +27,7 @@ EXACT = 1 << 22  # rows up to which halves of ranks are exact in float32
 
 
 class Correlations:
-    """Columns standardised once, and their correlations with any of them when asked for.
+    """Standardised columns, and the absolute correlations of all with one of them.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class Correlations:
     --------
     >>> import numpy as np
     >>> source = DenseSource(np.array([[1.0, 4.0], [2.0, 3.0], [3.0, 1.0]]))
-    >>> found = Correlations(source, source.moments(), np.zeros(2))
-    >>> found.beside(0)
-    >>> found.redundancy.round(3).tolist()
+    >>> correlations = Correlations(source, source.moments(), np.zeros(2))
+    >>> correlations.condition_on(0)
+    >>> correlations.redundancy.round(3).tolist()
     [1.0, 0.982]
     """
 
@@ -69,36 +69,38 @@ class Correlations:
         size = np.where(self.varies, 1 / np.sqrt(np.where(self.varies, squares, 1.0)), 0.0)
         self._source = source.scaled(moments.mean[0], size)
         complete = moments.count[0] == source.n_rows
-        self._complete, self._gapped = np.flatnonzero(complete), np.flatnonzero(~complete)
-        self._whole = self._source if complete.all() else self._source.view(self._complete)
-        self._filled: Source | None = None
-        if len(self._gapped) and isinstance(self._source, StreamedSource):
-            self._filled = self._source.view(self._gapped).filled()
-        elif len(self._gapped):
-            view = self._source.view(self._gapped)
-            filled = np.empty((len(self._gapped), source.n_rows))
+        self._complete, self._incomplete = np.flatnonzero(complete), np.flatnonzero(~complete)
+        self._complete_source = (
+            self._source if complete.all() else self._source.view(self._complete)
+        )
+        self._filled_source: Source | None = None
+        if len(self._incomplete) and isinstance(self._source, StreamedSource):
+            self._filled_source = self._source.view(self._incomplete).fill_with_center()
+        elif len(self._incomplete):
+            view = self._source.view(self._incomplete)
+            filled = np.empty((len(self._incomplete), source.n_rows))
 
             def fill(block: tuple[int, int]) -> None:
                 filled[slice(*block)] = np.nan_to_num(view.load(np.arange(*block)))
 
             run_blocks(fill, view.blocks(), source.n_jobs)
-            self._filled = DenseSource(filled.T, n_jobs=source.n_jobs)
+            self._filled_source = DenseSource(filled.T, n_jobs=source.n_jobs)
 
-    def beside(self, chosen: int) -> None:
+    def condition_on(self, chosen: int) -> None:
         """Fill `redundancy` with the absolute correlations with a column."""
         v = np.nan_to_num(self._source.load(np.array([chosen]))[0])
-        found = self.redundancy
-        if self._filled is None:
-            found[:] = self._whole.forms(v)
+        redundancy = self.redundancy
+        if self._filled_source is None:
+            redundancy[:] = self._complete_source.forms(v)
         else:
-            found[self._complete] = self._whole.forms(v)
-            found[self._gapped] = self._filled.forms(v)
-        np.rint(np.sqrt(found) * GRID, out=found)
-        found /= GRID
+            redundancy[self._complete] = self._complete_source.forms(v)
+            redundancy[self._incomplete] = self._filled_source.forms(v)
+        np.rint(np.sqrt(redundancy) * GRID, out=redundancy)
+        redundancy /= GRID
 
 
 def mid_ranks(source: Source) -> Source:
-    """The columns of a source as ranks from 1, the mean of their ranks for equal values.
+    """Replace the columns of a source by ranks from 1; equal values share the mean of theirs.
 
     A missing value stays so. A sparse source becomes dense, a streamed one is ranked when read.
 
@@ -111,14 +113,14 @@ def mid_ranks(source: Source) -> Source:
     """
     dtype = np.float32 if source.n_rows < EXACT else np.float64
     if isinstance(source, StreamedSource):
-        return source.mapped(mid_ranks, np.dtype(dtype), feature_major=True, once=True)
+        return source.map_blocks(mid_ranks, np.dtype(dtype), feature_major=True, once=True)
     ranks = np.empty((source.n_features, source.n_rows), dtype)
 
-    def one(block: tuple[int, int]) -> None:
+    def rank_block(block: tuple[int, int]) -> None:
         values = source.load(np.arange(*block))
         _mid_ranks(values, np.argsort(values, axis=1), ranks[slice(*block)])
 
-    run_blocks(one, source.blocks(), source.n_jobs)
+    run_blocks(rank_block, source.blocks(), source.n_jobs)
     return DenseSource(ranks.T, n_jobs=source.n_jobs)
 
 

@@ -1,4 +1,4 @@
-"""How far rows are apart on the device: absolute differences of all pairs, summed over columns.
+"""Distances of rows on the device: absolute differences of all pairs, summed over columns.
 
 Like a product of matrices, with a subtraction and the addition of an absolute value in place of
 the multiplication: a thread keeps 8 x 8 pairs in registers, a block 128 x 128, and both read their
@@ -12,7 +12,7 @@ import numpy as np
 
 from featly.core.runtime import device_cuda
 
-__all__ = ["STEP", "PairSums", "padded"]
+__all__ = ["STEP", "PairSums", "padded_width"]
 
 TILE = 128  # rows by rows of a block
 STEP = 8  # columns that a block reads at a time: tiles are filled up to a multiple of it
@@ -169,8 +169,8 @@ extern "C" __global__ void mirror(double* __restrict__ total, int n)
 """
 
 
-def padded(count: int) -> int:
-    """How many columns a tile of so many has: the rest are zeros."""
+def padded_width(count: int) -> int:
+    """Return the width of a tile of so many columns: the rest are zeros."""
     return -(-count // STEP) * STEP
 
 
@@ -190,14 +190,14 @@ class PairSums:
         self.n_rows, self.triangle = n_rows, n_these is None
         self.n_these = n_rows if n_these is None else n_these
         self.grid = (-(-self.n_rows // TILE), -(-self.n_these // TILE))
-        self.n_slabs = self.slabs_of(n_rows, width, n_these)
+        self.n_slabs = self.count_slabs(n_rows, width, n_these)
         shape = (self.n_slabs, self.n_these, n_rows)
-        with device_cuda.out_of_memory(8 * self.n_slabs * self.n_these * n_rows):
+        with device_cuda.translate_memory_errors(8 * self.n_slabs * self.n_these * n_rows):
             self._slabs = device_cuda.xp().zeros(shape)
 
     @staticmethod
-    def slabs_of(n_rows: int, width: int, n_these: int | None = None) -> int:
-        """Squares that are summed side by side, so that few rows keep the whole device busy."""
+    def count_slabs(n_rows: int, width: int, n_these: int | None = None) -> int:
+        """Return the number of squares summed side by side, for few rows to fill the device."""
         across = -(-n_rows // TILE)
         blocks = across * (across + 1) // 2
         if n_these is not None:
@@ -207,13 +207,13 @@ class PairSums:
     def add(self, tile: Any, these: Any = None, reaches: Any = None) -> None:
         """Add the columns of a tile, float64 of shape (rows, columns), rows one after the other.
 
-        Its number of columns is what :func:`padded` gives. `these` are the rows on the other side.
-        With `reaches`, one a column, ``max(0, reach - |difference|)`` is summed.
+        Its number of columns is what :func:`padded_width` gives. `these` are the rows on the other
+        side. With `reaches`, one a column, ``max(0, reach - |difference|)`` is summed.
         """
         width = tile.shape[1]
         if width == 0:
             return
-        columns = padded(-(-width // self.n_slabs))
+        columns = padded_width(-(-width // self.n_slabs))
         clipped = reaches is not None
         device_cuda.kernel(SOURCE, "pair_sums", CLIPPED=int(clipped))(
             (*self.grid, -(-width // columns)),
@@ -224,17 +224,17 @@ class PairSums:
         )  # fmt: skip
 
     def total(self) -> Any:
-        """The sums, float64 of shape (these, rows); nothing is added afterwards."""
+        """Return the sums, float64 of shape (these, rows); nothing is added afterwards."""
         n = self.n_rows
         if self.n_slabs > 1:
             size = self.n_these * n
             device_cuda.kernel(SOURCE, "add_slabs", CLIPPED=0)(
                 (-(-size // 256),), (256,), (self._slabs, np.int32(self.n_slabs), np.int64(size))
             )
-        found = self._slabs[0]
+        sums = self._slabs[0]
         if self.triangle:
             across = -(-n // 32)
             device_cuda.kernel(SOURCE, "mirror", CLIPPED=0)(
-                (across, across), (32, 8), (found, np.int32(n))
+                (across, across), (32, 8), (sums, np.int32(n))
             )
-        return found
+        return sums

@@ -27,7 +27,7 @@ FloatArray = npt.NDArray[np.float64]
 def kruskal_wallis(
     source: Source, y: npt.NDArray[np.int64], n_classes: int, n_jobs: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """H of every column of a source of numbers, and its degrees of freedom.
+    """Compute H of every column of a source of numbers, and its degrees of freedom.
 
     Missing values are left out of their column; a class without any value there does not count.
     Where fewer than two classes or two different values are left, H is 0 with one degree of
@@ -45,20 +45,20 @@ def kruskal_wallis(
     """
     statistic, freedom = np.zeros(source.n_features), np.ones(source.n_features)
 
-    def one(block: tuple[int, int]) -> None:
+    def score_block(block: tuple[int, int]) -> None:
         low, high = block
         values = source.load(np.arange(low, high))
         # NumPy's sort is vectorised, and lets other threads run; NaN comes last
         order = np.argsort(values, axis=1)
         _kruskal_wallis(values, order, y, n_classes, statistic[low:high], freedom[low:high])
 
-    run_blocks(one, source.blocks(), n_jobs)
+    run_blocks(score_block, source.blocks(), n_jobs)
     return statistic, freedom
 
 
 @kernel
 def _kruskal_wallis(values, order, y, n_classes, statistic, freedom):
-    """Rows of `values` are columns of the table; `order` sorts each, missing values last."""
+    """Fill H and its degrees of freedom; `order` sorts each row of `values`, missing last."""
     for f in range(len(values)):
         x, by = values[f], order[f]
         n = len(x)

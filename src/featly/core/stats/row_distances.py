@@ -22,7 +22,7 @@ import numpy.typing as npt
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 
-__all__ = ["Nearest", "SquaredDistances"]
+__all__ = ["NearestRows", "SquaredDistances"]
 
 # mypy cannot see through the compiler; the types of kernels are in their docstrings
 # mypy: disable-error-code="no-untyped-def"
@@ -36,8 +36,8 @@ TILE, WIDTH = 8, 512  # distances that are summed together: 32 kB
 NEAR = 1e-10  # squared distances that differ by no more than this share are equal
 
 
-class Nearest:
-    """What the rows nearest to each row say of its class.
+class NearestRows:
+    """NearestRows rows of each row, and the share of other classes among them.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Nearest:
 
 
 class SquaredDistances:
-    """Squared distances between all rows, and what the measures of complexity ask of them.
+    """Squared distances between all rows, with the answers that complexity measures need.
 
     Parameters
     ----------
@@ -87,69 +87,73 @@ class SquaredDistances:
         self.cells, self.numeric = np.ascontiguousarray(cells), np.ascontiguousarray(numeric)
         self.apart, self.n_jobs = float(apart), n_jobs
         self.n_rows = cells.shape[1]
-        self._kept = np.empty((0, 0))
+        self._stored = np.empty((0, 0))
         if self.n_rows <= STORED:
-            self._kept = self._all()
+            self._stored = self._all_distances()
 
-    def _all(self) -> FloatArray:
-        kept = np.empty((self.n_rows, self.n_rows))
+    def _all_distances(self) -> FloatArray:
+        distances = np.empty((self.n_rows, self.n_rows))
         tiles = list(combinations_with_replacement(split(self.n_rows, 2 * BLOCK), 2))
 
         def fill(pair: tuple[tuple[int, int], tuple[int, int]]) -> None:
             (low, high), (begin, end) = pair
             tile = np.empty((high - low, end - begin))
             squares(self.cells, low, high, self.cells, begin, end, self.numeric, self.apart, tile)
-            kept[low:high, begin:end] = tile
-            kept[begin:end, low:high] = tile.T
+            distances[low:high, begin:end] = tile
+            distances[begin:end, low:high] = tile.T
 
         run_blocks(fill, tiles, self.n_jobs)
-        np.fill_diagonal(kept, 0.0)  # a row with gaps is no stranger to itself
-        return kept
+        np.fill_diagonal(distances, 0.0)  # a row with gaps is no stranger to itself
+        return distances
 
     def block(self, low: int, high: int) -> FloatArray:
         """Squared distances of some rows to all, 0 to themselves; may be a view."""
-        if len(self._kept):
-            return self._kept[low:high]
-        found = self.between(self.cells, low, high)
-        found[np.arange(high - low), np.arange(low, high)] = 0.0
-        return found
+        if len(self._stored):
+            return self._stored[low:high]
+        squared = self.distances_from(self.cells, low, high)
+        squared[np.arange(high - low), np.arange(low, high)] = 0.0
+        return squared
 
-    def between(self, other: FloatArray, low: int, high: int) -> FloatArray:
+    def distances_from(self, cells: FloatArray, low: int, high: int) -> FloatArray:
         """Squared distances of columns ``low:high`` of other cells to all rows."""
-        found, n = np.empty((high - low, self.n_rows)), self.n_rows
-        squares(other, low, high, self.cells, 0, n, self.numeric, self.apart, found)
-        return found
+        squared, n = np.empty((high - low, self.n_rows)), self.n_rows
+        squares(cells, low, high, self.cells, 0, n, self.numeric, self.apart, squared)
+        return squared
 
-    def nearest(self, y: IntArray) -> Nearest:
-        """The nearest rows of the same and of other classes."""
-        out = Nearest(self.n_rows)
+    def nearest(self, y: IntArray) -> NearestRows:
+        """Find the nearest rows of the same and of other classes."""
+        out = NearestRows(self.n_rows)
 
         def find(block: tuple[int, int]) -> None:
-            look_around(self.block(*block), block[0], y, out.intra, out.extra, out.enemy, out.wrong)
+            find_nearest_rows(
+                self.block(*block), block[0], y, out.intra, out.extra, out.enemy, out.wrong
+            )
 
         run_blocks(find, split(self.n_rows, BLOCK), self.n_jobs)
         return out
 
-    def errors(self, other: FloatArray, labels: IntArray, y: IntArray) -> FloatArray:
+    def errors(self, cells: FloatArray, labels: IntArray, y: IntArray) -> FloatArray:
         """Share of wrong classes among the rows nearest to other cells of known class."""
-        wrong, other = np.empty(len(labels)), np.ascontiguousarray(other)
+        wrong, cells = np.empty(len(labels)), np.ascontiguousarray(cells)
 
         def find(block: tuple[int, int]) -> None:
-            count_wrong(self.between(other, *block), y, labels[slice(*block)], wrong[slice(*block)])
+            count_wrong(
+                self.distances_from(cells, *block), y, labels[slice(*block)], wrong[slice(*block)]
+            )
 
         run_blocks(find, split(len(labels), BLOCK), self.n_jobs)
         return wrong
 
     def boundary(self, y: IntArray) -> npt.NDArray[np.bool_]:
-        """Rows joined to one of another class in a minimum spanning tree.
+        """Return the rows joined to one of another class in a minimum spanning tree.
 
         Of edges of one length, those within a class go first.
         """
         on = np.zeros(self.n_rows, np.bool_)
-        grow_tree(self._kept, self.cells, self.numeric, self.apart, y, on)
+        grow_spanning_tree(self._stored, self.cells, self.numeric, self.apart, y, on)
         return on
 
-    def spheres(self, y: IntArray, nearest: Nearest) -> tuple[FloatArray, int]:
+    def spheres(self, y: IntArray, nearest: NearestRows) -> tuple[FloatArray, int]:
         """Radii of the spheres around all rows, and how many of them are kept."""
         distance = np.sqrt(nearest.extra)
         radius = np.empty(self.n_rows)
@@ -158,14 +162,16 @@ class SquaredDistances:
             mutual = nearest.extra[j] >= nearest.extra[i] * (1 - NEAR)
             radius[i] = distance[i] / 2 if mutual else distance[i] - radius[j]
         order = np.argsort(-radius, kind="stable")
-        kept = cover(self._kept, self.cells, self.numeric, self.apart, y, radius, order)
-        return radius, int(kept)
+        n_spheres = count_spheres(
+            self._stored, self.cells, self.numeric, self.apart, y, radius, order
+        )
+        return radius, int(n_spheres)
 
 
 # ---- loops ---------------------------------------------------------------------------------------
 @kernel
 def squares(rows, lo, hi, cells, begin, end, numeric, apart, total):
-    """Squared distances of ``rows[:, lo:hi]`` to ``cells[:, begin:end]``.
+    """Fill `total` with squared distances of ``rows[:, lo:hi]`` to ``cells[:, begin:end]``.
 
     `rows` and `cells` are float64[columns, ...], `total` float64[hi - lo, end - begin]. A few rows
     by a stretch of cells are summed where they stay in the nearest cache.
@@ -184,7 +190,7 @@ def squares(rows, lo, hi, cells, begin, end, numeric, apart, total):
                     _add_column(column, rows[f, top + t], numeric[f], apart, scratch[t, :width])
             for t in range(height):
                 for j in range(width):
-                    total[top - lo + t, left - begin + j] = _rounded(scratch[t, j])
+                    total[top - lo + t, left - begin + j] = _round_distance(scratch[t, j])
 
 
 @kernel
@@ -199,42 +205,42 @@ def _add_column(column, value, number, apart, total):
 
 
 @kernel
-def _rounded(value):
-    """Ten digits: distances that are equal stay so in other units and orders of columns."""
+def _round_distance(value):
+    """Round to ten digits: equal distances stay so in other units and orders of columns."""
     wide = value * 1048577.0  # 2^20 + 1, Veltkamp's way to drop 20 bits
     return wide - (wide - value)
 
 
 @kernel
-def _row(kept, cells, numeric, apart, i, total):
-    """Squared distances of row `i` to all."""
+def _fill_row(stored, cells, numeric, apart, i, total):
+    """Fill `total` with the squared distances of row `i` to all."""
     n = cells.shape[1]
-    if len(kept):
+    if len(stored):
         for j in range(n):
-            total[j] = kept[i, j]
+            total[j] = stored[i, j]
         return
     for j in range(n):
         total[j] = 0.0
     for f in range(len(cells)):
         _add_column(cells[f], cells[f, i], numeric[f], apart, total)
     for j in range(n):
-        total[j] = _rounded(total[j])
+        total[j] = _round_distance(total[j])
     total[i] = 0.0
 
 
 @kernel
-def look_around(squared, first, y, intra, extra, enemy, wrong):
-    """The nearest rows of rows ``first:first + len(squared)``; see `Nearest`."""
+def find_nearest_rows(squared, first, y, intra, extra, enemy, wrong):
+    """Find the nearest rows of rows ``first:first + len(squared)``; see `NearestRows`."""
     for t in range(len(squared)):
         i, row = first + t, squared[t]
-        own, other, at = np.inf, np.inf, -1
+        own, other, enemy_row = np.inf, np.inf, -1
         for j in range(len(row)):
             if y[j] == y[i]:
                 if row[j] < own and j != i:
                     own = row[j]
             elif row[j] < other:
-                other, at = row[j], j
-        intra[i], extra[i], enemy[i] = own, other, at
+                other, enemy_row = row[j], j
+        intra[i], extra[i], enemy[i] = own, other, enemy_row
         wrong[i] = _share_wrong(row, min(own, other), y, y[i], i)
 
 
@@ -250,7 +256,7 @@ def _share_wrong(row, least, y, label, without):
 
 @kernel
 def count_wrong(squared, y, labels, wrong):
-    """Share of wrong classes among the nearest rows of other points."""
+    """Compute the share of wrong classes among the nearest rows of other points."""
     for t in range(len(squared)):
         least = np.inf
         for j in range(len(y)):
@@ -259,8 +265,8 @@ def count_wrong(squared, y, labels, wrong):
 
 
 @kernel
-def grow_tree(kept, cells, numeric, apart, y, on):
-    """Prim's tree from row 0; marks in `on` both ends of edges between classes."""
+def grow_spanning_tree(stored, cells, numeric, apart, y, on):
+    """Grow Prim's tree from row 0; mark in `on` both ends of edges between classes."""
     n = len(y)
     row, best, parent = np.empty(n), np.empty(n), np.empty(n, np.int64)
     crosses, within = np.empty(n, np.bool_), np.zeros(n, np.bool_)
@@ -269,7 +275,7 @@ def grow_tree(kept, cells, numeric, apart, y, on):
     current = 0
     for _ in range(n - 1):
         within[current] = True
-        _row(kept, cells, numeric, apart, current, row)
+        _fill_row(stored, cells, numeric, apart, current, row)
         following = -1
         for j in range(n):
             if within[j]:
@@ -290,8 +296,8 @@ def grow_tree(kept, cells, numeric, apart, y, on):
 
 
 @kernel
-def cover(kept, cells, numeric, apart, y, radius, order):
-    """How many spheres are left when each, in this order, takes in the rows of its class inside."""
+def count_spheres(stored, cells, numeric, apart, y, radius, order):
+    """Count the spheres left when each, in this order, takes in the rows of its class inside."""
     n, count = len(y), 0
     taken, row = np.zeros(n, np.bool_), np.empty(n)
     for k in range(n):
@@ -302,7 +308,7 @@ def cover(kept, cells, numeric, apart, y, radius, order):
         taken[i] = True
         if radius[i] <= 0.0:
             continue
-        _row(kept, cells, numeric, apart, i, row)
+        _fill_row(stored, cells, numeric, apart, i, row)
         limit = radius[i] * radius[i]
         for j in range(n):
             if y[j] == y[i] and row[j] < limit * (1 - NEAR):

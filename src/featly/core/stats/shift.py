@@ -21,8 +21,10 @@ EQUAL = 1e-9  # standardised distances that differ by no more than this are equa
 
 
 @kernel
-def column_distances(orders, ends, present, numeric, labels, distance, gap, score, p, largest):
-    """Distances of every column in lane 0, their scores and p-values, and the largest scores.
+def column_distances(
+    orders, ends, present, numeric, labels, distance, missing_difference, score, p, largest
+):
+    """Fill distances of every column in lane 0, their scores, p-values and the largest scores.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ def column_distances(orders, ends, present, numeric, labels, distance, gap, scor
         KS for those, TV for the others.
     labels : uint8[n, lanes]
         1 for rows of the first sample; lane 0 is as observed.
-    distance, gap : float64[columns]
+    distance, missing_difference : float64[columns]
         Out: the distance, and the difference of the missing shares, as observed.
     score, p : float64[columns]
         Out: the larger of both, standardised over all lanes, and its share of lanes at least as
@@ -64,25 +66,25 @@ def column_distances(orders, ends, present, numeric, labels, distance, gap, scor
                 counted[b] = total[b]
         for b in range(n_lanes):
             first[b] = counted[b]
-            rest = m - first[b]
-            both = first[b] > 0 and rest > 0  # else there is nothing to compare
-            scale_one[b] = 1.0 / first[b] if both else 0.0
-            scale_two[b] = 1.0 / rest if both else 0.0
-            missing[b] = abs(first[b] / total[b] - rest / (n - total[b]))
+            second = m - first[b]
+            has_both = first[b] > 0 and second > 0  # else there is nothing to compare
+            scale_one[b] = 1.0 / first[b] if has_both else 0.0
+            scale_two[b] = 1.0 / second if has_both else 0.0
+            missing[b] = abs(first[b] / total[b] - second / (n - total[b]))
             counted[b] = 0
         if numeric[f]:
             for i in range(m):
                 _count(labels[orders[f, i]], counted)
                 if ends[f, i]:
-                    _widest(counted, i + 1, scale_one, scale_two, apart)
+                    _update_widest(counted, i + 1, scale_one, scale_two, apart)
         else:
             begin = 0
             for i in range(m):
                 _count(labels[orders[f, i]], counted)
                 if ends[f, i]:
-                    _summed(counted, i + 1 - begin, scale_one, scale_two, apart)
+                    _add_level(counted, i + 1 - begin, scale_one, scale_two, apart)
                     begin = i + 1
-        distance[f], gap[f] = apart[0], missing[0]
+        distance[f], missing_difference[f] = apart[0], missing[0]
         for b in range(n_lanes):
             scores[b] = 0.0
         if n_lanes > 1:
@@ -105,14 +107,14 @@ def _count(label, counted):
 
 
 @kernel
-def _widest(counted, done, scale_one, scale_two, apart):
+def _update_widest(counted, done, scale_one, scale_two, apart):
     for b in range(len(counted)):
         d = abs(counted[b] * scale_one[b] - (done - counted[b]) * scale_two[b])
         apart[b] = max(apart[b], d)
 
 
 @kernel
-def _summed(counted, size, scale_one, scale_two, apart):
+def _add_level(counted, size, scale_one, scale_two, apart):
     for b in range(len(counted)):
         apart[b] += abs(counted[b] * scale_one[b] - (size - counted[b]) * scale_two[b]) / 2
         counted[b] = 0
@@ -120,7 +122,7 @@ def _summed(counted, size, scale_one, scale_two, apart):
 
 @kernel
 def _standardise(values):
-    """Mean 0 and variance 1 over all lanes, or all 0 where they are equal."""
+    """Scale to mean 0 and variance 1 over all lanes, or to all 0 where they are equal."""
     n, mean, squares = len(values), 0.0, 0.0
     for b in range(n):
         mean += values[b] / n

@@ -12,7 +12,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``p = P(F >= statistic)`` and ``-log10 p``, the latter also where p underflows to 0.
+    """Compute ``p = P(F >= statistic)`` and ``-log10 p``, the latter also where p underflows.
 
     Examples
     --------
@@ -25,11 +25,11 @@ def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[Float
     finite = np.where(infinite, 0.0, statistic)
     a, b = d2 / 2, d1 / 2
     x = d2 / (d2 + d1 * finite)
-    rest = d1 * finite / (d2 + d1 * finite)  # 1 - x, without the cancellation
+    one_minus_x = d1 * finite / (d2 + d1 * finite)  # 1 - x, without the cancellation
     # one integral each: below 1 the complement, which has the digits where p is close to 1
     p, evidence = np.empty(len(x)), np.empty(len(x))
     small = finite < 1
-    complement = special.betainc(b[small], a[small], rest[small])
+    complement = special.betainc(b[small], a[small], one_minus_x[small])
     p[small], evidence[small] = 1 - complement, -np.log1p(-complement)
     large = ~small
     p[large] = special.betainc(a[large], b[large], x[large])
@@ -39,7 +39,7 @@ def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[Float
     if low.any():
         evidence[low] = -(
             a[low] * np.log(x[low])
-            + b[low] * np.log(rest[low])
+            + b[low] * np.log(one_minus_x[low])
             - special.betaln(a[low], b[low])
             + np.log(_beta_fraction(a[low], b[low], x[low]))
             - np.log(a[low])
@@ -49,7 +49,7 @@ def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[Float
 
 
 def false_discovery_rates(p: FloatArray, order: npt.NDArray[np.int64]) -> FloatArray:
-    """Benjamini-Hochberg q-values; `order` sorts p, smallest first.
+    """Compute Benjamini-Hochberg q-values; `order` sorts p, smallest first.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def false_discovery_rates(p: FloatArray, order: npt.NDArray[np.int64]) -> FloatA
 
 @kernel
 def _beta_fraction(a, b, x):  # type: ignore[no-untyped-def]
-    """The continued fraction of the incomplete beta integral (DLMF 8.17.22), by Lentz's rule."""
+    """Evaluate the continued fraction of the incomplete beta integral (DLMF 8.17.22; Lentz)."""
     out = np.empty(len(x))
     for i in range(len(x)):
         value, below, above = 1.0, 0.0, 1.0

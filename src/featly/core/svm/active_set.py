@@ -32,8 +32,8 @@ SINGULAR = 1e-10  # a pivot below this share of its diagonal is taken as zero
 
 
 @lane_kernel
-def _cross(K, A, factored, shift, free, n_free, j, out):
-    """``out[k] = K[free[k], j] + shift``; returns the diagonal entry of j."""
+def _fill_cross_terms(K, A, factored, shift, free, n_free, j, out):
+    """Write ``K[free[k], j] + shift`` into ``out[k]``; return the diagonal entry of j."""
     if factored:
         diagonal = shift
         for k in range(n_free):
@@ -50,8 +50,8 @@ def _cross(K, A, factored, shift, free, n_free, j, out):
 
 
 @lane_kernel
-def _move(K, A, factored, free, n_free, step, length, b, gradient):
-    """b[free] += length * step, and the gradient with it."""
+def _step_along(K, A, factored, free, n_free, step, length, b, gradient):
+    """Add ``length * step`` to ``b[free]``, and what follows to the gradient."""
     n = len(b)
     if factored:
         for k in range(n_free):
@@ -73,18 +73,18 @@ def _move(K, A, factored, free, n_free, step, length, b, gradient):
 
 
 @kernel
-def _gradient(K, A, factored, y, b, gradient):
+def _compute_gradient(K, A, factored, y, b, gradient):
     n = len(y)
     support = np.flatnonzero(b)
     start = np.zeros(n)
     for i in range(n):
         gradient[i] = -y[i]
-    _move(K, A, factored, support, len(support), b[support], 1.0, start, gradient)
+    _step_along(K, A, factored, support, len(support), b[support], 1.0, start, gradient)
 
 
 @kernel
-def _grow(inverse, n_free, z, pivot):
-    """The inverse after one more row and column, whose Schur complement is `pivot`."""
+def _grow_inverse(inverse, n_free, z, pivot):
+    """Extend the inverse by one row and column, whose Schur complement is `pivot`."""
     for k in range(n_free):
         scaled = z[k] / pivot
         for m in range(n_free):
@@ -95,8 +95,8 @@ def _grow(inverse, n_free, z, pivot):
 
 
 @kernel
-def _shrink(inverse, free, position, n_free, k):
-    """The inverse without its k-th row and column; the last takes its place."""
+def _shrink_inverse(inverse, free, position, n_free, k):
+    """Remove the k-th row and column of the inverse; the last takes its place."""
     last = n_free - 1
     position[free[k]] = -1
     if k != last:
@@ -116,43 +116,43 @@ def _shrink(inverse, free, position, n_free, k):
 
 @kernel
 def downdate_inverse(inverse, n_free, x):
-    """Make `inverse` that of the block less ``x x'``; False if that is close to singular."""
+    """Make `inverse` that of the block less ``x x'``; return False if that is near singular."""
     z = np.zeros(n_free)
     for k in range(n_free):
         xk = x[k]
         for m in range(n_free):
             z[m] += xk * inverse[k, m]
-    rest = 1.0
+    remainder = 1.0
     for k in range(n_free):
-        rest -= x[k] * z[k]
-    if rest < 1e-6:
+        remainder -= x[k] * z[k]
+    if remainder < 1e-6:
         return False
     for k in range(n_free):
-        scaled = z[k] / rest
+        scaled = z[k] / remainder
         for m in range(n_free):
             inverse[k, m] += scaled * z[m]
     return True
 
 
 @kernel
-def _longest(free, n_free, step, b, lower, upper):
-    """How far `step` may go before a bound, and which position of `free` meets it."""
+def _longest_step(free, n_free, step, b, lower, upper):
+    """Return how far `step` may go before a bound, and the position of `free` that meets it."""
     length, blocking = np.inf, -1
     for k in range(n_free):
         i = free[k]
         if step[k] > 0:
-            room = max(0.0, upper[i] - b[i]) / step[k]
+            reach = max(0.0, upper[i] - b[i]) / step[k]
         elif step[k] < 0:
-            room = max(0.0, b[i] - lower[i]) / -step[k]
+            reach = max(0.0, b[i] - lower[i]) / -step[k]
         else:
             continue
-        if room < length:
-            length, blocking = room, k
+        if reach < length:
+            length, blocking = reach, k
     return length, blocking
 
 
 @kernel
-def _fix(free, k, step, b, lower, upper):
+def _fix_at_bound(free, k, step, b, lower, upper):
     i = free[k]
     b[i] = upper[i] if step[k] > 0 else lower[i]
 
@@ -180,7 +180,7 @@ def solve_active_set(
     n_free = n_ready
     step = np.empty(n + 1)
     z = np.empty(n)
-    _gradient(K, A, factored, y, b, gradient)
+    _compute_gradient(K, A, factored, y, b, gradient)
     bias = 0.0
     changes = 0
     work = 0.0
@@ -216,10 +216,10 @@ def solve_active_set(
                     bias = -gradient[down]
                 break
             if n_free == 1:
-                only = free[0]
-                inside = lower[only] < b[only] < upper[only]
-                if not inside and only != up and only != down:
-                    n_free = _shrink(inverse, free, position, n_free, 0)
+                single = free[0]
+                inside = lower[single] < b[single] < upper[single]
+                if not inside and single != up and single != down:
+                    n_free = _shrink_inverse(inverse, free, position, n_free, 0)
             if position[up] < 0:
                 waiting[n_waiting] = up
                 n_waiting += 1
@@ -245,15 +245,15 @@ def solve_active_set(
             bias = (ones_rhs + total) / ones_ones
             for k in range(n_free):
                 step[k] = solved[k] - bias * ones[k]
-            length, blocking = _longest(free, n_free, step, b, lower, upper)
+            length, blocking = _longest_step(free, n_free, step, b, lower, upper)
             if length < 1.0:
-                _move(K, A, factored, free, n_free, step, length, b, gradient)
-                _fix(free, blocking, step, b, lower, upper)
-                n_free = _shrink(inverse, free, position, n_free, blocking)
+                _step_along(K, A, factored, free, n_free, step, length, b, gradient)
+                _fix_at_bound(free, blocking, step, b, lower, upper)
+                n_free = _shrink_inverse(inverse, free, position, n_free, blocking)
                 changes += 1
                 refinements, best_residual, fresh = 0, np.inf, False
                 continue
-            _move(K, A, factored, free, n_free, step, 1.0, b, gradient)
+            _step_along(K, A, factored, free, n_free, step, 1.0, b, gradient)
             residual = 0.0
             for k in range(n_free):
                 residual = max(residual, abs(gradient[free[k]] + bias))
@@ -273,13 +273,13 @@ def solve_active_set(
                 if fresh or refinements == 0:
                     break
                 # once more with a gradient that no sum of steps has blurred
-                _gradient(K, A, factored, y, b, gradient)
+                _compute_gradient(K, A, factored, y, b, gradient)
                 refinements, best_residual, fresh = 0, np.inf, True
                 continue
         refinements, best_residual, fresh = 0, np.inf, False
         changes += 1
         while True:  # free `entering`, fixing others where the block would become singular
-            diagonal = _cross(K, A, factored, shift, free, n_free, entering, step)
+            diagonal = _fill_cross_terms(K, A, factored, shift, free, n_free, entering, step)
             pivot = diagonal
             z[:n_free] = 0.0
             for k in range(n_free):
@@ -289,7 +289,7 @@ def solve_active_set(
             for k in range(n_free):
                 pivot -= step[k] * z[k]
             if pivot > SINGULAR * diagonal and n_free < len(inverse):
-                _grow(inverse, n_free, z, pivot)
+                _grow_inverse(inverse, n_free, z, pivot)
                 free[n_free] = entering
                 position[entering] = n_free
                 n_free += 1
@@ -306,23 +306,23 @@ def solve_active_set(
             for k in range(n_free):
                 step[k] = -sign * z[k]
             step[n_free] = sign
-            length, blocking = _longest(free, n_free + 1, step, b, lower, upper)
+            length, blocking = _longest_step(free, n_free + 1, step, b, lower, upper)
             if blocking < 0 or not np.isfinite(length):
                 status = UNBOUNDED
                 break
-            _move(K, A, factored, free, n_free + 1, step, length, b, gradient)
-            _fix(free, blocking, step, b, lower, upper)
+            _step_along(K, A, factored, free, n_free + 1, step, length, b, gradient)
+            _fix_at_bound(free, blocking, step, b, lower, upper)
             changes += 1
             if blocking == n_free:
                 break
-            n_free = _shrink(inverse, free, position, n_free, blocking)
+            n_free = _shrink_inverse(inverse, free, position, n_free, blocking)
             if changes > max_changes:
                 break
         if status == UNBOUNDED:
             break
     for i in range(n):  # a full step may overshoot a bound by its rounding
         b[i] = min(max(b[i], lower[i]), upper[i])
-    _gradient(K, A, factored, y, b, gradient)
+    _compute_gradient(K, A, factored, y, b, gradient)
     quadratic, linear, loss = 0.0, 0.0, 0.0
     for i in range(n):
         quadratic += 0.5 * b[i] * (gradient[i] + y[i])

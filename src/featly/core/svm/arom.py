@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lstsq
 
-from featly.core.sources import Source, compacted
+from featly.core.sources import Source, compact_if_small
 from featly.core.svm.dual import SVMDual
 from featly.core.svm.l1_margin import NotSeparableError, l1_margin
 
@@ -34,7 +34,7 @@ IntArray = npt.NDArray[np.int64]
 LOG_EPSILON = -52 * np.log(2.0)  # of h; a weight this far below the largest has vanished ...
 RESOLUTION = np.log(1e-5)  # ... or this far below the largest that is not favoured
 SUPPORT = 1e-9  # widths below this share of the largest weight, together, change no Gram matrix
-MET = 1e-12  # margins of rows between bounds that are met to this are left alone
+MARGIN_TOLERANCE = 1e-12  # margins of rows between bounds that are met to this are left alone
 GOOD_GAP = 1e-7  # a machine solved to this is taken
 ROUNDING = 1e-11  # cosines between a column and the dual solution below this are zero ...
 EPSILON = 1e-15  # ... or below this, where the machine holds on to the column
@@ -49,7 +49,7 @@ MOST_DENSE_ROWS, FACTOR_SHARE = 1024, 4  # with this many rows, and atoms fewer 
 
 @dataclass(frozen=True)
 class Arom:
-    """What an approximation of the zero-norm found.
+    r"""Result of an approximation of the zero-norm.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Arom:
         Columns left after every iteration.
     objective : list of float
         h after every iteration, with a finite C the price of the margin violations added.
-    gaps : list of float
+    duality_gaps : list of float
         Relative duality gap of the machine of every iteration.
     converged, collapsed, stuck, interrupted : bool
         Whether the weights settled; whether a finite C made all of them fall to nothing; whether
@@ -79,7 +79,7 @@ class Arom:
     log_tops: list[float]
     path: list[int]
     objective: list[float]
-    gaps: list[float]
+    duality_gaps: list[float]
     converged: bool = False
     collapsed: bool = False
     stuck: bool = False
@@ -87,23 +87,23 @@ class Arom:
 
 
 @dataclass(frozen=True)
-class _Solved:
-    """One machine: ln |w_f| of the columns that it saw, their tightness, loss and gap."""
+class _MachineSolution:
+    """Solution of one machine: ln |w_f| and tightness of its columns, loss and duality gap."""
 
     log_weights: FloatArray
     tightness: FloatArray
     loss: float
-    gap: float
+    duality_gap: float
 
 
 class _Machine(Protocol):
     def __call__(
         self, source: Source, alive: IntArray, log_w: FloatArray, beta: FloatArray
-    ) -> _Solved: ...
+    ) -> _MachineSolution: ...
 
 
 class _CollapsedError(Exception):
-    """The price of a violation is so small beside the widths that no column is worth it."""
+    """A violation costs so little beside the widths that no column is worth its price."""
 
 
 def arom(
@@ -118,7 +118,7 @@ def arom(
     tol: float = 1e-8,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Arom:
-    """Weights of the columns of a centred and scaled source.
+    r"""Compute the weights of the columns of a centred and scaled source.
 
     Parameters
     ----------
@@ -147,11 +147,11 @@ def arom(
     log_tops: list[float] = []
     path: list[int] = []
     objective: list[float] = []
-    gaps: list[float] = []
+    duality_gaps: list[float] = []
     converged = collapsed = stuck = interrupted = False
     part, all_bytes = source, source.nbytes
     alive, before = np.arange(p), None
-    gone = 0.0  # what the columns that have vanished weigh in h
+    vanished_weight = 0.0  # what the columns that have vanished weigh in h
     try:
         for k in range(max_iter):
             beta = prior[alive]
@@ -170,33 +170,33 @@ def arom(
             if top == -np.inf:
                 collapsed = k > 0
                 if k == 0:
-                    log_weights, tightness = after, _apart(source, y, variance)
+                    log_weights, tightness = after, _class_mean_distances(source, y, variance)
                     collapsed = bool(tightness.any())  # else all columns are constant
                 break
             h = float((np.exp(-beta) * np.logaddexp(after, LOG_EPSILON)).sum())
-            h += LOG_EPSILON * gone + solved.loss
+            h += LOG_EPSILON * vanished_weight + solved.loss
             if norm == 1 and objective and h >= objective[-1] - ROUNDED * abs(h):
                 converged = True  # the line search has step 0
                 break
             log_weights[alive] = after
-            left = after > -np.inf
+            remaining = after > -np.inf
             if norm == 2:
-                left &= _lasting(after, beta)
-            tightness[alive[~left]] = solved.tightness[~left]
-            survived[alive[left]] += 1
-            gone += float(np.exp(-beta[~left]).sum())
+                remaining &= _find_lasting(after, beta)
+            tightness[alive[~remaining]] = solved.tightness[~remaining]
+            survived[alive[remaining]] += 1
+            vanished_weight += float(np.exp(-beta[~remaining]).sum())
             log_tops.append(top)
-            path.append(int(left.sum()))
+            path.append(int(remaining.sum()))
             objective.append(h)
-            gaps.append(solved.gap)
-            converged = before is not None and _change(before, after) < tol
-            alive, before = alive[left], after[left]
+            duality_gaps.append(solved.duality_gap)
+            converged = before is not None and _largest_change(before, after) < tol
+            alive, before = alive[remaining], after[remaining]
             if progress is not None:
                 progress(k + 1, max_iter)
             if converged:
                 break
-            if not left.all():
-                part = compacted(part.view(np.flatnonzero(left)), all_bytes)
+            if not remaining.all():
+                part = compact_if_small(part.view(np.flatnonzero(remaining)), all_bytes)
         if progress is not None and len(path) < max_iter:
             progress(max_iter, max_iter)
     except KeyboardInterrupt:
@@ -210,7 +210,7 @@ def arom(
         log_tops,
         path,
         objective,
-        gaps,
+        duality_gaps,
         converged,
         collapsed,
         stuck,
@@ -218,8 +218,8 @@ def arom(
     )
 
 
-def _lasting(log_w: FloatArray, beta: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which weights have not vanished.
+def _find_lasting(log_w: FloatArray, beta: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return which weights have not vanished.
 
     The square of a weight is its column's share of the next Gram matrix, and what is below 1e-10
     of that the machine cannot see. Favoured columns may have much larger weights than all others,
@@ -231,16 +231,18 @@ def _lasting(log_w: FloatArray, beta: FloatArray) -> npt.NDArray[np.bool_]:
     return (reach > measure + RESOLUTION) & (reach > top + LOG_EPSILON)
 
 
-def _apart(source: Source, y: FloatArray, variance: FloatArray | float) -> FloatArray:
-    """How far apart the means of the classes are, as a share of the largest distance."""
+def _class_mean_distances(
+    source: Source, y: FloatArray, variance: FloatArray | float
+) -> FloatArray:
+    """Distances between the class means of every column, as shares of the largest."""
     v = np.where(y > 0, 1 / (y > 0).sum(), -1 / (y < 0).sum())
     forms = source.forms(v)
     forms[forms <= ROUNDING**2 * float(v @ v) * source.n_rows * variance] = 0.0
     return np.sqrt(forms / max(float(forms.max()), TINY))
 
 
-def _change(before: FloatArray, after: FloatArray) -> float:
-    """The largest change of a weight, as a share of the largest weight."""
+def _largest_change(before: FloatArray, after: FloatArray) -> float:
+    """Return the largest change of a weight, as a share of the largest weight."""
     return float(np.abs(np.exp(after - after.max()) - np.exp(before - before.max())).max())
 
 
@@ -261,14 +263,14 @@ class _SquaredNorm:
 
     def __call__(
         self, source: Source, alive: IntArray, log_w: FloatArray, beta: FloatArray
-    ) -> _Solved:
+    ) -> _MachineSolution:
         columns = _WideColumns(source, log_w, beta)
-        best: _Dual | None = None
-        for limit in _limits(float(beta.max(initial=0.0))):
-            found = self._solve(columns, limit)
-            if found is not None and (best is None or found.gap < best.gap):
-                best = found
-            if best is not None and best.gap < GOOD_GAP:
+        best: _DualSolution | None = None
+        for limit in _prior_limits(float(beta.max(initial=0.0))):
+            candidate = self._solve(columns, limit)
+            if candidate is not None and (best is None or candidate.duality_gap < best.duality_gap):
+                best = candidate
+            if best is not None and best.duality_gap < GOOD_GAP:
                 break
         if best is None:
             raise NotSeparableError
@@ -279,13 +281,13 @@ class _SquaredNorm:
         forms[forms <= noise**2 * float(v @ v) * source.n_rows * variance] = 0.0
         with np.errstate(divide="ignore"):
             weights = 2 * (log_width - log_width.max()) + np.log(forms) / 2
-        return _Solved(weights, np.zeros(len(weights)), best.loss, best.gap)
+        return _MachineSolution(weights, np.zeros(len(weights)), best.loss, best.duality_gap)
 
-    def _solve(self, columns: "_WideColumns", limit: float) -> "_Dual | None":
-        """The machine with priors up to the limit; None if it fails."""
+    def _solve(self, columns: "_WideColumns", limit: float) -> "_DualSolution | None":
+        """Solve the machine with priors up to the limit; return None if it fails."""
         n, top = len(self.y), float(columns.log_width(limit).max())
         C = self.C * np.exp(2 * top) if np.isfinite(self.C) else np.inf
-        tall = columns.tall
+        tall = columns.is_tall
         matrix = columns.factor(limit) if tall else columns.gram(limit)
         trace = float(np.vdot(matrix, matrix) if tall else np.trace(matrix))
         if trace == 0 and not np.isfinite(C):
@@ -303,7 +305,7 @@ class _SquaredNorm:
         coef, bias = dual.coef, dual.bias
         values = matrix.T @ (matrix @ coef) if tall else matrix @ coef
         if not tall:
-            coef, bias, values = _met(matrix, self.y, coef, bias, values, C)
+            coef, bias, values = _refine_margins(matrix, self.y, coef, bias, values, C)
         slack = np.maximum(0.0, 1 - self.y * (values + bias))
         worst = float(slack.max())
         if not np.isfinite(C):
@@ -312,53 +314,58 @@ class _SquaredNorm:
             reach = np.abs(matrix).T @ reach if tall else reach
             if not worst <= BLUNDER or not float(reach.max()) * EPSILON <= RELIABLE:
                 return None
-        price, paid = float(coef @ values), C * float(slack.sum()) if np.isfinite(C) else 0.0
-        gap = abs(price + paid - float(np.abs(coef).sum())) / max(price / 2 + paid, TINY)
+        price, violation_cost = (
+            float(coef @ values),
+            C * float(slack.sum()) if np.isfinite(C) else 0.0,
+        )
+        duality_gap = abs(price + violation_cost - float(np.abs(coef).sum())) / max(
+            price / 2 + violation_cost, TINY
+        )
         if np.isfinite(C):
-            return _Dual(coef, gap, self.C * float(slack.sum()), limit)
+            return _DualSolution(coef, duality_gap, self.C * float(slack.sum()), limit)
         # the gap of a hard margin knows nothing of rows that are on the wrong side of it
-        return _Dual(coef, max(gap, worst), 0.0, limit)
+        return _DualSolution(coef, max(duality_gap, worst), 0.0, limit)
 
 
-def _met(
+def _refine_margins(
     K: FloatArray, y: FloatArray, coef: FloatArray, bias: float, values: FloatArray, C: float
 ) -> tuple[FloatArray, float, FloatArray]:
-    """A dual solution changed by little, so that the rows between bounds lie on their margin.
+    """Correct a dual solution a little, so that the rows between bounds lie on their margin.
 
     The weight of a narrow column is what wide ones leave over: it is known as well as margins are
     met, which the inverse that the solver updates may miss by 1e-6 where K is near-singular.
     """
     for _ in range(3):
         free = np.flatnonzero((coef * y > 0) & (coef * y < C))
-        short = y[free] - values[free] - bias
-        worst = float(np.abs(short).max(initial=0.0))
-        if worst <= MET:
+        shortfall = y[free] - values[free] - bias
+        worst = float(np.abs(shortfall).max(initial=0.0))
+        if worst <= MARGIN_TOLERANCE:
             break
         system = np.ones((len(free) + 1, len(free) + 1))
         system[:-1, :-1], system[-1, -1] = K[np.ix_(free, free)], 0.0
-        step = lstsq(system, np.append(short, -coef.sum()), lapack_driver="gelsy")[0]
-        other = coef.copy()
-        other[free] += step[:-1]
-        if (other * y < 0).any() or (other * y > C).any():
+        step = lstsq(system, np.append(shortfall, -coef.sum()), lapack_driver="gelsy")[0]
+        proposal = coef.copy()
+        proposal[free] += step[:-1]
+        if (proposal * y < 0).any() or (proposal * y > C).any():
             break
-        met, moved = K @ other, bias + float(step[-1])
-        if np.abs(y[free] - met[free] - moved).max() >= worst:
+        proposal_values, proposal_bias = K @ proposal, bias + float(step[-1])
+        if np.abs(y[free] - proposal_values[free] - proposal_bias).max() >= worst:
             break
-        coef, bias, values = other, moved, met
+        coef, bias, values = proposal, proposal_bias, proposal_values
     return coef, bias, values
 
 
 @dataclass(frozen=True)
-class _Dual:
-    """A solution, and the limit on the logarithms of priors that it was found with."""
+class _DualSolution:
+    """A dual solution, and the limit on the logarithms of priors that it was solved with."""
 
     coef: FloatArray
-    gap: float
+    duality_gap: float
     loss: float
     limit: float
 
 
-def _limits(largest: float) -> list[float]:
+def _prior_limits(largest: float) -> list[float]:
     """Limits on the logarithms of priors, the highest first; the last makes them all 1."""
     start = min(largest, np.log(WIDEST))
     return [*np.arange(start, 0.0, -np.log(10.0)).tolist(), 0.0]
@@ -372,7 +379,7 @@ class _WideColumns:
         least = float(log_w.max()) + np.log(SUPPORT) - np.log(source.n_features) / 2
         useful, favoured = log_w + beta > least, beta > 0
         self.parts = [
-            np.flatnonzero(useful & chosen) for chosen in (~favoured, favoured) if chosen.any()
+            np.flatnonzero(useful & members) for members in (~favoured, favoured) if members.any()
         ]
         self._plain: FloatArray | None = None
 
@@ -381,8 +388,8 @@ class _WideColumns:
         return self.log_w + np.minimum(self.beta, limit)
 
     @property
-    def tall(self) -> bool:
-        """Whether there are many more rows than columns, so that nothing n x n is made."""
+    def is_tall(self) -> bool:
+        """Return whether there are so many more rows than columns that nothing n x n is made."""
         n = self.source.n_rows
         return n > MOST_DENSE_ROWS and self.source.n_atoms * FACTOR_SHARE <= n
 
@@ -393,7 +400,7 @@ class _WideColumns:
         return self.source.weighted(width).load(np.arange(self.source.n_features))
 
     def gram(self, limit: float) -> FloatArray:
-        """Their Gram matrix; that of the columns without a prior is made once."""
+        """Gram matrix of the wide columns; that of the columns without a prior is made once."""
         log_width = self.log_width(limit)
         top, total = float(log_width.max()), np.zeros((self.source.n_rows, self.source.n_rows))
         for part in self.parts:
@@ -401,12 +408,12 @@ class _WideColumns:
                 continue
             highest = float(log_width[part].max())
             plain = self.beta[part[0]] == 0
-            made = self._plain if plain else None
-            if made is None:
+            part_gram = self._plain if plain else None
+            if part_gram is None:
                 width = np.exp(log_width[part] - highest)
-                made = self.source.view(part).weighted(width).gram()
-                self._plain = made if plain else self._plain
-            total += np.exp(2 * (highest - top)) * made
+                part_gram = self.source.view(part).weighted(width).gram()
+                self._plain = part_gram if plain else self._plain
+            total += np.exp(2 * (highest - top)) * part_gram
         return total
 
 
@@ -418,15 +425,19 @@ class _FirstNorm:
 
     def __call__(
         self, source: Source, alive: IntArray, log_w: FloatArray, beta: FloatArray
-    ) -> _Solved:
+    ) -> _MachineSolution:
         log_width = log_w + np.minimum(beta, np.log(WIDEST))
         top = float(log_width.max())
         # |w'| is measured in units of the largest width
         C = self.C * np.exp(top) if np.isfinite(self.C) else np.inf
         if C * np.sqrt(source.n_rows) <= COLLAPSED:
             raise _CollapsedError
-        found = l1_margin(source.weighted(np.exp(log_width - top)), self.y, np.full(len(self.y), C))
+        machine = l1_margin(
+            source.weighted(np.exp(log_width - top)), self.y, np.full(len(self.y), C)
+        )
         weights = np.full(source.n_features, -np.inf)
-        weights[found.features] = log_width[found.features] - top + np.log(found.norms)
-        loss = found.loss * np.exp(-top) if np.isfinite(self.C) else 0.0
-        return _Solved(weights, np.minimum(found.tightness, 1.0), loss, abs(found.gap))
+        weights[machine.features] = log_width[machine.features] - top + np.log(machine.norms)
+        loss = machine.loss * np.exp(-top) if np.isfinite(self.C) else 0.0
+        return _MachineSolution(
+            weights, np.minimum(machine.tightness, 1.0), loss, abs(machine.duality_gap)
+        )

@@ -37,7 +37,7 @@ class SVMDual:
     coef : array
         alpha_i y_i of the last solution, so that w = X' coef.
     bias : float
-    gap : float
+    duality_gap : float
         (primal - dual) / primal objective of the last solution: its certificate.
     n_changes : int
         How many variables changed between free and fixed in the last solve.
@@ -51,7 +51,7 @@ class SVMDual:
         self.lower = np.where(y > 0, 0.0, -C)
         self.upper = np.where(y > 0, C, 0.0)
         self.coef = np.zeros(n)
-        self.bias, self.gap, self.n_changes = 0.0, np.inf, 0
+        self.bias, self.duality_gap, self.n_changes = 0.0, np.inf, 0
         self._gradient = np.empty(n)
         self._free = np.zeros(n + 1, np.int64)
         self._position = np.full(n, -1)
@@ -60,8 +60,8 @@ class SVMDual:
         self._shift = 0.0
         self._cold = True
 
-    def downdated(self, x: FloatArray) -> None:
-        """The Gram matrix has lost ``x x'``: keep the inverse if it can be kept."""
+    def downdate(self, x: FloatArray) -> None:
+        """Update the inverse for a Gram matrix that has lost ``x x'``, if it can be kept."""
         if self._n_ready != self._n_free or self._n_free == 0:
             return
         free = self._free[: self._n_free]
@@ -69,7 +69,7 @@ class SVMDual:
             self._n_ready = 0
 
     def forget_inverse(self) -> None:
-        """The Gram matrix has changed in more than one direction."""
+        """Forget the inverse: the Gram matrix has changed in more than one direction."""
         self._n_ready = 0
 
     def solve(self, K: FloatArray, rank: int, trace: float | None = None) -> None:
@@ -103,7 +103,7 @@ class SVMDual:
         if self._n_ready == 0 and K is not None:
             self._invert(K, rank)
         status = self._run(K, A, budget)
-        poor = status != UNBOUNDED and (status != CONVERGED or self.gap > 1e-6)
+        poor = status != UNBOUNDED and (status != CONVERGED or self.duality_gap > 1e-6)
         if poor and bounded and self._start_inside(K, A, rank):
             status = self._run(K, A)
         if status == UNBOUNDED:
@@ -111,12 +111,12 @@ class SVMDual:
         self._cold = False
 
     def _solve_without_columns(self) -> None:
-        """K = 0: w = 0, every row gets the sign of the heavier class, the lighter one pays."""
+        """Solve K = 0: every row gets the sign of the heavier class, the lighter one pays."""
         positive = self.y > 0
         above, below = self.C[positive].sum(), self.C[~positive].sum()
         paid = min(above, below)
         self.coef[:] = self.y * self.C * np.where(positive, paid / above, paid / below)
-        self.bias, self.gap, self.n_changes = (1.0 if above >= below else -1.0), 0.0, 0
+        self.bias, self.duality_gap, self.n_changes = (1.0 if above >= below else -1.0), 0.0, 0
         self._cold = True
 
     def _run(self, K: FloatArray | None, A: FloatArray | None, budget: float = np.inf) -> int:
@@ -151,7 +151,7 @@ class SVMDual:
         )
         self._n_ready = self._n_free
         with np.errstate(over="ignore", invalid="ignore"):  # nothing may have been found
-            self.gap = float((primal - dual) / max(abs(primal), np.finfo(float).tiny))
+            self.duality_gap = float((primal - dual) / max(abs(primal), np.finfo(float).tiny))
         return int(status)
 
     def _set_free(self, free: npt.NDArray[Any]) -> None:
@@ -161,7 +161,7 @@ class SVMDual:
         self._n_free, self._n_ready = len(free), 0
 
     def _start_outside(self, free: bool) -> None:
-        """All variables free and equal within a class, or none.
+        """Start with all variables free and equal within a class, or with none.
 
         Where few of them end up between their bounds, as under a small C, starting from none
         takes a change or two a row, each of which costs next to nothing.
@@ -173,12 +173,12 @@ class SVMDual:
             return
         positive = self.y > 0
         per_class = np.where(positive, 1 / positive.sum(), -1 / (~positive).sum())
-        room = np.where(np.isfinite(self.C), self.C, 1.0) / np.abs(per_class)
-        self.coef[:] = per_class * min(room.min() / 2, 1 / self._shift)
+        slack = np.where(np.isfinite(self.C), self.C, 1.0) / np.abs(per_class)
+        self.coef[:] = per_class * min(slack.min() / 2, 1 / self._shift)
         self._set_free(np.arange(n))
 
     def _start_inside(self, K: FloatArray | None, A: FloatArray | None, rank: int) -> bool:
-        """The interior solution, with what is close to a bound put on it.
+        """Start from the interior solution, with what is close to a bound put on it.
 
         False if it is final: where rows repeat, as in tables of few and coarse columns, many more
         of them lie on the margin than the active set can have free, and to sort them out would
@@ -211,7 +211,7 @@ class SVMDual:
         loss = float(self.C @ np.maximum(0.0, 1 - self.y * (values + bias)))
         dual = float(np.abs(self.coef).sum()) - quadratic
         self.bias, self.n_changes = bias, 0
-        self.gap = (quadratic + loss - dual) / (quadratic + loss)
+        self.duality_gap = (quadratic + loss - dual) / (quadratic + loss)
 
     def _repair_balance(self, free: npt.NDArray[Any]) -> None:
         """Make the coefficients sum to zero again, moving the free ones first."""
@@ -222,13 +222,13 @@ class SVMDual:
             if len(members) == 0:
                 continue
             bound = self.lower if excess > 0 else self.upper
-            room = np.abs(self.coef[members] - bound[members])
-            share = min(1.0, abs(excess) / max(float(room.sum()), np.finfo(float).tiny))
-            self.coef[members] -= np.sign(excess) * share * room
+            slack = np.abs(self.coef[members] - bound[members])
+            share = min(1.0, abs(excess) / max(float(slack.sum()), np.finfo(float).tiny))
+            self.coef[members] -= np.sign(excess) * share * slack
         self.coef[:] = np.clip(self.coef, self.lower, self.upper)
 
     def _invert(self, K: FloatArray, rank: int) -> None:
-        """The inverse of the free block by LAPACK where it is large and surely regular."""
+        """Invert the free block by LAPACK where it is large and surely regular."""
         if not DIRECT_INVERSE < self._n_free <= rank:
             return
         free = self._free[: self._n_free]
@@ -250,7 +250,7 @@ class SVMDual:
 
 
 def middle_bias(values: FloatArray, y: FloatArray, C: FloatArray) -> float:
-    """The bias b of least loss sum_i C_i max(0, 1 - y_i (values_i + b)).
+    """Return the bias b of least loss sum_i C_i max(0, 1 - y_i (values_i + b)).
 
     Where all of an interval is best, its middle: else the bias would depend on the way to the
     solution. The loss bends at b = y_i - values_i, and its slope grows by C_i there.

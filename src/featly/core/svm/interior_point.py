@@ -36,7 +36,7 @@ def interior_point(
     max_iter: int = 400,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Solve for `a`; returns it with the multipliers of ``a >= 0``, ``a <= C`` and the balance.
+    """Solve for `a`; return it, the multipliers of ``a >= 0`` and ``a <= C``, and the balance's.
 
     `y` is +1 or -1, `C` one finite positive bound a row; exactly one of `K` and `A` is given.
     """
@@ -66,15 +66,17 @@ def _iterate(
         quadratic = y * system.product(y * a)
         dual = quadratic - 1 + y * bias - z + t
         balance = float(y @ a)
-        gap = float(a @ z + s @ t)
+        duality_gap = float(a @ z + s @ t)
         objective = abs(float(a.sum() - a @ quadratic / 2))
         # how far from done; rounding in the Newton systems may spoil the last iterations
-        excess = max(gap / max(objective, 1e-12) / tolerance, float(np.abs(dual).max()) / 1e-9)
+        excess = max(
+            duality_gap / max(objective, 1e-12) / tolerance, float(np.abs(dual).max()) / 1e-9
+        )
         if excess < least:
             best, least = (a, z, t, bias), excess
         if excess <= 1 or excess > 1e4 * least:
             break
-        mean_gap = gap / (2 * n)
+        mean_gap = duality_gap / (2 * n)
         weight = z / a + t / s
         try:
             solve = system.newton(weight)
@@ -102,7 +104,7 @@ def _iterate(
         d_a, d_z, d_t, _ = direction(-a * z, -s * t)
         reach = min(_reach(a, d_a), _reach(s, -d_a), _reach(z, d_z), _reach(t, d_t))
         ahead = float((a + reach * d_a) @ (z + reach * d_z) + (s - reach * d_a) @ (t + reach * d_t))
-        target = (ahead / gap) ** 3 * mean_gap
+        target = (ahead / duality_gap) ** 3 * mean_gap
         d_a, d_z, d_t, d_bias = direction(target - a * z - d_a * d_z, target - s * t + d_a * d_t)
         step_a = min(1.0, 0.995 * min(_reach(a, d_a), _reach(s, -d_a)))
         step_z = min(1.0, 0.995 * min(_reach(z, d_z), _reach(t, d_t)))
@@ -120,7 +122,7 @@ def _iterate(
 
 @kernel
 def _reach(value, change):  # type: ignore[no-untyped-def]
-    """The longest step that keeps `value` from falling below zero."""
+    """Return the longest step that keeps `value` from falling below zero."""
     reach = 1e300
     for i in range(len(value)):
         if change[i] < 0:
@@ -148,7 +150,7 @@ class _Dense:
 
 
 class _Factored:
-    """The same for K = A'A, in O(n r) and O(n r^2), by chunks of rows in threads."""
+    """Products and Newton systems for K = A'A, in O(n r) and O(n r^2), by chunks of rows."""
 
     def __init__(self, A: FloatArray | None, n_jobs: int | None) -> None:
         assert A is not None
@@ -161,37 +163,37 @@ class _Factored:
         return np.einsum("ij,ij->j", self.A, self.A)
 
     def _weights(self, b: FloatArray) -> FloatArray:
-        """A b"""
+        """Product A b."""
         parts = run_blocks(lambda c: self.A[:, c] @ b[c], self.chunks, self.n_jobs)
         return np.sum(parts, axis=0)
 
     def _values(self, w: FloatArray) -> FloatArray:
-        """A'w"""
+        """Product A'w."""
         return np.concatenate(run_blocks(lambda c: w @ self.A[:, c], self.chunks, self.n_jobs))
 
     def product(self, b: FloatArray) -> FloatArray:
         return self._values(self._weights(b))
 
     def newton(self, weight: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        def part(c: slice) -> FloatArray:
+        def chunk_gram(c: slice) -> FloatArray:
             columns = self.A[:, c]
             return (columns / weight[c]) @ columns.T
 
-        inner = np.sum(run_blocks(part, self.chunks, self.n_jobs), axis=0)
+        inner = np.sum(run_blocks(chunk_gram, self.chunks, self.n_jobs), axis=0)
         inner[np.diag_indices_from(inner)] += 1
         small = linalg.cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
 
-        def once(rhs: FloatArray) -> FloatArray:
+        def solve_once(rhs: FloatArray) -> FloatArray:
             scaled = rhs / weight
             inside = linalg.cho_solve(small, self._weights(scaled), check_finite=False)
             return scaled - self._values(inside) / weight
 
         def solve(rhs: FloatArray) -> FloatArray:
-            x = once(rhs)
+            x = solve_once(rhs)
             # Woodbury loses digits when the weights span many orders; a correction wins them back
             residual = rhs - weight * x - self.product(x)
             if np.abs(residual).max() <= 1e-9 * np.abs(rhs).max():
                 return x
-            return x + once(residual)
+            return x + solve_once(residual)
 
         return solve

@@ -1,4 +1,4 @@
-r"""The margin machine of the l1-norm: a linear program over columns that are asked for as needed.
+r"""The margin machine of the l1-norm: a linear program over a growing set of columns.
 
 .. math::
 
@@ -47,7 +47,7 @@ FIRST_COLUMNS = 200  # of a working set; a program of so many takes 10 ms on 100
 MOST_COLUMNS = 200  # that join it in one round, or as many as rows where those are fewer ...
 FEWEST_COLUMNS = 40  # ... but not below this
 VIOLATION = 1e-9  # how far above 1 the tightness of a column outside may be
-KEPT = 0.8  # atoms less tight than this leave the working set
+LEAST_TIGHT = 0.8  # atoms less tight than this leave the working set
 COPY_WINDOW = 1e-6  # columns this near to the tightness of another may be copies of it
 HIGHS_TOLERANCES = (1e-9, 1e-7)  # absolute, of a program whose objective is near 1
 HIGHEST_PRICE = 1e18  # 1e20 is infinite to HiGHS
@@ -82,7 +82,7 @@ class L1Machine:
     tightness : float array of shape (n_features,)
         For every feature the largest ``|x_a . coef|`` of its atoms: at most 1, and 1 for those
         with a weight, up to the rounding of the sum.
-    gap : float
+    duality_gap : float
         (primal - dual) / primal objective: the certificate. It takes `coef` divided by the
         largest tightness, where that is above 1.
     n_columns : int
@@ -95,14 +95,14 @@ class L1Machine:
     bias: float
     loss: float
     tightness: FloatArray
-    gap: float
+    duality_gap: float
     n_columns: int
 
 
 def l1_margin(
     source: Source, y: FloatArray, C: FloatArray, start: IntArray | None = None
 ) -> L1Machine:
-    """The machine of least l1-norm on columns that are centred and scaled.
+    """Solve the machine of least l1-norm on columns that are centred and scaled.
 
     Of atoms that are equal, or opposite, in every row, only the one of the first feature can have
     a weight. Where several machines are optimal, one of them is found, the same in every run.
@@ -128,55 +128,55 @@ def l1_margin(
         the columns.
     """
     hard = bool(np.isinf(C[0]))
-    resting = _resting(y, np.ones(len(y)) if hard else C)
+    dual_at_zero = _dual_without_columns(y, np.ones(len(y)) if hard else C)
     columns = _WorkingSet(source, y)
     if start is None or not hard:
-        tightness = _tightness(source, resting)
+        tightness = _tightness(source, dual_at_zero)
         if not hard and tightness.max(initial=0.0) <= 1:
-            return _machine(columns, C, np.empty(0), resting, tightness)
+            return _build_machine(columns, C, np.empty(0), dual_at_zero, tightness)
     if start is None:
-        start = _largest(tightness, max(FIRST_COLUMNS, 2 * len(y) if hard else 0))
+        start = _find_largest(tightness, max(FIRST_COLUMNS, 2 * len(y) if hard else 0))
     columns.add(start)
     most = max(FEWEST_COLUMNS, min(len(y), MOST_COLUMNS))
     last = np.inf
     while True:
         solved = _Program(columns.atoms, y, C).solve()
         if solved is None:
-            _separate(columns, most)
+            _add_separating_columns(columns, most)
             solved = _Program(columns.atoms, y, C).solve()
             if solved is None:
                 raise NotSeparableError("no hyperplane separates the classes")
         weights, coef = solved
         tightness = _tightness(source, coef, above=1.0)
-        kept = np.abs(columns.atoms @ coef) >= KEPT
+        is_tight = np.abs(columns.atoms @ coef) >= LEAST_TIGHT
         count = columns.add_largest(np.where(tightness > 1 + VIOLATION, tightness, 0.0), most)
         if count == 0:
             break
         value = float(np.abs(coef).sum())
         if value < (1 - VIOLATION) * last:  # so that no set comes back again and again
-            columns.keep(np.append(kept, np.ones(count, np.bool_)))
+            columns.retain(np.append(is_tight, np.ones(count, np.bool_)))
         last = value
     if (source.kinds == CATEGORICAL).any():
         tightness = _tightness(source, coef)
-    return _machine(columns, C, weights, coef, tightness)
+    return _build_machine(columns, C, weights, coef, tightness)
 
 
-def _resting(y: FloatArray, C: FloatArray) -> FloatArray:
-    """The dual solution where no column is worth its price: the lighter class pays in full."""
+def _dual_without_columns(y: FloatArray, C: FloatArray) -> FloatArray:
+    """Return the dual solution where no column is worth its price: the lighter class pays all."""
     positive = y > 0
     above, below = C[positive].sum(), C[~positive].sum()
     paid = min(above, below)
     return y * C * np.where(positive, paid / above, paid / below)
 
 
-def _machine(
+def _build_machine(
     columns: "_WorkingSet",
     C: FloatArray,
     weights: FloatArray,
     coef: FloatArray,
     tightness: FloatArray,
 ) -> L1Machine:
-    """The solution by feature, with its certificate."""
+    """Build the solution by feature, with its certificate."""
     chosen = np.flatnonzero(weights)
     owners = columns.first_owners(chosen, tightness)
     features, place = np.unique(owners, return_inverse=True)
@@ -185,13 +185,13 @@ def _machine(
     bias, loss = _best_bias(weights[chosen] @ columns.atoms[chosen], columns.y, C)
     primal = float(norms.sum()) + loss
     dual = float(np.abs(coef).sum()) / max(1.0, float(tightness.max(initial=0.0)))
-    gap = (primal - dual) / max(primal, np.finfo(float).tiny)
+    duality_gap = (primal - dual) / max(primal, np.finfo(float).tiny)
     n_columns = int(columns.entered.sum())
-    return L1Machine(features, norms, coef, bias, loss, tightness, gap, n_columns)
+    return L1Machine(features, norms, coef, bias, loss, tightness, duality_gap, n_columns)
 
 
 def _best_bias(values: FloatArray, y: FloatArray, C: FloatArray) -> tuple[float, float]:
-    """The bias, in the middle where there is a choice, and the loss that goes with it."""
+    """Return the bias, in the middle where there is a choice, and the loss that goes with it."""
     if np.isinf(C[0]):
         return float((1 - values[y > 0]).max() + (-1 - values[y < 0]).min()) / 2, 0.0
     bias = middle_bias(values, y, C)
@@ -199,8 +199,8 @@ def _best_bias(values: FloatArray, y: FloatArray, C: FloatArray) -> tuple[float,
 
 
 # ---- columns ------------------------------------------------------------------------------------
-def _largest(values: FloatArray, count: int) -> IntArray:
-    """The places of the largest positive values, at most `count`; of equal ones the first."""
+def _find_largest(values: FloatArray, count: int) -> IntArray:
+    """Find the largest positive values, at most `count`; of equal ones the first."""
     if len(values) > count:
         least = np.partition(values, len(values) - count)[len(values) - count]
         places = np.flatnonzero((values >= least) & (values > 0))
@@ -209,8 +209,10 @@ def _largest(values: FloatArray, count: int) -> IntArray:
     return places[np.argsort(-values[places], kind="stable")][:count]
 
 
-def _tiles(source: Source, features: IntArray) -> Iterator[tuple[IntArray, FloatArray, IntArray]]:
-    """Some features, a few at a time, their atoms, and which feature each atom belongs to."""
+def _iterate_tiles(
+    source: Source, features: IntArray
+) -> Iterator[tuple[IntArray, FloatArray, IntArray]]:
+    """Yield some features at a time, their atoms, and the feature of each atom."""
     part = source.view(features)
     sizes = np.diff(part.atoms)
     for low, high in part.blocks():
@@ -219,21 +221,21 @@ def _tiles(source: Source, features: IntArray) -> Iterator[tuple[IntArray, Float
 
 
 def _tightness(source: Source, coef: FloatArray, above: float = 0.0) -> FloatArray:
-    """The largest ``|x_a . coef|`` of the atoms of every feature.
+    """Compute the largest ``|x_a . coef|`` of the atoms of every feature.
 
     Where the norm over a block, which bounds it, is `above` or less, that may come instead.
     """
-    found = np.sqrt(source.forms(coef))
-    blocks = np.flatnonzero((source.kinds == CATEGORICAL) & (found > above))
-    for features, atoms, owners in _tiles(source, blocks):
+    tightness = np.sqrt(source.forms(coef))
+    blocks = np.flatnonzero((source.kinds == CATEGORICAL) & (tightness > above))
+    for features, atoms, owners in _iterate_tiles(source, blocks):
         # a sum in one order for all atoms: equal ones get equal bits
         products = np.abs((atoms * coef).sum(axis=1))
-        found[features] = np.maximum.reduceat(products, np.searchsorted(owners, features))
-    return found
+        tightness[features] = np.maximum.reduceat(products, np.searchsorted(owners, features))
+    return tightness
 
 
-def _keys(atoms: FloatArray) -> list[bytes]:
-    """For every atom, what is equal for atoms that are equal or opposite, and for no others."""
+def _atom_keys(atoms: FloatArray) -> list[bytes]:
+    """Keys of atoms: the same for equal or opposite atoms, and for no others."""
     first = atoms[np.arange(len(atoms)), (atoms != 0).argmax(axis=1)]
     return [atom.tobytes() for atom in np.sign(first)[:, None] * atoms + 0.0]  # -0.0 becomes 0.0
 
@@ -258,55 +260,55 @@ class _WorkingSet:
         self._place: dict[bytes, int] = {}
 
     def add(self, features: IntArray) -> int:
-        """Let some features in; how many new atoms came with them."""
-        found, owner = [self.atoms], self.owner.tolist()
-        for members, atoms, owners in _tiles(self.source, features):
+        """Let some features in; return how many new atoms came with them."""
+        blocks, owner = [self.atoms], self.owner.tolist()
+        for members, atoms, owners in _iterate_tiles(self.source, features):
             self.entered[members] = True
-            some = atoms.any(axis=1)
-            atoms, owners = atoms[some], owners[some]
+            nonzero = atoms.any(axis=1)
+            atoms, owners = atoms[nonzero], owners[nonzero]
             new = []
-            for k, key in enumerate(_keys(atoms)):
+            for k, key in enumerate(_atom_keys(atoms)):
                 place = self._place.setdefault(key, len(owner))
                 if place == len(owner):
                     owner.append(owners[k])
                     new.append(k)
-            found.append(atoms[new])
+            blocks.append(atoms[new])
         before = len(self.atoms)
-        self.atoms, self.owner = np.concatenate(found), np.array(owner, np.int64)
+        self.atoms, self.owner = np.concatenate(blocks), np.array(owner, np.int64)
         return len(self.atoms) - before
 
     def add_largest(self, values: FloatArray, most: int) -> int:
         """Let in features of large values until about `most` new atoms have come, not copies."""
         count = 0
         while count < most and values.any():
-            chosen = _largest(values, most - count)
+            chosen = _find_largest(values, most - count)
             count += self.add(chosen)
             values[chosen] = 0.0
         return count
 
-    def keep(self, kept: BoolArray) -> None:
+    def retain(self, retained: BoolArray) -> None:
         """Take the other atoms out."""
-        self.atoms, self.owner = self.atoms[kept], self.owner[kept]
-        self._place = {key: place for place, key in enumerate(_keys(self.atoms))}
+        self.atoms, self.owner = self.atoms[retained], self.owner[retained]
+        self._place = {key: place for place, key in enumerate(_atom_keys(self.atoms))}
 
     def first_owners(self, chosen: IntArray, tightness: FloatArray) -> IntArray:
-        """The first feature of the source that has each of these atoms, in the set or not."""
+        """Return the first feature of the source with each of these atoms, in the set or not."""
         owner = self.owner[chosen]
         if len(chosen) == 0:
             return owner
-        place = {key: k for k, key in enumerate(_keys(self.atoms[chosen]))}
+        place = {key: k for k, key in enumerate(_atom_keys(self.atoms[chosen]))}
         before = tightness[: owner.max()]  # a copy is as tight, up to rounding
-        for _, atoms, owners in _tiles(
+        for _, atoms, owners in _iterate_tiles(
             self.source, np.flatnonzero(before >= (1 - COPY_WINDOW) * tightness[owner].min())
         ):
-            for key, feature in zip(_keys(atoms), owners, strict=True):
+            for key, feature in zip(_atom_keys(atoms), owners, strict=True):
                 k = place.get(key)
                 if k is not None:
                     owner[k] = min(owner[k], feature)
         return owner
 
 
-def _separate(columns: _WorkingSet, most: int) -> None:
+def _add_separating_columns(columns: _WorkingSet, most: int) -> None:
     """Let in the columns without which no hyperplane separates the classes.
 
     The margins' total shortfall is minimised, at no price of weights. While there is one, its dual
@@ -321,7 +323,7 @@ def _separate(columns: _WorkingSet, most: int) -> None:
         if total < 1:  # it is 0, or some alpha is 1 and as much is on the other side
             return
         helpful = np.zeros(source.n_features)
-        for features, atoms, owners in _tiles(source, np.arange(source.n_features)):
+        for features, atoms, owners in _iterate_tiles(source, np.arange(source.n_features)):
             products = np.abs((atoms * coef).sum(axis=1))
             products[products <= VIOLATION * total * np.ptp(atoms, axis=1)] = 0.0
             helpful[features] = np.maximum.reduceat(products, np.searchsorted(owners, features))
@@ -345,34 +347,34 @@ class _Program:
         # a margin of 1 takes weights of 1 / max(s) at least, but w = 0 may be better
         factor = float(self.widths.max(initial=0.0))
         if not self.hard:
-            factor = max(factor, 1 / float(np.abs(_resting(y, C)).sum()))
+            factor = max(factor, 1 / float(np.abs(_dual_without_columns(y, C)).sum()))
         self.factor = float(np.exp2(np.round(np.log2(factor or 1.0))))  # exact there and back
         self.C = C * self.factor
         self.price = np.minimum(self.factor / self.widths, HIGHEST_PRICE) * (not free)
 
     def solve(self) -> tuple[FloatArray, FloatArray] | None:
-        """The weight of every atom and alpha_i y_i of every row; None if nothing separates."""
-        found = self._highs()
-        if found is None:
+        """Return the weight of every atom and alpha_i y_i of every row; None without separation."""
+        solution = self._highs()
+        if solution is None:
             return None
-        omega, coef = found if self.free else self._polish(*found)
+        omega, coef = solution if self.free else self._polish(*solution)
         return omega / self.widths, coef / self.factor
 
     def _highs(self) -> tuple[FloatArray, FloatArray] | None:
-        """The solution as HiGHS gives it, in the form with fewer constraints if it can."""
-        ways = [self._by_rows, self._by_columns]
+        """Solve by HiGHS, in the form with fewer constraints if it can."""
+        solvers = [self._solve_by_rows, self._solve_by_columns]
         if len(self.unit) < len(self.y):
-            ways.reverse()
-        for tolerance, way in itertools.product(HIGHS_TOLERANCES, ways):
-            status, found = way(tolerance)
+            solvers.reverse()
+        for tolerance, solver in itertools.product(HIGHS_TOLERANCES, solvers):
+            status, solution = solver(tolerance)
             if status == OPTIMAL:
-                return found
+                return solution
             if status in NONE_FEASIBLE and self.hard:
                 return None
         raise FloatingPointError(f"HiGHS could not solve the linear program (status {status})")
 
-    def _by_rows(self, tolerance: float) -> tuple[int, Any]:
-        """The program itself, omega in two parts: a constraint a row."""
+    def _solve_by_rows(self, tolerance: float) -> tuple[int, Any]:
+        """Solve the program itself, omega in two parts: a constraint a row."""
         m, n = self.unit.shape
         dense = np.empty((2 * m + 1, n))
         dense[:m], dense[m : 2 * m], dense[-1] = self.unit, -self.unit, 1.0
@@ -384,27 +386,27 @@ class _Program:
             A = scipy.sparse.hstack([A, -scipy.sparse.eye_array(n)], format="csc")
             cost, low = np.concatenate([cost, self.C]), np.concatenate([low, np.zeros(n)])
         bounds = np.column_stack([low, np.full(len(cost), np.inf)])
-        found = _linprog(cost, bounds, tolerance, A_ub=A, b_ub=-np.ones(n))
-        if found.status != OPTIMAL:
-            return found.status, None
-        return OPTIMAL, (found.x[:m] - found.x[m : 2 * m], -found.ineqlin.marginals * self.y)
+        result = _linprog(cost, bounds, tolerance, A_ub=A, b_ub=-np.ones(n))
+        if result.status != OPTIMAL:
+            return result.status, None
+        return OPTIMAL, (result.x[:m] - result.x[m : 2 * m], -result.ineqlin.marginals * self.y)
 
-    def _by_columns(self, tolerance: float) -> tuple[int, Any]:
-        """The dual, with u_a . v as variables between bounds: a constraint a column."""
+    def _solve_by_columns(self, tolerance: float) -> tuple[int, Any]:
+        """Solve the dual, with u_a . v as variables between bounds: a constraint a column."""
         m, n = self.unit.shape
         constraints = np.concatenate([self.unit, np.ones((1, n))]) * self.y
         A = scipy.sparse.hstack([constraints, -scipy.sparse.eye_array(m + 1, m)], format="csc")
         cost = np.concatenate([-np.ones(n), np.zeros(m)])
         low, high = np.concatenate([np.zeros(n), -self.price]), np.concatenate([self.C, self.price])
         bounds = np.column_stack([low, high])
-        found = _linprog(cost, bounds, tolerance, A_eq=A, b_eq=np.zeros(m + 1))
-        if found.status != OPTIMAL:
-            return found.status, None
-        return OPTIMAL, (-found.eqlin.marginals[:m], found.x[:n] * self.y)
+        result = _linprog(cost, bounds, tolerance, A_eq=A, b_eq=np.zeros(m + 1))
+        if result.status != OPTIMAL:
+            return result.status, None
+        return OPTIMAL, (-result.eqlin.marginals[:m], result.x[:n] * self.y)
 
     # ---- from HiGHS's tolerance to rounding -----------------------------------------------------
     def _polish(self, omega: FloatArray, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Where the tight rows and columns determine the solutions, these to rounding.
+        """Solve to rounding where the tight rows and columns determine the solutions.
 
         Each proposal is made feasible and judged by its objective, so that none can do harm.
         """
@@ -420,31 +422,31 @@ class _Program:
         columns = weighted, weighted | (np.abs(self.unit @ coef) >= (1 - CLOSE) * self.price)
         weights = [self._meet_rows(omega, bias, weighted, tight) for tight in rows]
         duals = [self._meet_columns(near, tight, free) for tight in columns]
-        primal = [self._primal(proposal) for proposal in (*weights, omega)]
-        dual = [self._dual(proposal) for proposal in (*duals, alpha)]
+        primal = [self._scale_primal(proposal) for proposal in (*weights, omega)]
+        dual = [self._balance_dual(proposal) for proposal in (*duals, alpha)]
         least = min(value for value, _ in primal)
         most = max(value for value, _ in dual)
         # the first that is as good as the best: HiGHS's own may have weights of 1e-17 for zeros
-        best_omega = next(found for value, found in primal if value <= least * (1 + POLISHED))
-        best_alpha = next(found for value, found in dual if value >= most * (1 - POLISHED))
+        best_omega = next(solution for value, solution in primal if value <= least * (1 + POLISHED))
+        best_alpha = next(solution for value, solution in dual if value >= most * (1 - POLISHED))
         return best_omega, best_alpha * self.y
 
     def _meet_rows(
         self, omega: FloatArray, bias: float, weighted: BoolArray, rows: BoolArray
     ) -> FloatArray:
-        """Only some weights, changed by little, so that with such a bias some margins are 1."""
-        found = np.where(weighted, omega, 0.0)
+        """Change some weights a little, so that with such a bias some margins are 1."""
+        weights = np.where(weighted, omega, 0.0)
         if not rows.any():
-            return found
+            return weights
         system = np.append(self.unit[weighted], np.ones((1, len(rows))), axis=0)[:, rows].T
         solution = np.append(omega[weighted], bias)
         for _ in range(2):
             solution += _solve(system, self.y[rows] - system @ solution)
-        found[weighted] = solution[:-1]
-        return found
+        weights[weighted] = solution[:-1]
+        return weights
 
     def _meet_columns(self, alpha: FloatArray, columns: BoolArray, free: BoolArray) -> FloatArray:
-        """Some alpha changed by little, so that all balance and some columns are at their price."""
+        """Change some alpha a little, so that all balance and some columns are at their price."""
         if not free.any():
             return alpha
         alpha = alpha.copy()
@@ -454,8 +456,8 @@ class _Program:
             alpha[free] += _solve(system[:, free], price - system @ alpha)
         return alpha
 
-    def _primal(self, omega: FloatArray) -> tuple[float, FloatArray]:
-        """Weights, scaled to a margin of 1 where that pays or must be, and their objective."""
+    def _scale_primal(self, omega: FloatArray) -> tuple[float, FloatArray]:
+        """Scale weights to a margin of 1 where that pays or must be; return their objective too."""
         values, price = omega @ self.unit, float(self.price @ np.abs(omega))
         bias = _best_bias(values, self.y, np.full(len(self.y), np.inf))[0]
         margin = float((self.y * (values + bias)).min())
@@ -468,8 +470,8 @@ class _Program:
             return price / margin, omega / margin
         return least, omega
 
-    def _dual(self, alpha: FloatArray) -> tuple[float, FloatArray]:
-        """Dual variables made to balance, and their objective, were they scaled to be feasible."""
+    def _balance_dual(self, alpha: FloatArray) -> tuple[float, FloatArray]:
+        """Balance dual variables; return their objective once feasible, and the variables."""
         alpha = np.clip(alpha, 0.0, self.C)
         positive = self.y > 0
         sums = np.where(positive, alpha[positive].sum(), alpha[~positive].sum())
@@ -480,12 +482,12 @@ class _Program:
 
 
 def _solve(system: FloatArray, right: FloatArray) -> FloatArray:
-    """The least change that solves a system, or comes nearest to that."""
+    """Return the least change that solves a system, or comes nearest to that."""
     return lstsq(system, right, cond=1e-12, lapack_driver="gelsy", check_finite=False)[0]
 
 
 def _linprog(cost: FloatArray, bounds: FloatArray, tolerance: float, **constraints: Any) -> Any:
-    """scipy's HiGHS, without presolve: dense columns have little to gain from it."""
+    """Run scipy's HiGHS without presolve: dense columns have little to gain from it."""
     options = {
         "presolve": False,
         "primal_feasibility_tolerance": tolerance,

@@ -25,11 +25,11 @@ __all__ = [
     "AT_ZERO",
     "FREE",
     "certificate",
+    "clip_to_bounds",
     "combine_rows",
-    "cut_off",
     "face_matrix",
-    "face_of",
-    "nearest",
+    "find_nearest_point",
+    "mark_face",
     "slope_change",
     "solve_row",
     "sweep_gram",
@@ -44,16 +44,16 @@ ROUNDING = 1e-15  # of the number t: what is closer than this to a bound lies on
 
 @kernel
 def solve_row(h, own, C, box, eta):
-    """The best `eta` of a row (see above); `box` is Weston and Watkins. `h` may be overwritten.
+    """Solve for the best `eta` of a row; `box` is Weston and Watkins. `h` may be overwritten.
 
     Returns whether the sum is at its bound.
     """
     full = False
     if box:
-        t = _boxed(h, own, C)
+        t = _solve_box(h, own, C)
     else:
-        extra, rest = 1, 0.0  # run-time values: numba compiles once for every constant
-        t = _summed(h, own, extra, rest)
+        extra, constant = 1, 0.0  # run-time values: numba compiles once for every constant
+        t = _solve_sum(h, own, extra, constant)
         full = t > C
         if full:
             # h may be so much larger than C that h - t would be rounded away
@@ -63,8 +63,8 @@ def solve_row(h, own, C, box, eta):
                     top = max(top, h[m])
             for m in range(len(h)):
                 h[m] -= top
-            extra, rest = 0, C
-            t = _summed(h, own, extra, rest)
+            extra, constant = 0, C
+            t = _solve_sum(h, own, extra, constant)
     close = ROUNDING * min(abs(t), C)
     for m in range(len(h)):
         value = h[m] - t
@@ -77,8 +77,8 @@ def solve_row(h, own, C, box, eta):
 
 
 @kernel
-def _summed(h, own, extra, rest):
-    """t such that the h_m - t above 0 sum up to ``extra t + rest``.
+def _solve_sum(h, own, extra, constant):
+    """Find t such that the h_m - t above 0 sum up to ``extra t + constant``.
 
     By Newton's method from below, which ends after at most a step a class (Michelot 1986).
     """
@@ -88,22 +88,22 @@ def _summed(h, own, extra, rest):
             count += 1
             total += h[m]
     while True:
-        t = (total - rest) / (count + extra)
-        left, total = 0, 0.0
+        t = (total - constant) / (count + extra)
+        n_above, total = 0, 0.0
         for m in range(len(h)):
             if m != own and h[m] > t:
-                left += 1
+                n_above += 1
                 total += h[m]
-        if left == 0:
+        if n_above == 0:
             return max(t, 0.0)
-        if left >= count:
+        if n_above >= count:
             return t
-        count = left
+        count = n_above
 
 
 @kernel
-def _boxed(h, own, C):
-    """t = the sum of h_m - t cut off at 0 and C, by Newton's method between two bounds."""
+def _solve_box(h, own, C):
+    """Find t = the sum of h_m - t cut off at 0 and C, by Newton's method between two bounds."""
     low, high, t = 0.0, 0.0, 0.0
     for m in range(len(h)):
         if m != own:
@@ -112,14 +112,14 @@ def _boxed(h, own, C):
         count, total, value = 1, 0.0, -t
         for m in range(len(h)):
             if m != own:
-                rest = h[m] - t
-                if rest >= C:
+                excess = h[m] - t
+                if excess >= C:
                     total += C
                     value += C
-                elif rest > 0:
+                elif excess > 0:
                     count += 1
                     total += h[m]
-                    value += rest
+                    value += excess
         if value > 0:
             low = t
         else:
@@ -135,8 +135,8 @@ def _boxed(h, own, C):
 
 
 @kernel
-def _update(h, own, C, box, eta, i, new):
-    """Solve row i and write the change into `new`, the own class's last; whether there is one."""
+def _update_row(h, own, C, box, eta, i, new):
+    """Solve row i, write the change into `new`, the own class's last; return if there is one."""
     solve_row(h, own, C, box, new)
     largest, total = 0.0, 0.0
     for m in range(len(new)):
@@ -165,8 +165,8 @@ def _dot(x, z):
 
 
 @kernel
-def _aims(scores, own, eta, i, width, h):
-    """h of the step on row i: `width` times the margins missed, from where eta stands."""
+def _row_targets(scores, own, eta, i, width, h):
+    """Compute h of the step on row i: `width` times the margins missed, from where eta stands."""
     total = 0.0
     for m in range(len(h)):
         total += eta[m, i]
@@ -182,8 +182,8 @@ def sweep_gram(K, y, C, box, eta, S):
     for i in range(n):
         for m in range(k):
             scores[m] = S[m, i]
-        _aims(scores, y[i], eta, i, 1 / K[i, i], h)
-        if _update(h, y[i], C[i], box, eta, i, new):
+        _row_targets(scores, y[i], eta, i, 1 / K[i, i], h)
+        if _update_row(h, y[i], C[i], box, eta, i, new):
             for m in range(k):
                 if new[m] != 0:
                     _add(S[m], new[m], K[i])
@@ -191,14 +191,14 @@ def sweep_gram(K, y, C, box, eta, S):
 
 @kernel
 def sweep_weights(X, y, C, box, eta, W):
-    """The same by the weights `W` (classes x columns) of the rows of `X`."""
+    """Solve for every row by the weights `W` (classes x columns) of the rows of `X`."""
     k, n = eta.shape
     h, new, scores = np.empty(k), np.empty(k), np.empty(k)
     for i in range(n):
         for m in range(k):
             scores[m] = _dot(X[i], W[m])
-        _aims(scores, y[i], eta, i, 1 / _dot(X[i], X[i]), h)
-        if _update(h, y[i], C[i], box, eta, i, new):
+        _row_targets(scores, y[i], eta, i, 1 / _dot(X[i], X[i]), h)
+        if _update_row(h, y[i], C[i], box, eta, i, new):
             for m in range(k):
                 if new[m] != 0:
                     _add(W[m], new[m], X[i])
@@ -206,7 +206,7 @@ def sweep_weights(X, y, C, box, eta, W):
 
 @kernel
 def combine_rows(coef, rows, low, high, out):
-    """``out = coef @ rows`` for the columns ``low:high``; coefficients of zero cost nothing."""
+    """Compute ``coef @ rows`` for the columns ``low:high``; zero coefficients cost nothing."""
     for i in range(len(rows)):
         for m in range(len(coef)):
             if coef[m, i] != 0:
@@ -214,8 +214,8 @@ def combine_rows(coef, rows, low, high, out):
 
 
 @kernel
-def nearest(S, center, sigma, y, C, box, eta, state):
-    """``eta``: the feasible point that is best for scores `S`, at a price for leaving `center`.
+def find_nearest_point(S, center, sigma, y, C, box, eta, state):
+    """Find ``eta``, the feasible point best for scores `S`, at a price for leaving `center`.
 
     That is the solution for h = M center + sigma (margins missed). `state` tells of every entry
     whether it is at zero, free, or at its bound; of a row whose sum is at its bound, the first
@@ -226,26 +226,26 @@ def nearest(S, center, sigma, y, C, box, eta, state):
     for i in range(n):
         for m in range(k):
             scores[m] = S[m, i]
-        _aims(scores, y[i], center, i, sigma, h)
+        _row_targets(scores, y[i], center, i, sigma, h)
         full = solve_row(h, y[i], C[i], box, new)
         for m in range(k):
             eta[m, i] = new[m]
-        _states(eta, i, C[i], box, full, state)
+        _mark_states(eta, i, C[i], box, full, state)
 
 
 @kernel
-def face_of(eta, C, box, state):
-    """`state` of a feasible point, as in :func:`nearest`."""
+def mark_face(eta, C, box, state):
+    """Mark the `state` of a feasible point, as in :func:`find_nearest_point`."""
     k, n = eta.shape
     for i in range(n):
         total = 0.0
         for m in range(k):
             total += eta[m, i]
-        _states(eta, i, C[i], box, total >= C[i] * (1 - 1e-13), state)
+        _mark_states(eta, i, C[i], box, total >= C[i] * (1 - 1e-13), state)
 
 
 @kernel
-def _states(eta, i, C, box, full, state):
+def _mark_states(eta, i, C, box, full, state):
     bound = False
     for m in range(len(eta)):
         if eta[m, i] <= 0:
@@ -259,10 +259,10 @@ def _states(eta, i, C, box, full, state):
 
 @kernel
 def slope_change(S, D, length, eta, center, sigma, y, C, box):
-    """How much the inner product of the coefficients with D changes from S to S + length D.
+    """Return how the coefficients' inner product with D changes from S to S + length D.
 
-    The coefficients are those that :func:`nearest` finds; `eta` are those at S. Most do not
-    change, and the difference of two sums over all of them would be lost in rounding errors.
+    The coefficients are those that :func:`find_nearest_point` finds; `eta` are those at S. Most do
+    not change, and the difference of two sums over all of them would be lost in rounding errors.
     """
     k, n = S.shape
     h, new, scores = np.empty(k), np.empty(k), np.empty(k)
@@ -270,7 +270,7 @@ def slope_change(S, D, length, eta, center, sigma, y, C, box):
     for i in range(n):
         for m in range(k):
             scores[m] = S[m, i] + length * D[m, i]
-        _aims(scores, y[i], center, i, sigma, h)
+        _row_targets(scores, y[i], center, i, sigma, h)
         solve_row(h, y[i], C[i], box, new)
         for m in range(k):
             total += (new[m] - eta[m, i]) * (D[y[i], i] - D[m, i])
@@ -279,12 +279,12 @@ def slope_change(S, D, length, eta, center, sigma, y, C, box):
 
 @kernel
 def certificate(S, eta, y, C, box):
-    """Primal less dual objective, a sum of terms none of which is negative, and the loss.
+    """Return primal less dual objective, a sum of terms none of which is negative, and loss.
 
     `S` must be the scores of `eta`.
     """
     k, n = S.shape
-    gap, loss = 0.0, 0.0
+    duality_gap, loss = 0.0, 0.0
     for i in range(n):
         missed, paid = 0.0, 0.0
         for m in range(k):
@@ -293,12 +293,12 @@ def certificate(S, eta, y, C, box):
                 paid += eta[m, i] * margin
                 missed = missed + max(margin, 0.0) if box else max(missed, margin)
         loss += C[i] * missed
-        gap += C[i] * missed - paid
-    return gap, loss
+        duality_gap += C[i] * missed - paid
+    return duality_gap, loss
 
 
 @kernel
-def cut_off(eta, C, box):
+def clip_to_bounds(eta, C, box):
     """Make a point that is feasible up to rounding errors feasible."""
     k, n = eta.shape
     for i in range(n):
@@ -313,7 +313,7 @@ def cut_off(eta, C, box):
 
 @kernel
 def face_matrix(K, place, rows, classes, others, ridge, low, high, H):
-    """Rows ``low:high`` of the lower triangle of the Hessian on a face.
+    """Fill rows ``low:high`` of the lower triangle of the Hessian on a face.
 
     Variable u moves coefficient from class ``classes[u]`` to ``others[u]`` in row ``rows[u]``,
     which is row ``place[rows[u]]`` of `K`.

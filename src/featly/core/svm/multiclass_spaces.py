@@ -1,4 +1,4 @@
-"""Rows known by their products or by their columns: what a multiclass machine asks of them.
+"""Rows known by their products or by their columns, as a multiclass machine needs them.
 
 Scores of all rows by some weights, weights from coefficients of the rows, inner products of
 weights; and the linear systems of its Newton steps. Arrays of scores and coefficients are
@@ -33,8 +33,8 @@ class Point:
     form: FloatArray
     scores: FloatArray
 
-    def towards(self, other: "Point", length: float) -> "Point":
-        """This point moved towards another by a share of the way."""
+    def move_towards(self, other: "Point", length: float) -> "Point":
+        """Move this point towards another by a share of the way."""
         return Point(
             self.form + length * (other.form - self.form),
             self.scores + length * (other.scores - self.scores),
@@ -46,7 +46,7 @@ class Point:
 
 
 class Gram:
-    """The rows by their products with one another."""
+    """Rows known by their products with one another."""
 
     n_weights = np.inf
 
@@ -55,11 +55,11 @@ class Gram:
         self.size = float(np.trace(K)) / len(K)
 
     def point(self, coef: FloatArray) -> Point:
-        """The weights that coefficients of the rows give."""
-        return Point(coef, combined(coef, self.K, self.n_jobs))
+        """Compute the weights that coefficients of the rows give."""
+        return Point(coef, combine_by_blocks(coef, self.K, self.n_jobs))
 
     def inner(self, a: Point, b: Point) -> float:
-        """The inner product of two points' weights, summed over classes."""
+        """Return the inner product of two points' weights, summed over classes."""
         return float(np.vdot(a.form, b.scores))
 
     def sweep(
@@ -75,7 +75,7 @@ class Gram:
 
 
 class Rows:
-    """The rows themselves: few columns, and nothing n x n."""
+    """Rows themselves: few columns, and nothing n x n."""
 
     def __init__(self, X: FloatArray, n_jobs: int | None) -> None:
         self.X, self.n_jobs = X, n_jobs
@@ -83,15 +83,15 @@ class Rows:
         self.size = float(np.vdot(X, X)) / len(X)
 
     def point(self, coef: FloatArray) -> Point:
-        """The weights that coefficients of the rows give."""
-        return self.weights(combined(coef, self.X, self.n_jobs))
+        """Compute the weights that coefficients of the rows give."""
+        return self.weights(combine_by_blocks(coef, self.X, self.n_jobs))
 
     def weights(self, W: FloatArray) -> Point:
-        """The point of given weights."""
+        """Compute the point of given weights."""
         return Point(W, W @ self.X.T)
 
     def inner(self, a: Point, b: Point) -> float:
-        """The inner product of two points' weights, summed over classes."""
+        """Return the inner product of two points' weights, summed over classes."""
         return float(np.vdot(a.form, b.form))
 
     def sweep(
@@ -109,8 +109,8 @@ class Rows:
         return part @ part.T, place
 
 
-def combined(coef: FloatArray, rows: FloatArray, n_jobs: int | None) -> FloatArray:
-    """``coef @ rows``, quick where most coefficients are zero."""
+def combine_by_blocks(coef: FloatArray, rows: FloatArray, n_jobs: int | None) -> FloatArray:
+    """Compute ``coef @ rows``, quick where most coefficients are zero."""
     out = np.zeros((len(coef), rows.shape[1]))
     parts = split(rows.shape[1], PANEL)
     run_blocks(lambda part: combine_rows(coef, rows, *part, out), parts, n_jobs)
@@ -118,7 +118,7 @@ def combined(coef: FloatArray, rows: FloatArray, n_jobs: int | None) -> FloatArr
 
 
 def solve_by_blocks(H: FloatArray, right: FloatArray, n_jobs: int | None) -> FloatArray | None:
-    """The solution of a positive definite system given by its lower triangle, overwritten.
+    """Solve a positive definite system given by its lower triangle, which is overwritten.
 
     None where it is not positive definite by rounding errors. By blocks of columns: what is
     below a block, and what is right of it, falls into rows that threads can share.
@@ -133,17 +133,17 @@ def solve_by_blocks(H: FloatArray, right: FloatArray, n_jobs: int | None) -> Flo
             return None
         H[low:high, low:high] = block
 
-        def below(part: tuple[int, int], block: FloatArray = block, low: int = low) -> None:
+        def solve_below(part: tuple[int, int], block: FloatArray = block, low: int = low) -> None:
             at, end = (low + len(block) + bound for bound in part)
             panel = H[at:end, low : low + len(block)]
             panel[:] = linalg.blas.dtrsm(1.0, block, panel, side=1, lower=1, trans_a=1)
 
-        def right_of(part: tuple[int, int], low: int = low, high: int = high) -> None:
+        def update_right(part: tuple[int, int], low: int = low, high: int = high) -> None:
             at, end = high + part[0], high + part[1]
             H[at:end, high:end] -= H[at:end, low:high] @ H[high:end, low:high].T
 
         parts = split(size - high, CHUNK)
-        run_blocks(below, parts, n_jobs)
-        run_blocks(right_of, parts[::-1], n_jobs)  # the longest first
+        run_blocks(solve_below, parts, n_jobs)
+        run_blocks(update_right, parts[::-1], n_jobs)  # the longest first
     lower = H.T  # as LAPACK sees it, an upper triangle
     return np.asarray(linalg.lapack.dpotrs(lower, right, lower=0)[0])

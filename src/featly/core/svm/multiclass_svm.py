@@ -35,10 +35,10 @@ from featly.core.svm.multiclass_kernels import (
     AT_BOUND,
     FREE,
     certificate,
-    cut_off,
+    clip_to_bounds,
     face_matrix,
-    face_of,
-    nearest,
+    find_nearest_point,
+    mark_face,
     slope_change,
 )
 from featly.core.svm.multiclass_spaces import CHUNK, Gram, Point, Rows, solve_by_blocks
@@ -84,7 +84,7 @@ class MulticlassDual:
     ----------
     eta : float64 array of shape (n_classes, n_rows)
         The last solution: how much a row pushes its own class up and another down.
-    gap : float
+    duality_gap : float
         (primal - dual) / primal objective of the last solution: its certificate.
     n_steps : int
         Newton steps of the last solution.
@@ -95,13 +95,13 @@ class MulticlassDual:
     ) -> None:
         self.y, self.C, self.box, self.n_jobs = y, C, box, n_jobs
         self.eta = np.zeros((n_classes, len(y)))
-        self.gap, self.n_steps = np.inf, 0
+        self.duality_gap, self.n_steps = np.inf, 0
         self._rows = np.arange(len(y))
         self._cold = True
 
     @property
     def coef(self) -> FloatArray:
-        """a of shape (n_classes, n_rows), so that w_m = X'a_m; a row's sum over classes is 0."""
+        """Array a of shape (n_classes, n_rows), w_m = X'a_m; a row's sum over classes is 0."""
         return self._coef(self.eta)
 
     def solve(self, K: FloatArray, rank: int) -> None:
@@ -112,7 +112,7 @@ class MulticlassDual:
         self._solve(Gram(K, rank, self.n_jobs))
 
     def solve_rows(self, X: FloatArray) -> None:
-        """The same for K = XX', X of shape (n, p) and C-contiguous; nothing is n x n."""
+        """Solve for K = XX', X of shape (n, p) and C-contiguous; nothing is n x n."""
         self._solve(Rows(X, self.n_jobs))
 
     def _coef(self, eta: FloatArray) -> FloatArray:
@@ -126,7 +126,7 @@ class MulticlassDual:
         space.sweep(y, C, box, self.eta, at, FIRST_SWEEPS if self._cold else SWEEPS)
         self._cold = False
         center = self.eta.copy()
-        self.gap, self.n_steps = np.inf, 0
+        self.duality_gap, self.n_steps = np.inf, 0
         largest = max(1 / space.size, float(C.mean()))  # what a variable may reach
         sigma, most, stale = START / space.size, MOST_SIGMA * largest, 0
         fastest = np.inf
@@ -135,46 +135,46 @@ class MulticlassDual:
         for _ in range(MOST_CENTERS):
             at = space.point(self._coef(center))
             squared = space.inner(at, at)
-            gap, loss = certificate(at.scores, center, y, C, box)
+            duality_gap, loss = certificate(at.scores, center, y, C, box)
             primal = squared / 2 + loss
-            gap, good = gap / primal, GOOD_GAP + ROUNDING * float(C.sum()) / primal
-            stale = 0 if gap < self.gap / 2 else stale + 1
-            if gap < self.gap:
+            duality_gap, good = duality_gap / primal, GOOD_GAP + ROUNDING * float(C.sum()) / primal
+            stale = 0 if duality_gap < self.duality_gap / 2 else stale + 1
+            if duality_gap < self.duality_gap:
                 self.eta[:] = center
-                self.gap = gap
-            if last is not None and gap <= good:
+                self.duality_gap = duality_gap
+            if last is not None and duality_gap <= good:
                 moved = at.minus(last)
                 if space.inner(moved, moved) <= STILL**2 * squared + self._noise(space, center):
                     return
-            if stale >= (MOST_STALE if self.gap <= FAIR_GAP else LONG_STALE):
+            if stale >= (MOST_STALE if self.duality_gap <= FAIR_GAP else LONG_STALE):
                 return
             last = at
-            found, taken = self._inner(space, at, center, sigma)
+            proposal, taken = self._proximal_point(space, at, center, sigma)
             self.n_steps += taken
-            if found is None:  # sigma is too large for Newton's method
+            if proposal is None:  # sigma is too large for Newton's method
                 center = self.eta.copy()
                 sigma, fastest, last = sigma / 10, 3.0, None
                 continue
-            center = found
-            face_of(center, C, box, state)
+            center = proposal
+            mark_face(center, C, box, state)
             if (state == FREE).sum() > (len(center) - 1) * space.rank:
                 most = min(most, MOST_SIGMA_CROWDED * largest)
             pace = 100 if taken <= 2 else 10 if taken <= 6 else 3 if taken <= 12 else 1
             sigma = min(sigma * min(pace, fastest), most)
 
-    def _inner(
+    def _proximal_point(
         self, space: Gram | Rows, at: Point, center: FloatArray, sigma: float
     ) -> tuple[FloatArray | None, int]:
-        """The proximal point of `center`, and how many Newton steps it took.
+        """Find the proximal point of `center`; return it and the number of Newton steps.
 
         None where Newton's method did not come to an end.
         """
         y, C, box = self.y, self.C, self.box
         eta, state, before = np.empty_like(center), *np.empty((2, *center.shape), np.int8)
-        nearest(at.scores, center, sigma, y, C, box, eta, state)
+        find_nearest_point(at.scores, center, sigma, y, C, box, eta, state)
         hat = space.point(self._coef(eta))
         base, base_at = center, at  # the first step: to the optimum on the center's own face
-        face_of(center, C, box, before)
+        mark_face(center, C, box, before)
         if (before == FREE).sum() > len(eta) * space.n_weights:
             base, base_at, before = eta, hat, state.copy()
         least, idle, noise = np.inf, 0, self._noise(space, center)
@@ -189,14 +189,21 @@ class MulticlassDual:
                 to = None if exact is None else space.point(self._coef(exact))
             if to is None or exact is None:
                 return None, step
-            rest = at.minus(hat)
-            left, limit = space.inner(rest, rest), LEVEL_GRADIENT**2 * space.inner(at, at)
-            idle = idle + 1 if left > least / 4 and left <= max(limit, noise) else 0
-            least = min(least, left)
-            length = self._search(space, at, to, rest, eta, center, sigma)
+            gradient = at.minus(hat)
+            squared_gradient, limit = (
+                space.inner(gradient, gradient),
+                LEVEL_GRADIENT**2 * space.inner(at, at),
+            )
+            idle = (
+                idle + 1
+                if squared_gradient > least / 4 and squared_gradient <= max(limit, noise)
+                else 0
+            )
+            least = min(least, squared_gradient)
+            length = self._search_line(space, at, to, gradient, eta, center, sigma)
             if length > 0:
-                at = to if length == 1 else at.towards(to, length)
-                nearest(at.scores, center, sigma, y, C, box, eta, state)
+                at = to if length == 1 else at.move_towards(to, length)
+                find_nearest_point(at.scores, center, sigma, y, C, box, eta, state)
             same = length == 1 and np.array_equal(state, before)
             if same or idle > MOST_IDLE or (length == 0 and step > 1):
                 return self._cut(exact, eta), step
@@ -206,7 +213,7 @@ class MulticlassDual:
         return None, MOST_STEPS
 
     def _noise(self, space: Gram | Rows, eta: FloatArray) -> float:
-        """A squared norm of the weights up to this may be rounding errors of zero.
+        """Return a squared norm of the weights up to which they may be rounding errors.
 
         It counts where the optimum is W = 0, as with Crammer and Singer's loss and classes that
         overlap: the coefficients are large then, and cancel.
@@ -214,27 +221,27 @@ class MulticlassDual:
         return NOISE**2 * float(np.vdot(eta, eta)) * eta.shape[1] * space.size
 
     def _cut(self, exact: FloatArray, eta: FloatArray) -> FloatArray:
-        """The optimum on the face, put right for rounding; `eta` where it is out of bounds."""
+        """Put the optimum on the face right for rounding; return `eta` if it is out of bounds."""
         cut = exact.copy()
-        cut_off(cut, self.C, self.box)
+        clip_to_bounds(cut, self.C, self.box)
         return cut if np.abs(cut - exact).max() <= NEAR * np.abs(cut).max() else eta
 
-    def _search(
+    def _search_line(
         self,
         space: Gram | Rows,
         at: Point,
         to: Point,
-        rest: Point,
+        gradient: Point,
         eta: FloatArray,
         center: FloatArray,
         sigma: float,
     ) -> float:
-        """How far to go from one point to the other: to where the derivative is next to zero.
+        """Return how far to go from one point to another: until the derivative is next to zero.
 
-        `rest` is the gradient at the first. 0 where the way leads uphill.
+        `gradient` is that at the first. 0 where the way leads uphill.
         """
         along = to.minus(at)
-        first, bend = space.inner(along, rest), space.inner(along, along)
+        first, bend = space.inner(along, gradient), space.inner(along, along)
         if not first < 0:
             return 0.0
 
@@ -272,9 +279,9 @@ class MulticlassDual:
         state: npt.NDArray[np.int8],
         sigma: float,
     ) -> FloatArray | None:
-        """The optimum on the face that eta lies in, where nothing keeps it within the bounds."""
+        """Find the optimum on the face of eta, where nothing keeps it within the bounds."""
         rows, classes = map(np.ascontiguousarray, np.nonzero(free.T))
-        others = self._others(state)[rows]
+        others = self._bound_classes(state)[rows]
         K, place = space.block(np.flatnonzero(free.any(axis=0)))
         size = len(rows)
         H = np.empty((size, size))
@@ -304,20 +311,20 @@ class MulticlassDual:
         state: npt.NDArray[np.int8],
         sigma: float,
     ) -> tuple[Point | None, FloatArray | None]:
-        """The same step as a system in the weights of all classes, and the variables there."""
+        """Solve the same step in the weights of all classes; return the variables there too."""
         k, p = at.form.shape
         active = np.flatnonzero(free.any(axis=0))
         member = free[:, active]
-        member[self._others(state)[active], np.arange(len(active))] = True
+        member[self._bound_classes(state)[active], np.arange(len(active))] = True
         share = sigma / member.sum(axis=0)
         X = space.X[active]
         H = np.zeros((k * p, k * p))
 
         def fill(pair: tuple[int, int]) -> None:
             m, other = pair
-            both = np.flatnonzero(member[m] & member[other])
-            part = X[both]
-            factor = (sigma if m == other else 0.0) - share[both]
+            shared_rows = np.flatnonzero(member[m] & member[other])
+            part = X[shared_rows]
+            factor = (sigma if m == other else 0.0) - share[shared_rows]
             H[m * p : (m + 1) * p, other * p : (other + 1) * p] = (part.T * factor) @ part
 
         run_blocks(fill, [(m, other) for m in range(k) for other in range(m + 1)], self.n_jobs)
@@ -333,8 +340,8 @@ class MulticlassDual:
         moved[self.y, self._rows] = 0.0
         return to, moved
 
-    def _others(self, state: npt.NDArray[np.int8]) -> IntArray:
-        """The class of every row whose coefficient follows the free ones."""
+    def _bound_classes(self, state: npt.NDArray[np.int8]) -> IntArray:
+        """Return the class of every row whose coefficient follows the free ones."""
         if self.box:
             return self.y
         bound = state == AT_BOUND

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from featly.core.runtime.jit import kernel
 from featly.core.svm.dual import middle_bias
 
-__all__ = ["Solution", "duality_gap", "projected", "projected_gradient"]
+__all__ = ["Solution", "duality_gap", "project_balanced", "projected_gradient"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,14 +31,14 @@ POWER_STEPS = 12  # for a first guess at the largest eigenvalue; it is corrected
 
 @dataclass
 class Solution:
-    """What was reached.
+    """Solution of the dual, with its certificate.
 
     Attributes
     ----------
     coef : array
         b_i = alpha_i y_i.
     bias : float
-    gap : float
+    duality_gap : float
         (primal - dual) / primal objective.
     n_iter : int
     lipschitz : float
@@ -48,7 +48,7 @@ class Solution:
 
     coef: FloatArray
     bias: float
-    gap: float
+    duality_gap: float
     n_iter: int
     lipschitz: float
 
@@ -71,21 +71,21 @@ def projected_gradient(
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
     scale = lipschitz if lipschitz > 0 else _largest_eigenvalue(product, y)
     scale = max(scale, np.finfo(float).tiny)
-    b = np.zeros(len(y)) if start is None else projected(start, lower, upper)
+    b = np.zeros(len(y)) if start is None else project_balanced(start, lower, upper)
     Kb = product(b) if b.any() else np.zeros(len(y))
     ahead, K_ahead, momentum = b, Kb, 1.0
     best: tuple[float, FloatArray, float] = (np.inf, b, 0.0)
     n_iter = 0
     for n_iter in range(max_iter + 1):
         if n_iter % LOOK_EVERY == 0 or n_iter == max_iter:
-            gap, bias = duality_gap(Kb, b, y, C)
-            if gap < best[0]:
-                best = (gap, b, bias)
-            if gap <= tolerance or n_iter == max_iter:
+            relative_gap, bias = duality_gap(Kb, b, y, C)
+            if relative_gap < best[0]:
+                best = (relative_gap, b, bias)
+            if relative_gap <= tolerance or n_iter == max_iter:
                 break
         gradient = K_ahead - y
         while True:
-            new = projected(ahead - gradient / scale, lower, upper)
+            new = project_balanced(ahead - gradient / scale, lower, upper)
             K_new = product(new)
             change = new - ahead
             length = float(change @ change)
@@ -99,26 +99,26 @@ def projected_gradient(
         share = (momentum - 1) / next_momentum
         ahead, K_ahead = new + share * (new - b), K_new + share * (K_new - Kb)
         b, Kb, momentum = new, K_new, next_momentum
-    gap, coef, bias = best
-    return Solution(coef, bias, gap, n_iter, scale)
+    relative_gap, coef, bias = best
+    return Solution(coef, bias, relative_gap, n_iter, scale)
 
 
 def _largest_eigenvalue(product: Callable[[FloatArray], FloatArray], y: FloatArray) -> float:
-    """Of K between balanced vectors, by a few power steps from where the gradient points."""
+    """Estimate the largest eigenvalue of K between balanced vectors by a few power steps."""
     vector = y - y.mean()
-    found = 0.0
+    eigenvalue = 0.0
     for _ in range(POWER_STEPS):
         norm = float(np.linalg.norm(vector))
         if norm == 0:
             break
         vector = product(vector / norm)
         vector = vector - vector.mean()
-        found = float(np.linalg.norm(vector))
-    return found
+        eigenvalue = float(np.linalg.norm(vector))
+    return eigenvalue
 
 
 def duality_gap(Kb: FloatArray, b: FloatArray, y: FloatArray, C: FloatArray) -> tuple[float, float]:
-    """Relative duality gap, and the bias of least loss."""
+    """Return the relative duality gap, and the bias of least loss."""
     bias = middle_bias(Kb, y, C)
     quadratic = float(b @ Kb) / 2
     loss = float(C @ np.maximum(0.0, 1 - y * (Kb + bias)))
@@ -127,8 +127,8 @@ def duality_gap(Kb: FloatArray, b: FloatArray, y: FloatArray, C: FloatArray) -> 
     return (primal - dual) / max(primal, np.finfo(float).tiny), bias
 
 
-def projected(b: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """The nearest point with sum 0 between the bounds."""
+def project_balanced(b: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Find the nearest point with sum 0 between the bounds."""
     out = np.empty(len(b))
     _project(b, lower, upper, out)
     return out

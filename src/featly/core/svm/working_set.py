@@ -50,39 +50,41 @@ def solve_by_products(
     as for a column of many equal values, to one of `rough`, by `max_iter` gradient steps at most.
     """
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
-    found = projected_gradient(product, y, C, start=start, tolerance=ROUGH, max_iter=max_iter)
-    scale, steps = found.lipschitz, found.n_iter
-    b, best = found.coef.copy(), found
+    rough_solution = projected_gradient(
+        product, y, C, start=start, tolerance=ROUGH, max_iter=max_iter
+    )
+    scale, steps = rough_solution.lipschitz, rough_solution.n_iter
+    b, best = rough_solution.coef.copy(), rough_solution
     last, slow = np.inf, 0
     for _ in range(ROUNDS):
         Kb = product(b)
-        gap, bias = duality_gap(Kb, b, y, C)
-        slow = slow + 1 if gap > last / 2 else 0
-        last = gap
+        relative_gap, bias = duality_gap(Kb, b, y, C)
+        slow = slow + 1 if relative_gap > last / 2 else 0
+        last = relative_gap
         if slow > MOST_SLOW:  # too many rows are free for sets of this size
             break
-        if gap < best.gap:
-            best = Solution(b.copy(), bias, gap, steps, scale)
-        if gap <= tolerance:
+        if relative_gap < best.duality_gap:
+            best = Solution(b.copy(), bias, relative_gap, steps, scale)
+        if relative_gap <= tolerance:
             return best
-        rows = _working_set(Kb - y + bias, b, lower, upper)
+        rows = _choose_working_set(Kb - y + bias, b, lower, upper)
         if not _improve(rows, block(rows), Kb, b, y, lower, upper):
             break
         steps += 1
-    if best.gap <= rough or steps >= max_iter:
+    if best.duality_gap <= rough or steps >= max_iter:
         return best
     finer = projected_gradient(
         product, y, C, start=best.coef, lipschitz=scale, tolerance=rough, max_iter=max_iter - steps
     )
-    if finer.gap >= best.gap:
+    if finer.duality_gap >= best.duality_gap:
         return best
     return replace(finer, n_iter=steps + finer.n_iter)
 
 
-def _working_set(
+def _choose_working_set(
     slack: FloatArray, b: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> IntArray:
-    """The coefficients between their bounds, or those that want to move most, and violations."""
+    """Choose the coefficients between their bounds, or those that want to move most."""
     between = (b > lower) & (b < upper)
     free = np.flatnonzero(between)
     if len(free) > MOST - FEW:
@@ -111,9 +113,9 @@ def _improve(
     wide = np.zeros((m + 1, m + 1))
     wide[:m, :m] = K
     linear = np.append(y[rows] - (Kb[rows] - K @ part), 0.0)
-    rest = -part.sum()
-    low, high = np.append(lower[rows], rest), np.append(upper[rows], rest)
-    solution = np.append(_corner(part.sum(), low[:m], high[:m], Kb[rows] - y[rows]), rest)
+    balance = -part.sum()
+    low, high = np.append(lower[rows], balance), np.append(upper[rows], balance)
+    solution = np.append(_corner(part.sum(), low[:m], high[:m], Kb[rows] - y[rows]), balance)
     free = np.zeros(m + 2, np.int64)
     inside = np.flatnonzero((solution > low) & (solution < high))
     free[: len(inside)] = inside
@@ -131,16 +133,16 @@ def _improve(
 
 
 def _corner(total: float, lower: FloatArray, upper: FloatArray, slack: FloatArray) -> FloatArray:
-    """A point of the given sum with all but one coefficient on a bound.
+    """Return a point of the given sum with all but one coefficient on a bound.
 
     Those that want to rise most are raised first. The active set starts there: to hand it all the
     coefficients that are between their bounds now, most of which are not in the end, would cost
     the cube of their number.
     """
     order = np.argsort(slack, kind="stable")
-    room = (upper - lower)[order]
-    before = np.cumsum(room) - room
-    found = np.empty(len(order))
-    found[order] = lower[order] + np.clip(total - lower.sum() - before, 0.0, room)
+    width = (upper - lower)[order]
+    before = np.cumsum(width) - width
+    point = np.empty(len(order))
+    point[order] = lower[order] + np.clip(total - lower.sum() - before, 0.0, width)
     # rounding of the sum goes to the one in between, or to one that is not full
-    return np.minimum(np.maximum(found, lower), upper)
+    return np.minimum(np.maximum(point, lower), upper)

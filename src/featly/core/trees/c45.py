@@ -19,8 +19,17 @@ from scipy.special import ndtri, xlogy
 
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import n_threads, run_blocks, split
-from featly.core.trees.c45_grow import DONE, FEATURE, FIELDS, GAP, HIGH, LARGE, PARENT, grow
-from featly.core.trees.c45_prune import collapse, pack, prune
+from featly.core.trees.c45_grow import (
+    DONE,
+    FEATURE,
+    FIELDS,
+    FIRST_MISSING,
+    HIGH,
+    LARGE,
+    PARENT,
+    grow,
+)
+from featly.core.trees.c45_prune import collapse, prune, renumber_nodes
 from featly.core.trees.c45_scores import SMALL, score_columns, score_memory
 
 __all__ = ["CodedRows", "Tree", "TreeRules", "add_probabilities", "grow_tree", "saved_bits"]
@@ -64,13 +73,13 @@ class CodedRows:
 
     @property
     def kernel_table(self) -> tuple[Any, Any, Any]:
-        """What the kernels call a table."""
+        """Codes, their numbers and which columns are levels: the table of the kernels."""
         return self.codes, self.n_codes, self.is_level
 
 
 @dataclass(frozen=True)
 class TreeRules:
-    """How a tree is grown and pruned; see :class:`featly.learners.C45`."""
+    """Rules by which a tree is grown and pruned; see :class:`featly.learners.C45`."""
 
     confidence: float
     min_rows: float
@@ -113,7 +122,7 @@ class Tree:
 
 
 def grow_tree(rows: CodedRows, rules: TreeRules, n_jobs: int | None = None) -> Tree:
-    """Grow, collapse and prune; the result does not depend on `n_jobs`."""
+    """Grow, collapse and prune a tree; the result does not depend on `n_jobs`."""
     widest = max(2, int(rows.n_codes[rows.is_level].max(initial=2)))
     lists = (
         np.arange(rows.codes.shape[1], dtype=np.int32),
@@ -121,16 +130,16 @@ def grow_tree(rows: CodedRows, rules: TreeRules, n_jobs: int | None = None) -> T
         np.empty(widest + 2, np.int64),
         np.empty(widest),
     )
-    tree, n_nodes = _grown(rows, rules, lists, n_jobs)
+    tree, n_nodes = _grow_nodes(rows, rules, lists, n_jobs)
     if rules.collapse:
         collapse(tree[0], tree[1], n_nodes, np.empty(n_nodes))
     if rules.pruned and tree[0][0, FEATURE] >= 0:
-        tree = _pruned(rows, rules, lists, tree, n_nodes)
+        tree = _prune_nodes(rows, rules, lists, tree, n_nodes)
     nodes, classes, share = tree[:3]
-    old, left = np.empty(n_nodes, np.int64), np.empty((n_nodes, 6), np.int64)
-    n_left = pack(nodes, old, left)
+    old, renumbered = np.empty(n_nodes, np.int64), np.empty((n_nodes, 6), np.int64)
+    n_left = renumber_nodes(nodes, old, renumbered)
     old = old[:n_left]
-    feature, cut, child, n_children, parent, depth = left[:n_left].T.copy()
+    feature, cut, child, n_children, parent, depth = renumbered[:n_left].T.copy()
     threshold = np.full(n_left, np.nan)
     cuts = np.flatnonzero(feature >= 0)
     cuts = cuts[~rows.is_level[feature[cuts]]]
@@ -138,25 +147,25 @@ def grow_tree(rows: CodedRows, rules: TreeRules, n_jobs: int | None = None) -> T
     return Tree(feature, cut, threshold, child, n_children, parent, depth, classes[old], share[old])
 
 
-def _grown(
+def _grow_nodes(
     rows: CodedRows, rules: TreeRules, lists: tuple[Any, ...], n_jobs: int | None
 ) -> tuple[tuple[Any, ...], int]:
-    """The tree before it is pruned, and the number of its nodes."""
+    """Grow a tree without pruning; return it and the number of its nodes."""
     n_features, n_rows = rows.codes.shape
     order, spare, ends, bags = lists
     total = float(rows.weight.sum())
-    many = rows.is_level & (rows.n_codes >= MANY_LEVELS * total - SMALL)
-    counted = ~many | many.all()
+    has_many_levels = rows.is_level & (rows.n_codes >= MANY_LEVELS * total - SMALL)
+    averaged = ~has_many_levels | has_many_levels.all()
     logs = np.zeros(int(min(total, LOGS)) + 2)
     whole = np.arange(1.0, len(logs))
     logs[1:] = whole * np.log2(whole)
     gain_rules = (float(rules.min_rows), bool(rules.mdl_correction), bool(rules.binary_splits))
-    room = 32 + len(bags)
-    nodes = np.zeros((room, FIELDS), np.int64)
+    n_slots = 32 + len(bags)
+    nodes = np.zeros((n_slots, FIELDS), np.int64)
     nodes[0, FEATURE] = nodes[0, PARENT] = -1
-    nodes[0, HIGH] = nodes[0, GAP] = n_rows
+    nodes[0, HIGH] = nodes[0, FIRST_MISSING] = n_rows
     tree: tuple[Any, ...] = (
-        nodes, np.zeros((room, rows.n_classes)), np.ones(room), np.zeros(room, np.int64),
+        nodes, np.zeros((n_slots, rows.n_classes)), np.ones(n_slots), np.zeros(n_slots, np.int64),
         np.empty(64, np.int32), np.empty(64),
     )  # fmt: skip
     totals = np.zeros(rows.n_classes)
@@ -171,33 +180,33 @@ def _grown(
     workers = 1 if n_jobs is None and n_rows * n_features < LARGE_NODE else n_threads(n_jobs)
     large = LARGE_NODE if workers > 1 else np.iinfo(np.int64).max
     work = score_memory(n_rows, most_codes, rows.n_classes)
-    place = np.array([1, 1, 0])
+    counters = np.array([1, 1, 0])
 
     def score(block: tuple[int, int]) -> None:
-        size = int(place[2])
-        room = score_memory(size, most_codes, rows.n_classes)
-        score_columns(*block, table, *node, size, totals, gain_rules, logs, room, *scores)
+        size = int(counters[2])
+        buffers = score_memory(size, most_codes, rows.n_classes)
+        score_columns(*block, table, *node, size, totals, gain_rules, logs, buffers, *scores)
 
     blocks = split(n_features, -(-n_features // (4 * workers)))
     scored = False
     while True:
         reason = grow(
-            table, rows.y, rows.weight, rows.values, rows.starts, counted, gain_rules, logs, large,
-            scored, place, tree, memory, scores, work,
+            table, rows.y, rows.weight, rows.values, rows.starts, averaged, gain_rules, logs, large,
+            scored, counters, tree, memory, scores, work,
         )  # fmt: skip
         if reason == DONE:
-            return tree, int(place[0])
+            return tree, int(counters[0])
         scored = reason == LARGE
         if scored:
             run_blocks(score, blocks, n_jobs)
         else:
-            tree = tuple(_doubled(array) for array in tree)
+            tree = tuple(_double_length(array) for array in tree)
 
 
-def _pruned(
+def _prune_nodes(
     rows: CodedRows, rules: TreeRules, lists: tuple[Any, ...], tree: tuple[Any, ...], n_nodes: int
 ) -> tuple[Any, ...]:
-    """The same tree, pruned: some of its nodes have no parent any more."""
+    """Prune a tree: some of its nodes have no parent any more."""
     order, spare, ends, bags = lists
     memory = (
         np.empty(n_nodes), np.zeros(n_nodes, np.int64), np.empty(n_nodes, np.int64),
@@ -206,25 +215,25 @@ def _pruned(
     new = tuple(np.empty_like(array[:n_nodes]) for array in tree[:3])
     # 1 - CF would be 1, and its quantile infinite, for a small CF
     limits = (float(rules.confidence), -float(ndtri(rules.confidence)))
-    gaps = bool((rows.codes == 0).any())
+    has_missing = bool((rows.codes == 0).any())
     tree[3][0] = 0
-    place = np.array([1])
+    stack_height = np.array([1])
     while True:
         reason = prune(
             tree, rows.kernel_table, rows.y, rows.weight, order, limits,
-            bool(rules.subtree_raising), gaps, place, memory, new,
+            bool(rules.subtree_raising), has_missing, stack_height, memory, new,
         )  # fmt: skip
         if reason == DONE:
             return tree
-        tree = (*tree[:4], *(_doubled(array) for array in tree[4:]))
+        tree = (*tree[:4], *(_double_length(array) for array in tree[4:]))
 
 
-def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _double_length(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.concatenate([array, np.zeros_like(array)])
 
 
 def saved_bits(tree: Tree) -> FloatArray:
-    """For each node, the bits that its split saves: W H(D) less the same of its children."""
+    """Bits that the split of each node saves: W H(D) less the same of its children."""
     bits = xlogy(tree.classes.sum(axis=1), tree.classes.sum(axis=1))
     bits -= xlogy(tree.classes, tree.classes).sum(axis=1)
     saved = np.where(tree.feature >= 0, bits, 0.0)
@@ -241,7 +250,7 @@ def add_probabilities(tree, place, numbers, codes, n_levels, laplace, result):
     ----------
     tree : feature, cut, threshold, child, n_children, classes and share of the nodes
     place : for each column, its place among the numbers, or -1 less its place among the codes
-    numbers, codes, n_levels : rows of a table, see :class:`featly.problem.ingest_rows.Mixed`
+    numbers, codes, n_levels : rows of a table, see :class:`featly.problem.ingest_rows.MixedRows`
     laplace : whether each class of a leaf gets one more row
     result : float64 array of shape (n_rows, n_classes)
     """
@@ -261,19 +270,19 @@ def add_probabilities(tree, place, numbers, codes, n_levels, laplace, result):
             height -= 1
             node, mass = stack[height], masses[height]
             while feature[node] >= 0:
-                at = place[feature[node]]
-                to = -1
-                if at >= 0:
-                    value = numbers[i, at]
+                position = place[feature[node]]
+                branch_taken = -1
+                if position >= 0:
+                    value = numbers[i, position]
                     if value == value:
-                        to = 0 if value <= threshold[node] else 1
+                        branch_taken = 0 if value <= threshold[node] else 1
                 else:
-                    code = codes[-1 - at, i]
-                    if 0 < code <= n_levels[-1 - at]:
-                        alone = 0 if code == cut[node] else 1
-                        to = code - 1 if cut[node] == 0 else alone
-                if to >= 0:
-                    following = child[node] + to
+                    code = codes[-1 - position, i]
+                    if 0 < code <= n_levels[-1 - position]:
+                        one_or_others = 0 if code == cut[node] else 1
+                        branch_taken = code - 1 if cut[node] == 0 else one_or_others
+                if branch_taken >= 0:
+                    following = child[node] + branch_taken
                     if total[following] < SMALL:
                         break  # nobody was there: the node itself answers
                     node = following
@@ -286,6 +295,6 @@ def add_probabilities(tree, place, numbers, codes, n_levels, laplace, result):
                 mass = 0.0
                 break
             if mass > 0.0:
-                below = total[node] + extra * n_classes
+                denominator = total[node] + extra * n_classes
                 for c in range(n_classes):
-                    result[i, c] += mass * (classes[node, c] + extra) / below
+                    result[i, c] += mass * (classes[node, c] + extra) / denominator

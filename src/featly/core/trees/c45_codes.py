@@ -56,7 +56,7 @@ def code_numbers(
     if numbers.size <= SMALL_TABLE:
         return _code_at_once(numbers, codes, columns)
 
-    def one(block: tuple[int, int]) -> tuple[Any, Any]:
+    def code_block(block: tuple[int, int]) -> tuple[Any, Any]:
         low, high = block
         # writeable or not, it is compiled for one type
         tile = np.require(numbers[:, low:high].T, requirements=["C", "W"])
@@ -68,12 +68,12 @@ def code_numbers(
             np.empty(slots, np.int32), np.empty(min(n_rows // 8, DISTINCT), np.int64),
         )  # fmt: skip
         _code_tile(tile, tile.view(np.int64), columns[low:high], codes, keys, counts, memory)
-        found = keys[np.arange(n_rows) < counts[:, None]]
-        return np.where(found < 0, found ^ LOWER, found).view(np.float64), counts
+        distinct = keys[np.arange(n_rows) < counts[:, None]]
+        return np.where(distinct < 0, distinct ^ LOWER, distinct).view(np.float64), counts
 
-    found = run_blocks(one, split(n_numeric, max(1, CELLS // n_rows)), n_jobs)
-    values = [np.empty(0), *(block[0] for block in found)]
-    counts = [np.empty(0, np.int64), *(block[1] for block in found)]
+    distinct = run_blocks(code_block, split(n_numeric, max(1, CELLS // n_rows)), n_jobs)
+    values = [np.empty(0), *(block[0] for block in distinct)]
+    counts = [np.empty(0, np.int64), *(block[1] for block in distinct)]
     return np.concatenate(values), np.concatenate(counts)
 
 
@@ -82,7 +82,7 @@ def _code_at_once(
     codes: npt.NDArray[np.int32],
     columns: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """The same as :func:`code_numbers`, by a sort of all columns."""
+    """Do the same as :func:`code_numbers`, by one sort of all columns."""
     by_column = numbers.T + 0.0  # -0 is 0
     order = by_column.argsort(axis=1)
     ordered = np.take_along_axis(by_column, order, axis=1)  # the missing are last
@@ -90,15 +90,15 @@ def _code_at_once(
     known = new.copy()
     new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
     ranks = new.cumsum(axis=1, dtype=np.int32)
-    found = np.empty(by_column.shape, np.int32)
-    np.put_along_axis(found, order, np.where(known, ranks, 0), axis=1)
-    codes[columns] = found
+    coded = np.empty(by_column.shape, np.int32)
+    np.put_along_axis(coded, order, np.where(known, ranks, 0), axis=1)
+    codes[columns] = coded
     return ordered[new], new.sum(axis=1, dtype=np.int64)
 
 
 @kernel
-def _search(keys, size, key):
-    """The place of a key among sorted ones, from 0."""
+def _find_position(keys, size, key):
+    """Return the position of a key among sorted ones, from 0."""
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2
@@ -110,8 +110,8 @@ def _search(keys, size, key):
 
 
 @kernel
-def _slot(key, slots, places):
-    """Where a key is in the table, or the free slot where it belongs."""
+def _find_slot(key, slots, places):
+    """Return the slot of a key in the table, or the free slot where it belongs."""
     slot = (np.uint64(key) * GAMMA) >> SHIFT
     while places[slot] >= 0 and slots[slot] != key:
         slot = (slot + np.uint64(1)) & np.uint64(SLOTS - 1)
@@ -119,8 +119,8 @@ def _slot(key, slots, places):
 
 
 @kernel
-def _gather(keys, slots, places, distinct):
-    """Distinct keys by a hash table; returns how many, or -1 where they are too many.
+def _gather_distinct(keys, slots, places, distinct):
+    """Collect distinct keys by a hash table; return how many, or -1 where they are too many.
 
     `places` tells where in `distinct` the key of a slot is.
     """
@@ -133,7 +133,7 @@ def _gather(keys, slots, places, distinct):
         if key in (last, MISSING):
             continue
         last = key
-        slot = _slot(key, slots, places)
+        slot = _find_slot(key, slots, places)
         if places[slot] < 0:
             if n_found == len(distinct):
                 return np.int64(-1)
@@ -146,7 +146,7 @@ def _gather(keys, slots, places, distinct):
 @kernel
 def _code_tile(tile, bits, columns, codes, keys, counts, memory):
     """Code each row of `tile`; in `keys` its distinct values come first."""
-    ordered, other, slots, places, distinct = memory
+    ordered, scratch, slots, places, distinct = memory
     n_rows = tile.shape[1]
     for k in range(len(tile)):
         row, out = keys[k], codes[columns[k]]
@@ -159,23 +159,23 @@ def _code_tile(tile, bits, columns, codes, keys, counts, memory):
                 row[i] = bits[k, i] if bits[k, i] >= 0 else bits[k, i] ^ LOWER
         n_found = np.int64(-1)
         if len(slots):
-            n_found = _gather(row, slots, places, distinct)
+            n_found = _gather_distinct(row, slots, places, distinct)
         hashed = n_found >= 0
         if hashed:
             for i in range(n_found):
                 ordered[i] = distinct[i]
-            merge_sort(ordered, other, n_found)
+            merge_sort(ordered, scratch, n_found)
             # from the order of discovery to the order of values
             for slot in range(len(slots)):
                 if places[slot] >= 0:
-                    places[slot] = _search(ordered, n_found, slots[slot]) + 1
+                    places[slot] = _find_position(ordered, n_found, slots[slot]) + 1
         else:
             size = np.int64(0)
             for i in range(n_rows):
                 if row[i] != MISSING:
                     ordered[size] = row[i]
                     size += 1
-            merge_sort(ordered, other, size)
+            merge_sort(ordered, scratch, size)
             n_found = np.int64(0)
             for i in range(size):
                 if i == 0 or ordered[i] != ordered[i - 1]:
@@ -188,9 +188,9 @@ def _code_tile(tile, bits, columns, codes, keys, counts, memory):
                 if last == MISSING:
                     code = 0
                 elif hashed:
-                    code = places[_slot(last, slots, places)]
+                    code = places[_find_slot(last, slots, places)]
                 else:
-                    code = _search(ordered, n_found, last) + 1
+                    code = _find_position(ordered, n_found, last) + 1
             out[i] = code
         for i in range(n_found):
             row[i] = ordered[i]

@@ -26,8 +26,8 @@ __all__ = [
     "FEATURE",
     "FIELDS",
     "FIRST",
+    "FIRST_MISSING",
     "FULL",
-    "GAP",
     "HIGH",
     "LARGE",
     "LAST",
@@ -35,14 +35,14 @@ __all__ = [
     "PARENT",
     "branch",
     "grow",
-    "part_rows",
+    "order_by_branch",
     "pass_parts",
 ]
 
 # mypy: disable-error-code="no-untyped-def"
 
 # what is known of a node, by column of `nodes`
-FEATURE, CUT, CHILD, COUNT, PARENT, LOW, HIGH, GAP, FIRST, LAST = range(10)
+FEATURE, CUT, CHILD, COUNT, PARENT, LOW, HIGH, FIRST_MISSING, FIRST, LAST = range(10)
 FIELDS = 10
 DONE, LARGE, FULL = 0, 1, 2  # why `grow` returns
 SLACK = 1e-3  # a gain that is less than the average by no more than this will do
@@ -50,7 +50,7 @@ SLACK = 1e-3  # a gain that is less than the average by no more than this will d
 
 @kernel
 def branch(code, is_level, cut):
-    """Which branch a code takes; -1 where it is missing."""
+    """Return the branch that a code takes; -1 where it is missing."""
     if code == 0:
         return -1
     if not is_level:
@@ -61,7 +61,7 @@ def branch(code, is_level, cut):
 
 
 @kernel
-def part_rows(rows, low, high, column, is_level, cut, n_branches, spare, ends):
+def order_by_branch(rows, low, high, column, is_level, cut, n_branches, spare, ends):
     """Bring ``rows[low:high]`` into the order of their branches, the missing last.
 
     Branch b ends up in ``rows[ends[b]:ends[b + 1]]``, from ``ends[n_branches]`` on are the missing.
@@ -89,49 +89,61 @@ def part_rows(rows, low, high, column, is_level, cut, n_branches, spare, ends):
 
 @kernel
 def pass_parts(
-    rows, gap, high, parts, part_weights, first, last, weight, column, is_level, cut, b, share
+    rows,
+    first_missing,
+    high,
+    parts,
+    part_weights,
+    first,
+    last,
+    weight,
+    column,
+    is_level,
+    cut,
+    b,
+    share,
 ):
-    """Append to the parts those that a node hands to its branch `b`; returns the new end.
+    """Append to the parts those that a node hands to its branch `b`; return the new end.
 
-    These are the missing of its whole rows, ``rows[gap:high]``, and of its parts
+    These are the missing of its whole rows, ``rows[first_missing:high]``, and of its parts
     ``parts[first:last]``, with their share, and the parts whose value belongs to the branch.
     """
     end = last
     if share > SMALL:
-        for i in range(gap, high):
+        for i in range(first_missing, high):
             parts[end] = rows[i]
             part_weights[end] = weight[rows[i]] * share
             end += 1
     for i in range(first, last):
-        to = branch(column[parts[i]], is_level, cut)
-        if to == b or (to < 0 and share > SMALL):
+        taken = branch(column[parts[i]], is_level, cut)
+        if taken == b or (taken < 0 and share > SMALL):
             parts[end] = parts[i]
-            part_weights[end] = part_weights[i] * (share if to < 0 else 1.0)
+            part_weights[end] = part_weights[i] * (share if taken < 0 else 1.0)
             end += 1
     return end
 
 
 @kernel
-def _choose(found, gains, ratios, counted):
-    """The column to split by, or -1."""
+def _choose_column(can_split, gains, ratios, averaged):
+    """Return the column to split by, or -1."""
     sum_gains, n_counted = 0.0, 0
-    for f in range(len(found)):
-        if found[f] and counted[f]:
+    for f in range(len(can_split)):
+        if can_split[f] and averaged[f]:
             sum_gains += gains[f]
             n_counted += 1
     if n_counted == 0:
         return -1
-    enough = sum_gains / n_counted - SLACK
-    best, chosen = 0.0, -1
-    for f in range(len(found)):
-        if found[f] and gains[f] >= enough and ratios[f] - best > SMALL:
-            best, chosen = ratios[f], f
-    return chosen
+    least_gain = sum_gains / n_counted - SLACK
+    best, best_column = 0.0, -1
+    for f in range(len(can_split)):
+        if can_split[f] and gains[f] >= least_gain and ratios[f] - best > SMALL:
+            best, best_column = ratios[f], f
+    return best_column
 
 
 @kernel
-def _threshold(low, high, values, start):
-    """The largest code whose value is not above the middle of those of two codes."""
+def _threshold_code(low, high, values, start):
+    """Return the largest code whose value is not above the middle of those of two codes."""
     below, above = values[start + low - 1], values[start + high - 1]
     # a middle that is rounded to the upper value has no third value below it
     middle = (below + above) / 2.0
@@ -151,30 +163,30 @@ def grow(
     weight,
     values,
     starts,
-    counted,
+    averaged,
     rules,
     logs,
     large,
     scored,
-    place,
+    counters,
     tree,
     memory,
     scores,
     work,
 ):
-    """Grow until the tree is done, there is no more room, or a node is large enough for threads.
+    """Grow until the tree is done, its arrays are full, or a node is large enough for threads.
 
     Parameters
     ----------
     table : codes (columns, rows), how many codes each column has, and whether they are levels
     y, weight : class and weight of every row
     values, starts : the values behind the codes, column f from ``starts[f]``
-    counted : which columns have a say in the average gain
+    averaged : which columns have a say in the average gain
     rules : see :func:`featly.core.trees.c45_scores.score_columns`
     logs : x log2 x of whole numbers
     large : cells of a node from which on it is left to threads
     scored : whether the node at the top of the stack has been scored by them
-    place : number of nodes, height of the stack, and rows of the node at its top
+    counters : number of nodes, height of the stack, and rows of the node at its top
     tree : nodes, weights of classes in them, share that missing values of the parent have in them,
         the stack, and parts of rows with their weights
     memory : rows of the tree, a spare list of the same length, rows of the node with class and
@@ -189,10 +201,10 @@ def grow(
     codes, n_codes, is_level = table
     nodes, classes, share, stack, parts, part_weights = tree
     rows, spare, node_rows, node_y, node_weight, totals, ends, bags = memory
-    found, gains, ratios, cuts = scores
+    can_split, gains, ratios, cuts = scores
     min_rows = rules[0]
     n_features = len(n_codes)
-    n_nodes, height, size = place[0], place[1], place[2]
+    n_nodes, height, size = counters[0], counters[1], counters[2]
     begin = np.int64(0)  # a literal would compile a second version of what it is given to
     reason = DONE
     while height > 0:
@@ -201,19 +213,19 @@ def grow(
             reason = FULL
             break
         if not scored:
-            above = nodes[node, PARENT]
-            if above >= 0:
-                first, last = nodes[above, FIRST], nodes[above, LAST]
-                gap, high = nodes[above, GAP], nodes[above, HIGH]
+            parent = nodes[node, PARENT]
+            if parent >= 0:
+                first, last = nodes[parent, FIRST], nodes[parent, LAST]
+                first_missing, high = nodes[parent, FIRST_MISSING], nodes[parent, HIGH]
                 nodes[node, FIRST], nodes[node, LAST] = last, last
-                if high > gap or last > first:
-                    if last + (high - gap) + (last - first) > len(parts):
+                if high > first_missing or last > first:
+                    if last + (high - first_missing) + (last - first) > len(parts):
                         reason = FULL
                         break
-                    f = nodes[above, FEATURE]
+                    f = nodes[parent, FEATURE]
                     nodes[node, LAST] = pass_parts(
                         rows,
-                        gap,
+                        first_missing,
                         high,
                         parts,
                         part_weights,
@@ -222,8 +234,8 @@ def grow(
                         weight,
                         codes[f],
                         is_level[f],
-                        nodes[above, CUT],
-                        node - nodes[above, CHILD],
+                        nodes[parent, CUT],
+                        node - nodes[parent, CHILD],
                         share[node],
                     )
             size = np.int64(0)
@@ -262,20 +274,20 @@ def grow(
                 rules,
                 logs,
                 work,
-                found,
+                can_split,
                 gains,
                 ratios,
                 cuts,
             )
         scored = False
         height -= 1
-        f = _choose(found, gains, ratios, counted)
+        f = _choose_column(can_split, gains, ratios, averaged)
         if f < 0:
             continue
         column, levels = codes[f], is_level[f]
         cut = cuts[f, 0]
         if not levels:
-            cut = _threshold(cuts[f, 0], cuts[f, 1], values, starts[f])
+            cut = _threshold_code(cuts[f, 0], cuts[f, 1], values, starts[f])
         n_branches = n_codes[f] if levels and cut == 0 else 2
         known = 0.0
         for b in range(n_branches):
@@ -285,23 +297,23 @@ def grow(
             if b >= 0:
                 bags[b] += node_weight[i]
                 known += node_weight[i]
-        part_rows(
+        order_by_branch(
             rows, nodes[node, LOW], nodes[node, HIGH], column, levels, cut, n_branches, spare, ends
         )
         nodes[node, FEATURE], nodes[node, CUT] = f, cut
         nodes[node, CHILD], nodes[node, COUNT] = n_nodes, n_branches
-        nodes[node, GAP] = ends[n_branches]
+        nodes[node, FIRST_MISSING] = ends[n_branches]
         for b in range(n_branches):
             child = n_nodes + b
             nodes[child, FEATURE], nodes[child, CUT] = -1, 0
             nodes[child, CHILD], nodes[child, COUNT] = 0, 0
             nodes[child, PARENT] = node
             nodes[child, LOW], nodes[child, HIGH] = ends[b], ends[b + 1]
-            nodes[child, GAP] = ends[b + 1]
+            nodes[child, FIRST_MISSING] = ends[b + 1]
             nodes[child, FIRST], nodes[child, LAST] = 0, 0
             share[child] = bags[b] / known
             stack[height + n_branches - 1 - b] = child
         height += n_branches
         n_nodes += n_branches
-    place[0], place[1], place[2] = n_nodes, height, size
+    counters[0], counters[1], counters[2] = n_nodes, height, size
     return reason

@@ -32,19 +32,19 @@ from featly.core.trees.c45_grow import (
     DONE,
     FEATURE,
     FIRST,
+    FIRST_MISSING,
     FULL,
-    GAP,
     HIGH,
     LAST,
     LOW,
     PARENT,
     branch,
-    part_rows,
+    order_by_branch,
     pass_parts,
 )
 from featly.core.trees.c45_scores import SMALL
 
-__all__ = ["collapse", "expected_errors", "pack", "prune"]
+__all__ = ["collapse", "expected_errors", "prune", "renumber_nodes"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -53,18 +53,18 @@ BETTER = 0.1  # expected errors by which a larger tree must be better
 
 
 @kernel
-def _added(total, errors, confidence, z):
-    """How many more errors than those seen."""
+def _added_errors(total, errors, confidence, z):
+    """Return how many errors are expected beyond those seen."""
     if errors < 1.0:
         base = total * (1.0 - confidence ** (1.0 / total))
         if errors == 0.0:
             return base
-        return base + errors * (_many(total, 1.0, z) - base)
-    return _many(total, errors, z)
+        return base + errors * (_added_by_limit(total, 1.0, z) - base)
+    return _added_by_limit(total, errors, z)
 
 
 @kernel
-def _many(total, errors, z):
+def _added_by_limit(total, errors, z):
     if errors + 0.5 >= total:
         return max(total - errors, 0.0)
     f = (errors + 0.5) / total
@@ -82,7 +82,7 @@ def expected_errors(classes, confidence, z):
         most = max(most, classes[c])
     if total < SMALL:
         return 0.0
-    return total - most + _added(total, total - most, confidence, z)
+    return total - most + _added_errors(total, total - most, confidence, z)
 
 
 @kernel
@@ -108,7 +108,7 @@ def collapse(nodes, classes, n_nodes, errors):
 
 
 @kernel
-def _lead(
+def _lead_rows(
     son,
     joining,
     nodes,
@@ -127,7 +127,7 @@ def _lead(
     stack,
     limits,
 ):
-    """Expected errors of the subtree of `son` with other rows, or -1 where there is no more room.
+    """Return the expected errors of the subtree of `son` with other rows; -1 if `parts` is full.
 
     Parameters
     ----------
@@ -143,19 +143,19 @@ def _lead(
     stack[0] = son
     while height > 0:
         height -= 1
-        here = stack[height]
-        if here != son:
-            above = nodes[here, PARENT]
-            f = nodes[above, FEATURE]
-            first, last = new_nodes[above, FIRST], new_nodes[above, LAST]
-            gap, end = new_nodes[above, GAP], new_nodes[above, HIGH]
-            new_nodes[here, FIRST], new_nodes[here, LAST] = last, last
-            if end > gap or last > first:
-                if last + (end - gap) + (last - first) > len(parts):
+        current = stack[height]
+        if current != son:
+            parent = nodes[current, PARENT]
+            f = nodes[parent, FEATURE]
+            first, last = new_nodes[parent, FIRST], new_nodes[parent, LAST]
+            first_missing, end = new_nodes[parent, FIRST_MISSING], new_nodes[parent, HIGH]
+            new_nodes[current, FIRST], new_nodes[current, LAST] = last, last
+            if end > first_missing or last > first:
+                if last + (end - first_missing) + (last - first) > len(parts):
                     return -1.0
-                new_nodes[here, LAST] = pass_parts(
+                new_nodes[current, LAST] = pass_parts(
                     rows,
-                    gap,
+                    first_missing,
                     end,
                     parts,
                     part_weights,
@@ -164,29 +164,29 @@ def _lead(
                     weight,
                     codes[f],
                     is_level[f],
-                    nodes[above, CUT],
-                    here - nodes[above, CHILD],
-                    new_share[here],
+                    nodes[parent, CUT],
+                    current - nodes[parent, CHILD],
+                    new_share[current],
                 )
-        low, high = new_nodes[here, LOW], new_nodes[here, HIGH]
+        low, high = new_nodes[current, LOW], new_nodes[current, HIGH]
         if joining and low == high:
-            result += expected[here]
+            result += expected[current]
             continue
-        first, last = new_nodes[here, FIRST], new_nodes[here, LAST]
+        first, last = new_nodes[current, FIRST], new_nodes[current, LAST]
         for c in range(classes.shape[1]):
-            new_classes[here, c] = classes[here, c] if joining else 0.0
+            new_classes[current, c] = classes[current, c] if joining else 0.0
         for i in range(low, high):
-            new_classes[here, y[rows[i]]] += weight[rows[i]]
+            new_classes[current, y[rows[i]]] += weight[rows[i]]
         for i in range(first, last):
-            new_classes[here, y[parts[i]]] += part_weights[i]
-        new_nodes[here, GAP] = high
-        f = nodes[here, FEATURE]
+            new_classes[current, y[parts[i]]] += part_weights[i]
+        new_nodes[current, FIRST_MISSING] = high
+        f = nodes[current, FEATURE]
         if f < 0:
-            result += expected_errors(new_classes[here], confidence, z)
+            result += expected_errors(new_classes[current], confidence, z)
             continue
-        n_branches, cut = nodes[here, COUNT], nodes[here, CUT]
-        part_rows(rows, low, high, codes[f], is_level[f], cut, n_branches, spare, ends)
-        new_nodes[here, GAP] = ends[n_branches]
+        n_branches, cut = nodes[current, COUNT], nodes[current, CUT]
+        order_by_branch(rows, low, high, codes[f], is_level[f], cut, n_branches, spare, ends)
+        new_nodes[current, FIRST_MISSING] = ends[n_branches]
         known = 0.0
         for b in range(n_branches):
             bags[b] = 0.0
@@ -199,7 +199,7 @@ def _lead(
                 bags[b] += part_weights[i]
                 known += part_weights[i]
         for b in range(n_branches):
-            child = nodes[here, CHILD] + b
+            child = nodes[current, CHILD] + b
             new_nodes[child, LOW], new_nodes[child, HIGH] = ends[b], ends[b + 1]
             new_share[child] = bags[b] / known if known > 0.0 else 1.0 / n_branches
             stack[height + n_branches - 1 - b] = child
@@ -208,33 +208,36 @@ def _lead(
 
 
 @kernel
-def _take_place(node, son, nodes, classes, share, new, stack):
-    """Put `son` where `node` is, with what is known of it as of now."""
+def _replace_node(node, son, nodes, classes, share, new, stack):
+    """Put `son` in the place of `node`, with its present rows, classes and shares."""
     new_nodes, new_classes, new_share = new
     height = 1
     stack[0] = son
     while height > 0:
         height -= 1
-        here = stack[height]
-        if here != son:
-            nodes[here, LOW], nodes[here, HIGH] = new_nodes[here, LOW], new_nodes[here, HIGH]
-            nodes[here, GAP] = new_nodes[here, GAP]
+        current = stack[height]
+        if current != son:
+            nodes[current, LOW], nodes[current, HIGH] = (
+                new_nodes[current, LOW],
+                new_nodes[current, HIGH],
+            )
+            nodes[current, FIRST_MISSING] = new_nodes[current, FIRST_MISSING]
             for c in range(classes.shape[1]):
-                classes[here, c] = new_classes[here, c]
-            share[here] = new_share[here]
-        if nodes[here, FEATURE] >= 0:
-            for b in range(nodes[here, COUNT]):
-                stack[height] = nodes[here, CHILD] + b
+                classes[current, c] = new_classes[current, c]
+            share[current] = new_share[current]
+        if nodes[current, FEATURE] >= 0:
+            for b in range(nodes[current, COUNT]):
+                stack[height] = nodes[current, CHILD] + b
                 height += 1
     nodes[node, FEATURE], nodes[node, CUT] = nodes[son, FEATURE], nodes[son, CUT]
     nodes[node, CHILD], nodes[node, COUNT] = nodes[son, CHILD], nodes[son, COUNT]
-    nodes[node, GAP] = new_nodes[son, GAP]
+    nodes[node, FIRST_MISSING] = new_nodes[son, FIRST_MISSING]
     for b in range(nodes[node, COUNT]):
         nodes[nodes[node, CHILD] + b, PARENT] = node
 
 
 @kernel
-def prune(tree, table, y, weight, rows, limits, raising, gaps, place, memory, new):
+def prune(tree, table, y, weight, rows, limits, raising, has_missing, stack_height, memory, new):
     """Prune from the leaves up; the fields of the nodes and the order of `rows` are changed.
 
     Parameters
@@ -243,8 +246,8 @@ def prune(tree, table, y, weight, rows, limits, raising, gaps, place, memory, ne
     table, y, weight, rows : what it was grown from
     limits : CF, and the quantile of the normal distribution that belongs to it
     raising : whether a node may be replaced by its heaviest branch
-    gaps : whether a value of the table is missing
-    place : the height of the stack, first 1
+    has_missing : whether a value of the table is missing
+    stack_height : the height of the stack, first 1
     memory : for each node its expected errors and the number of children that are done, and a
         second stack; two lists of rows; a place and a weight for each branch of a node
     new : nodes, weights of classes and shares, of a tree that may be
@@ -254,12 +257,12 @@ def prune(tree, table, y, weight, rows, limits, raising, gaps, place, memory, ne
     reason : DONE, or FULL where there is no more room for parts of rows; then call again
     """
     nodes, classes, share, stack, parts, part_weights = tree
-    expected, following, inner, work, spare, ends, bags = memory
+    expected, n_done, inner, work, spare, ends, bags = memory
     codes, _, is_level = table
     confidence, z = limits
-    height = place[0]
+    height = stack_height[0]
     while height > 0:
-        place[0] = height
+        stack_height[0] = height
         node = stack[height - 1]
         f = nodes[node, FEATURE]
         if f < 0:
@@ -267,16 +270,20 @@ def prune(tree, table, y, weight, rows, limits, raising, gaps, place, memory, ne
             height -= 1
             continue
         low, high = nodes[node, LOW], nodes[node, HIGH]
-        first, last, gap = nodes[node, FIRST], nodes[node, LAST], nodes[node, GAP]
-        if following[node] < nodes[node, COUNT]:
-            son = nodes[node, CHILD] + following[node]
+        first, last, first_missing = (
+            nodes[node, FIRST],
+            nodes[node, LAST],
+            nodes[node, FIRST_MISSING],
+        )
+        if n_done[node] < nodes[node, COUNT]:
+            son = nodes[node, CHILD] + n_done[node]
             nodes[son, FIRST], nodes[son, LAST] = last, last
-            if high > gap or last > first:
-                if last + (high - gap) + (last - first) > len(parts):
+            if high > first_missing or last > first:
+                if last + (high - first_missing) + (last - first) > len(parts):
                     return FULL
                 nodes[son, LAST] = pass_parts(
                     rows,
-                    gap,
+                    first_missing,
                     high,
                     parts,
                     part_weights,
@@ -286,11 +293,11 @@ def prune(tree, table, y, weight, rows, limits, raising, gaps, place, memory, ne
                     codes[f],
                     is_level[f],
                     nodes[node, CUT],
-                    following[node],
+                    n_done[node],
                     share[son],
                 )
-            following[node] += 1
-            following[son] = 0
+            n_done[node] += 1
+            n_done[son] = 0
             stack[height] = son
             height += 1
             continue
@@ -306,7 +313,7 @@ def prune(tree, table, y, weight, rows, limits, raising, gaps, place, memory, ne
         as_leaf = expected_errors(classes[node], confidence, z)
         as_son = np.inf
         # in a complete table first with the rows of the other branches alone, then with all
-        joining = raising and not gaps
+        joining = raising and not has_missing
         trying = raising
         while trying:
             start, size = low, 0
@@ -322,7 +329,7 @@ def prune(tree, table, y, weight, rows, limits, raising, gaps, place, memory, ne
                 size = high - low
             new[0][son, LOW], new[0][son, HIGH] = start, start + size
             new[0][son, FIRST], new[0][son, LAST] = first, last
-            as_son = _lead(
+            as_son = _lead_rows(
                 son,
                 joining,
                 nodes,
@@ -356,8 +363,8 @@ def prune(tree, table, y, weight, rows, limits, raising, gaps, place, memory, ne
         elif as_son - as_tree - BETTER < SMALL:
             for i in range(low, high):
                 rows[i] = work[i]
-            _take_place(node, son, nodes, classes, share, new, inner)
-            following[node] = 0
+            _replace_node(node, son, nodes, classes, share, new, inner)
+            n_done[node] = 0
         else:
             expected[node] = as_tree
             height -= 1
@@ -365,8 +372,8 @@ def prune(tree, table, y, weight, rows, limits, raising, gaps, place, memory, ne
 
 
 @kernel
-def pack(nodes, old, tree):
-    """Number the nodes that are left, parents before children, children of a node together.
+def renumber_nodes(nodes, old, tree):
+    """Number the remaining nodes: parents before children, children of a node together.
 
     `old` and `tree` are filled: the number that a node had, and its column (-1 in a leaf), cut,
     first child, number of children, parent and depth. Returns how many are left.
@@ -375,14 +382,14 @@ def pack(nodes, old, tree):
     tree[0, 4], tree[0, 5] = -1, 0
     n_left, node = 1, 0
     while node < n_left:
-        was = old[node]
-        tree[node, 0] = nodes[was, FEATURE]
+        old_node = old[node]
+        tree[node, 0] = nodes[old_node, FEATURE]
         tree[node, 1], tree[node, 2], tree[node, 3] = 0, 0, 0
-        if nodes[was, FEATURE] >= 0:
-            tree[node, 1], tree[node, 2] = nodes[was, CUT], n_left
-            tree[node, 3] = nodes[was, COUNT]
-            for b in range(nodes[was, COUNT]):
-                old[n_left] = nodes[was, CHILD] + b
+        if nodes[old_node, FEATURE] >= 0:
+            tree[node, 1], tree[node, 2] = nodes[old_node, CUT], n_left
+            tree[node, 3] = nodes[old_node, COUNT]
+            for b in range(nodes[old_node, COUNT]):
+                old[n_left] = nodes[old_node, CHILD] + b
                 tree[n_left, 4], tree[n_left, 5] = node, tree[node, 5] + 1
                 n_left += 1
         node += 1

@@ -1,4 +1,4 @@
-r"""What a split of a node is worth: gain and gain ratio of every column.
+r"""Worth of the splits of a node: gain and gain ratio of every column.
 
 .. math::
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from featly.core.runtime.jit import kernel
 
-__all__ = ["SMALL", "about_zero", "merge_sort", "score_columns", "score_memory"]
+__all__ = ["SMALL", "is_about_zero", "merge_sort", "score_columns", "score_memory"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -37,8 +37,8 @@ RUN = 12  # rows that are sorted by insertion
 
 
 @kernel
-def about_zero(value):
-    """Whether a number is 0 but for rounding."""
+def is_about_zero(value):
+    """Return whether a number is 0 but for rounding."""
     return -SMALL < value < SMALL
 
 
@@ -54,36 +54,36 @@ def x_log_x(x, logs):
 
 
 @kernel
-def merge_sort(keys, other, size):
-    """Sort the first `size` keys; `other` is as long and is overwritten."""
+def merge_sort(keys, scratch, size):
+    """Sort the first `size` keys; `scratch` is as long and is overwritten."""
     for begin in range(0, size, RUN):
         for i in range(begin + 1, min(begin + RUN, size)):
             key = keys[i]
-            place = i
-            while place > begin and keys[place - 1] > key:
-                keys[place] = keys[place - 1]
-                place -= 1
-            keys[place] = key
+            position = i
+            while position > begin and keys[position - 1] > key:
+                keys[position] = keys[position - 1]
+                position -= 1
+            keys[position] = key
     width = RUN
     while width < size:
         for begin in range(0, size, 2 * width):
             middle = min(begin + width, size)
             end = min(begin + 2 * width, size)
             a, b = begin, middle
-            for place in range(begin, end):
+            for position in range(begin, end):
                 if a < middle and (b >= end or keys[a] <= keys[b]):
-                    other[place] = keys[a]
+                    scratch[position] = keys[a]
                     a += 1
                 else:
-                    other[place] = keys[b]
+                    scratch[position] = keys[b]
                     b += 1
-        for place in range(size):
-            keys[place] = other[place]
+        for position in range(size):
+            keys[position] = scratch[position]
         width *= 2
 
 
 def score_memory(size: int, most_codes: int, n_classes: int) -> tuple[Any, ...]:
-    """Room to score a node of up to `size` rows: tables, keys, entries, sums of classes."""
+    """Buffers to score a node of up to `size` rows: tables, keys, entries, sums of classes."""
     return (
         np.empty(CELLS_A_ROW * size + 64),
         np.empty(min(most_codes, CODES_A_ROW * size) + 1, np.int64),
@@ -98,9 +98,9 @@ def score_memory(size: int, most_codes: int, n_classes: int) -> tuple[Any, ...]:
 
 
 @kernel
-def _entries(column, n_codes, rows, y, weight, size, n_classes, memory):
-    """The known values of a node in the order of their codes; returns how many entries."""
-    cells, counts, keys, other, code, label, mass, _, _ = memory
+def _sort_entries(column, n_codes, rows, y, weight, size, n_classes, memory):
+    """List the known values of a node in the order of their codes; return how many entries."""
+    cells, counts, keys, scratch, code, label, mass, _, _ = memory
     n_entries = np.int64(0)  # a literal would compile a second sort
     if (n_codes + 1) * n_classes <= CELLS_A_ROW * size + 64:
         for i in range((n_codes + 1) * n_classes):
@@ -119,48 +119,48 @@ def _entries(column, n_codes, rows, y, weight, size, n_classes, memory):
         for i in range(size):
             counts[column[rows[i]]] += 1
         for value in range(1, n_codes + 1):
-            n_here = counts[value]
+            n_rows = counts[value]
             counts[value] = n_entries
-            n_entries += n_here
+            n_entries += n_rows
         for i in range(size):
             value = column[rows[i]]
             if value > 0:
-                place = counts[value]
-                counts[value] = place + 1
-                code[place], label[place], mass[place] = value, y[i], weight[i]
+                position = counts[value]
+                counts[value] = position + 1
+                code[position], label[position], mass[position] = value, y[i], weight[i]
     else:
         for i in range(size):
             value = column[rows[i]]
             if value > 0:
                 keys[n_entries] = (np.int64(value) << 32) | i
                 n_entries += 1
-        merge_sort(keys, other, n_entries)
-        for place in range(n_entries):
-            i = keys[place] & 0xFFFFFFFF
-            code[place], label[place], mass[place] = keys[place] >> 32, y[i], weight[i]
+        merge_sort(keys, scratch, n_entries)
+        for position in range(n_entries):
+            i = keys[position] & 0xFFFFFFFF
+            code[position], label[position], mass[position] = keys[position] >> 32, y[i], weight[i]
     return n_entries
 
 
 @kernel
-def _gain(before, after, known, total):
-    """Bits for each unit of weight; gaps lessen them."""
+def _gain_per_weight(before, after, known, total):
+    """Return the gain in bits for each unit of weight; missing values lessen it."""
     saved = (known / total) * (before - after)
-    if about_zero(saved):
+    if is_about_zero(saved):
         return 0.0
     return saved / known
 
 
 @kernel
-def _ratio(gain, spread, total):
-    """Gain for each bit that the split itself needs."""
-    if about_zero(spread):
+def _gain_ratio(gain, spread, total):
+    """Return the gain for each bit that the split itself needs."""
+    if is_about_zero(spread):
         return 0.0
     return gain / (spread / total)
 
 
 @kernel
 def _cut_numbers(n_entries, memory, total, known, min_rows, mdl, logs):
-    """The best threshold: whether there is one, gain, ratio, and the codes on its two sides."""
+    """Find the best threshold: if there is one, gain, ratio, and the codes on its two sides."""
     code, label, mass, totals, left = memory[4], memory[5], memory[6], memory[7], memory[8]
     n_classes = len(totals)
     least = 0.1 * known / n_classes
@@ -192,7 +192,7 @@ def _cut_numbers(n_entries, memory, total, known, min_rows, mdl, logs):
             break
         n_cuts += 1
         after = x_log_x(n_left, logs) + x_log_x(n_right, logs) - left_logs - right_logs
-        gain = _gain(before, after, known, total)
+        gain = _gain_per_weight(before, after, known, total)
         if gain - best > SMALL:
             best, best_left, low, high = gain, n_left, code[i], code[i + 1]
     if n_cuts == 0:
@@ -203,12 +203,12 @@ def _cut_numbers(n_entries, memory, total, known, min_rows, mdl, logs):
         return False, 0.0, 0.0, 0, 0
     spread = x_log_x(total, logs) - x_log_x(best_left, logs)
     spread -= x_log_x(known - best_left, logs) + x_log_x(total - known, logs)
-    return True, best, _ratio(best, spread, total), low, high
+    return True, best, _gain_ratio(best, spread, total), low, high
 
 
 @kernel
-def _part_levels(n_entries, memory, total, known, min_rows, logs):
-    """A branch for each level: whether two weigh enough, gain and ratio."""
+def _split_by_level(n_entries, memory, total, known, min_rows, logs):
+    """Split into a branch for each level: whether two weigh enough, gain and ratio."""
     code, label, mass, totals, left = memory[4], memory[5], memory[6], memory[7], memory[8]
     n_classes = len(totals)
     before = x_log_x(known, logs)
@@ -218,28 +218,28 @@ def _part_levels(n_entries, memory, total, known, min_rows, logs):
     spread = x_log_x(total, logs) - x_log_x(total - known, logs)
     after, n_heavy, begin = 0.0, 0, 0
     while begin < n_entries:
-        end, here = begin, 0.0
+        end, level_weight = begin, 0.0
         while end < n_entries and code[end] == code[begin]:
             left[label[end]] += mass[end]
-            here += mass[end]
+            level_weight += mass[end]
             end += 1
         for i in range(begin, end):  # a class that comes again finds 0
             after -= x_log_x(left[label[i]], logs)
             left[label[i]] = 0.0
-        after += x_log_x(here, logs)
-        spread -= x_log_x(here, logs)
-        if here > min_rows - SMALL:
+        after += x_log_x(level_weight, logs)
+        spread -= x_log_x(level_weight, logs)
+        if level_weight > min_rows - SMALL:
             n_heavy += 1
         begin = end
     if n_heavy < 2:
         return False, 0.0, 0.0
-    gain = _gain(before, after, known, total)
-    return True, gain, _ratio(gain, spread, total)
+    gain = _gain_per_weight(before, after, known, total)
+    return True, gain, _gain_ratio(gain, spread, total)
 
 
 @kernel
-def _single_level(n_entries, memory, total, known, min_rows, logs):
-    """One level against the others: whether there is a split, gain, ratio and the level."""
+def _split_off_level(n_entries, memory, total, known, min_rows, logs):
+    """Split one level from the others: whether there is a split, gain, ratio and the level."""
     code, label, mass, totals, left = memory[4], memory[5], memory[6], memory[7], memory[8]
     n_classes = len(totals)
     all_logs = 0.0
@@ -247,12 +247,12 @@ def _single_level(n_entries, memory, total, known, min_rows, logs):
         all_logs += x_log_x(totals[c], logs)
         left[c] = 0.0
     before = x_log_x(known, logs) - all_logs
-    found, best, best_ratio, level, begin = False, 0.0, 0.0, 0, 0
+    can_split, best, best_ratio, level, begin = False, 0.0, 0.0, 0, 0
     while begin < n_entries:
-        end, here = begin, 0.0
+        end, level_weight = begin, 0.0
         while end < n_entries and code[end] == code[begin]:
             left[label[end]] += mass[end]
-            here += mass[end]
+            level_weight += mass[end]
             end += 1
         inner, outer = 0.0, all_logs
         for i in range(begin, end):
@@ -261,18 +261,18 @@ def _single_level(n_entries, memory, total, known, min_rows, logs):
                 inner += x_log_x(left[c], logs)
                 outer += x_log_x(totals[c] - left[c], logs) - x_log_x(totals[c], logs)
                 left[c] = 0.0
-        rest = known - here
-        if here > min_rows - SMALL and rest > min_rows - SMALL:
-            found = True
-            after = x_log_x(here, logs) + x_log_x(rest, logs) - inner - outer
-            gain = _gain(before, after, known, total)
+        other_weight = known - level_weight
+        if level_weight > min_rows - SMALL and other_weight > min_rows - SMALL:
+            can_split = True
+            after = x_log_x(level_weight, logs) + x_log_x(other_weight, logs) - inner - outer
+            gain = _gain_per_weight(before, after, known, total)
             spread = x_log_x(total, logs) - x_log_x(total - known, logs)
-            spread -= x_log_x(here, logs) + x_log_x(rest, logs)
-            ratio = _ratio(gain, spread, total)
+            spread -= x_log_x(level_weight, logs) + x_log_x(other_weight, logs)
+            ratio = _gain_ratio(gain, spread, total)
             if ratio - best_ratio > SMALL:
                 best, best_ratio, level = gain, ratio, code[begin]
         begin = end
-    return found, best, best_ratio, level
+    return can_split, best, best_ratio, level
 
 
 @kernel
@@ -288,12 +288,12 @@ def score_columns(
     rules,
     logs,
     memory,
-    found,
+    can_split,
     gains,
     ratios,
     cuts,
 ):
-    """Gain, ratio and cut of the columns from `first` to `last`, for one node.
+    """Compute gain, ratio and cut of the columns from `first` to `last`, for one node.
 
     Parameters
     ----------
@@ -304,8 +304,8 @@ def score_columns(
         whether levels split in two
     logs : x log2 x of whole numbers
     memory : see :func:`score_memory`
-    found, gains, ratios, cuts : filled: whether a column can split, and how; `cuts` holds the codes
-        on both sides of a threshold, or the level that stands alone
+    can_split, gains, ratios, cuts : filled: whether a column can split, and how; `cuts` holds the
+        codes on both sides of a threshold, or the level that stands alone
     """
     codes, n_codes, is_level = table
     min_rows, mdl, binary = rules
@@ -315,10 +315,10 @@ def score_columns(
     for c in range(n_classes):
         total += totals[c]
     for f in range(first, last):
-        found[f] = False
+        can_split[f] = False
         if n_codes[f] < 2:
             continue
-        n_entries = _entries(codes[f], n_codes[f], rows, y, weight, size, n_classes, memory)
+        n_entries = _sort_entries(codes[f], n_codes[f], rows, y, weight, size, n_classes, memory)
         if n_entries < 2:
             continue
         for c in range(n_classes):
@@ -329,15 +329,15 @@ def score_columns(
         for c in range(n_classes):
             known += known_totals[c]
         if is_level[f] and binary:
-            found[f], gains[f], ratios[f], cuts[f, 0] = _single_level(
+            can_split[f], gains[f], ratios[f], cuts[f, 0] = _split_off_level(
                 n_entries, memory, total, known, min_rows, logs
             )
         elif is_level[f]:
-            found[f], gains[f], ratios[f] = _part_levels(
+            can_split[f], gains[f], ratios[f] = _split_by_level(
                 n_entries, memory, total, known, min_rows, logs
             )
             cuts[f, 0] = 0
         else:
-            found[f], gains[f], ratios[f], cuts[f, 0], cuts[f, 1] = _cut_numbers(
+            can_split[f], gains[f], ratios[f], cuts[f, 0], cuts[f, 1] = _cut_numbers(
                 n_entries, memory, total, known, min_rows, mdl, logs
             )

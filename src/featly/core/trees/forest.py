@@ -1,4 +1,4 @@
-r"""What a random forest loses when a column is permuted.
+r"""Accuracy that a random forest loses when a column is permuted.
 
 .. math::
 
@@ -27,22 +27,22 @@ from featly.core.trees.rank_codes import CodedTable
 from featly.core.trees.splits import (
     GAMMA,
     SET,
-    below,
     count_classes,
     count_draws,
     cut_many,
     cut_two,
     draw_bag,
+    draw_below,
     fill_set,
     gini_decrease,
-    goes_left,
+    is_sent_left,
     majority,
-    mixed,
+    mix_bits,
     most_gain,
     order_many,
     order_two,
-    part,
-    part_rows,
+    partition_bare_rows,
+    partition_rows,
     sort_rows,
     tabulate,
 )
@@ -62,7 +62,7 @@ LEAF = -1  # for the offset of a node's column
 # ---- the forest -----------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Forest:
-    """What the trees say, an entry for every column of the user's table.
+    """Result of a forest, with an entry for every column of the user's table.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Forest:
 
 
 class ForestInterrupted(Exception):  # noqa: N818  as in KeyboardInterrupt
-    """Ctrl-C, with what the trees finished until then say."""
+    """Ctrl-C, with the result of the trees that were finished until then."""
 
     def __init__(self, forest: Forest) -> None:
         super().__init__()
@@ -129,19 +129,19 @@ def grow_forest(
     lock, stopped = threading.Lock(), threading.Event()
 
     def grow(block: tuple[int, int]) -> None:
-        room = (block[1] - block[0]) * min(len(y), groups)
-        found = np.empty(room, np.int32), np.empty(room), np.empty(room)
+        capacity = (block[1] - block[0]) * min(len(y), groups)
+        output = np.empty(capacity, np.int32), np.empty(capacity), np.empty(capacity)
         block_votes = np.zeros_like(votes)
-        n_found, n_asked = _grow_block(
+        n_entries, n_tested = _grow_block(
             *block, seed, codes, table.n_levels, table.categorical, table.group, size, y,
-            n_candidates, min_samples_leaf, depth, *found, block_votes, *_memory(table, n_classes),
+            n_candidates, min_samples_leaf, depth, *output, block_votes, *_memory(table, n_classes),
         )  # fmt: skip
         with lock:  # sums in the order of the trees do not depend on the threads
             if stopped.is_set():
                 return
-            waiting[block[0]] = (*block, n_found, n_asked, *found, block_votes)
+            waiting[block[0]] = (*block, n_entries, n_tested, *output, block_votes)
             while (ready := waiting.pop(int(grown[0]), None)) is not None:
-                _add_up(*ready, totals, votes, grown)
+                _add_block(*ready, totals, votes, grown)
                 if progress is not None:
                     progress(int(grown[0]), n_trees)
 
@@ -155,28 +155,28 @@ def grow_forest(
             stopped.set()
         if grown[0] == 0:
             raise
-        raise ForestInterrupted(_summed_up(table, totals, votes, grown)) from None
-    return _summed_up(table, totals, votes, grown)
+        raise ForestInterrupted(_summarise(table, totals, votes, grown)) from None
+    return _summarise(table, totals, votes, grown)
 
 
-def _summed_up(
+def _summarise(
     table: CodedTable, totals: FloatArray, votes: npt.NDArray[np.int32], grown: IntArray
 ) -> Forest:
-    n_trees, n_asked = int(grown[0]), max(1, int(grown[1]))
-    mean = totals[0] / n_asked
-    variance = np.maximum(totals[1] / n_asked - mean**2, 0.0)
-    error, gini = np.sqrt(variance / n_asked), totals[2] / n_trees
+    n_trees, n_tested = int(grown[0]), max(1, int(grown[1]))
+    mean = totals[0] / n_tested
+    variance = np.maximum(totals[1] / n_tested - mean**2, 0.0)
+    error, gini = np.sqrt(variance / n_tested), totals[2] / n_trees
     place = np.argsort(table.columns)
     mean, error, gini = (values[table.group][place] for values in (mean, error, gini))
     return Forest(mean, error, gini, votes, n_trees)
 
 
 @kernel
-def _add_up(
-    first, last, n_found, n_asked, groups, drops, decreases, block_votes, totals, votes, grown
+def _add_block(
+    first, last, n_entries, n_tested, groups, drops, decreases, block_votes, totals, votes, grown
 ):
-    """One block into the sums: one call, so that Ctrl-C comes before or after it."""
-    for k in range(n_found):
+    """Add one block to the sums: in one call, so that Ctrl-C comes before or after it."""
+    for k in range(n_entries):
         totals[0, groups[k]] += drops[k]
         totals[1, groups[k]] += drops[k] * drops[k]
         totals[2, groups[k]] += decreases[k]
@@ -184,12 +184,12 @@ def _add_up(
         for c in range(votes.shape[1]):
             votes[i, c] += block_votes[i, c]
     grown[0] += last - first
-    grown[1] += n_asked
+    grown[1] += n_tested
 
 
 # ---- trees ----------------------------------------------------------------------------------
 def _memory(table: CodedTable, n_classes: int) -> tuple[npt.NDArray[Any], ...]:
-    """What the trees of a block are grown in, one after the other."""
+    """Allocate the arrays in which the trees of a block are grown, one after the other."""
     p, n = table.codes.shape
     widest = int(table.n_levels.max())
     wide, words = min(widest + 1, n), (widest >> 6) + 1
@@ -213,7 +213,7 @@ def _memory(table: CodedTable, n_classes: int) -> tuple[npt.NDArray[Any], ...]:
         np.zeros(widest + 1, np.int64),  # counts
         np.zeros(words, np.uint64),  # bits
         np.zeros((words >> 6) + 1, np.uint64),  # summary
-        np.empty(wide, np.int32),  # found
+        np.empty(wide, np.int32),  # node_codes
         np.empty(wide, np.int64),  # table
         np.empty(wide),  # share
         np.empty(n, np.int32),  # members
@@ -241,24 +241,24 @@ def _grow_block(
     first, last, seed, codes, n_levels, categorical, group, group_size, y, n_candidates, smallest,
     depth, groups, drops, decreases, votes,
     offsets, cuts, shifts, child, lows, highs, splits, decrease, rows, packed, out_of_bag, right,
-    counts, bits, summary, found, table, share, members, following, left, probability, squares,
+    counts, bits, summary, node_codes, table, share, members, following, left, probability, squares,
     totals, best_codes, stack, candidates, swaps, spare, spare_packed, pool, head, chain, used,
     slot,
 ):  # fmt: skip
-    """Grow the trees from first to last - 1 and ask each what permuting its columns costs.
+    """Grow the trees from first to last - 1, and measure what permuting columns costs each.
 
     A tree splits nodes until they are pure; its out-of-bag rows go along and vote in the leaves.
-    Fills `groups`, `drops` and `decreases`, see :func:`_ask`. Returns how many entries there are,
-    and how many trees have out-of-bag rows.
+    Fills `groups`, `drops` and `decreases`, see :func:`_append_worth`. Returns how many entries
+    there are, and how many trees have out-of-bag rows.
     """
     n, p = len(y), len(n_levels)
-    two = len(totals) == 2
+    is_binary = len(totals) == 2
     sets = np.empty(64, np.uint64)
     state = np.empty(1, np.uint64)
     n_out = np.int64(0)  # a plain 0 would have functions compiled for it alone
-    n_asked = 0
+    n_tested = 0
     for t in range(first, last):
-        state[0] = mixed(seed + np.uint64(t) * GAMMA)
+        state[0] = mix_bits(seed + np.uint64(t) * GAMMA)
         n_bag, n_pool = draw_bag(state, y, len(totals), rows, packed, out_of_bag, pool, spare)
         lows[0], highs[0] = 0, n_pool
         stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, 0, n_bag, 0
@@ -275,58 +275,58 @@ def _grow_block(
             most = most_gain(totals, size)
             best = np.int64(-1)
             cut, shift = np.int64(0), np.int64(0)
-            gaps = False
+            has_missing = False
             n_best = 0
             k = 0
             if level < depth and most > 0.0 and size >= 2 * smallest:
                 while k < p and (k < n_candidates or best < 0) and gain < most * base:
-                    j = k + below(state, p - k)
+                    j = k + draw_below(state, p - k)
                     swaps[k] = j
                     f = np.int64(candidates[j])
                     candidates[j] = candidates[k]
                     candidates[k] = f
                     k += 1
                     offset = np.uint64(f * n)
-                    if two:
-                        n_found = tabulate(
+                    if is_binary:
+                        n_codes = tabulate(
                             codes, offset, n_levels[f], rows, packed, start, end, counts, bits,
-                            summary, found, table,
+                            summary, node_codes, table,
                         )  # fmt: skip
                     else:
-                        n_found = sort_rows(
+                        n_codes = sort_rows(
                             codes, offset, n_levels[f], rows, start, end, counts, bits, summary,
-                            found, table, members, following,
+                            node_codes, table, members, following,
                         )  # fmt: skip
-                    missing = found[0] == 0
+                    missing = node_codes[0] == 0
                     if categorical[f]:
-                        if two:
-                            order_two(n_found, found, table, share)
+                        if is_binary:
+                            order_two(n_codes, node_codes, table, share)
                         else:
                             order_many(
-                                n_found, packed, start, size, totals, found, table, members, share,
-                                probability, squares,
+                                n_codes, packed, start, size, totals, node_codes, table, members,
+                                share, probability, squares,
                             )  # fmt: skip
-                    if two:
-                        gain, base, place, without = cut_two(
-                            n_found, missing and not categorical[f], table, size, float(totals[1]),
+                    if is_binary:
+                        gain, base, place, missing_right = cut_two(
+                            n_codes, missing and not categorical[f], table, size, float(totals[1]),
                             smallest, gain, base,
                         )  # fmt: skip
                     else:
-                        gain, base, place, without = cut_many(
-                            n_found, missing and not categorical[f], table, packed, start, members,
+                        gain, base, place, missing_right = cut_many(
+                            n_codes, missing and not categorical[f], table, packed, start, members,
                             size, totals, smallest, gain, base, left,
                         )  # fmt: skip
                     if place < 0:
                         continue
                     best = f
                     if categorical[f]:
-                        cut, n_best = place + 1, n_found
-                        for i in range(n_found):
-                            best_codes[i] = found[i]
+                        cut, n_best = place + 1, n_codes
+                        for i in range(n_codes):
+                            best_codes[i] = node_codes[i]
                     else:
-                        low, high = np.int64(found[place]), np.int64(found[place + 1])
-                        cut = (low if low == 0 else (low + high) >> 1) - without
-                        shift, gaps = np.int64(without), missing
+                        low, high = np.int64(node_codes[place]), np.int64(node_codes[place + 1])
+                        cut = (low if low == 0 else (low + high) >> 1) - missing_right
+                        shift, has_missing = np.int64(missing_right), missing
                 while k > 0:  # the next node draws from the same list
                     k -= 1
                     j = np.int64(swaps[k])
@@ -346,13 +346,13 @@ def _grow_block(
             if categorical[best]:
                 wide = (n_levels[best] >> 6) + 1
                 if n_words + wide > len(sets):
-                    more = np.empty(2 * (n_words + wide), np.uint64)
+                    larger_sets = np.empty(2 * (n_words + wide), np.uint64)
                     for i in range(n_words):
-                        more[i] = sets[i]
-                    sets = more
+                        larger_sets[i] = sets[i]
+                    sets = larger_sets
                 fill_set(sets, n_words, wide, best_codes, n_best, cut)
                 n_left, cut, shift = cut, n_words, np.int64(SET)
-            middle = part(
+            middle = partition_rows(
                 codes, offset, cut, shift, sets, rows, packed, start, end, spare, spare_packed
             )
             # what does not occur in the node goes with the larger side
@@ -361,9 +361,11 @@ def _grow_block(
                 if larger:
                     fill_set(sets, n_words, wide, best_codes, n_best, n_left - n_best)
                 n_words += wide
-            elif not gaps and not larger:
+            elif not has_missing and not larger:
                 cut, shift = cut - 1, np.int64(1)
-            between = part_rows(codes, offset, cut, shift, sets, out_of_bag, low, high, spare)
+            between = partition_bare_rows(
+                codes, offset, cut, shift, sets, out_of_bag, low, high, spare
+            )
             offsets[node], cuts[node], shifts[node], child[node] = best * n, cut, shift, n_nodes
             splits[n_splits] = node
             decrease[n_splits] = gini_decrease(gain, base, totals, size)
@@ -377,22 +379,22 @@ def _grow_block(
             stack[height, 2], stack[height, 3] = middle, level + 1
             height += 1
             n_nodes += 2
-        n_out = _ask(
+        n_out = _append_worth(
             n_out, n_splits, n_pool, group, group_size, codes, y, offsets, cuts, shifts, child,
             lows, highs, splits, decrease, out_of_bag, right, sets, head, chain, used, slot, pool,
             state, groups, drops, decreases,
         )  # fmt: skip
-        n_asked += n_pool > 0
-    return n_out, n_asked
+        n_tested += n_pool > 0
+    return n_out, n_tested
 
 
 @kernel
-def _ask(
+def _append_worth(
     n_out, n_splits, n_pool, group, group_size, codes, y, offset, cut, shift, child, low, high,
     splits, decrease, out_of_bag, right, sets, head, chain, used, slot, pool, state, groups, drops,
     decreases,
 ):  # fmt: skip
-    """Append what the columns of a tree are worth: their groups, drops and Gini decreases."""
+    """Append the worth of the columns of a tree: their groups, drops and Gini decreases."""
     n_used = 0
     for k in range(n_splits - 1, -1, -1):  # the splits on a column, as a chain from left to right
         f = offset[splits[k]] // len(y)
@@ -414,7 +416,7 @@ def _ask(
             decreases[slot[g]] += decrease[k] / group_size[g]
             k = chain[k]
         if n_pool > 1:
-            lost = _lost(
+            lost = _count_lost_rows(
                 head[f], chain, offset, cut, shift, child, low, high, splits, out_of_bag, right,
                 sets, codes, y, pool, n_pool, state,
             )  # fmt: skip
@@ -426,42 +428,42 @@ def _ask(
 
 
 @kernel
-def _lost(
+def _count_lost_rows(
     first, chain, offset, cut, shift, child, lows, highs, splits, out_of_bag, right, sets, codes,
     y, pool, n_pool, state,
 ):  # fmt: skip
-    """How many more of the out-of-bag rows a tree gets wrong with one column permuted."""
+    """Count how many more out-of-bag rows a tree gets wrong with one column permuted."""
     lost = 0
     drawn = 0
     k = first
-    mine = offset[splits[first]]
+    own_offset = offset[splits[first]]
     while k >= 0:
         top = splits[k]
         low, high = lows[top], highs[top]
         k = chain[k]
-        again = False
+        split_again = False
         while k >= 0 and lows[splits[k]] < high:  # splits on the column below this one
-            again = again or lows[splits[k]] < highs[splits[k]]
+            split_again = split_again or lows[splits[k]] < highs[splits[k]]
             k = chain[k]
         down = child[top]
         between = highs[down]
         for i in range(low, high):
-            j = drawn + below(state, n_pool - drawn)
+            j = drawn + draw_below(state, n_pool - drawn)
             partner = pool[j]
             pool[j] = pool[drawn]
             pool[drawn] = partner
             drawn += 1
-            stays = goes_left(cut[top], shift[top], sets, codes[np.uint64(mine) + partner])
-            if stays == (i < between) and not again:
+            stays = is_sent_left(cut[top], shift[top], sets, codes[np.uint64(own_offset) + partner])
+            if stays == (i < between) and not split_again:
                 continue
             row = out_of_bag[i]
             node = down + np.uint32(not stays)
             while offset[node] != LEAF:
-                here = row
-                if offset[node] == mine:
-                    here = partner
-                code = codes[np.uint64(offset[node]) + here]
-                stays = goes_left(cut[node], shift[node], sets, code)
+                source_row = row
+                if offset[node] == own_offset:
+                    source_row = partner
+                code = codes[np.uint64(offset[node]) + source_row]
+                stays = is_sent_left(cut[node], shift[node], sets, code)
                 node = child[node] + np.uint32(not stays)
             lost += np.int64(right[i]) - np.int64(y[row] == child[node])
     return lost

@@ -54,32 +54,32 @@ class CodedTable:
 
 
 def code_table(source: Source, n_jobs: int | None = None) -> CodedTable:
-    """The columns of a source as codes; a sparse one becomes dense, at two bytes a cell."""
+    """Code the columns of a source; a sparse one becomes dense, at two bytes a cell."""
     numeric = np.flatnonzero(source.kinds != CATEGORICAL)
     nominal = np.flatnonzero(source.kinds == CATEGORICAL)
     dtype = np.uint16 if source.n_rows < SMALL_CODES else np.uint32
     codes = np.empty((source.n_features, source.n_rows), dtype)
     view = source.view(numeric)
 
-    def rank(block: tuple[int, int]) -> None:
-        codes[numeric[slice(*block)]] = _oriented(_ranks(view.load(np.arange(*block))))
+    def rank_block(block: tuple[int, int]) -> None:
+        codes[numeric[slice(*block)]] = _orient_ranks(_ranks(view.load(np.arange(*block))))
 
-    run_blocks(rank, view.blocks() if len(numeric) else [], n_jobs)
+    run_blocks(rank_block, view.blocks() if len(numeric) else [], n_jobs)
     for f in nominal:
-        codes[f] = _by_appearance(source.codes[source.place[f]])  # type: ignore[attr-defined]
+        codes[f] = _number_by_appearance(source.codes[source.place[f]])  # type: ignore[attr-defined]
     n_levels = codes.max(axis=1).astype(np.int64)
     categorical = (source.kinds == CATEGORICAL) & (n_levels > 2)
     key = _hashes(codes, categorical)
     columns = np.argsort(key, kind="stable")  # equal ones by their place
     codes, key = codes[columns], key[columns]
     new = np.ones(len(columns), bool)
-    alike = np.flatnonzero(key[1:] == key[:-1])
-    new[alike + 1] = (codes[alike + 1] != codes[alike]).any(axis=1)
+    equal_keys = np.flatnonzero(key[1:] == key[:-1])
+    new[equal_keys + 1] = (codes[equal_keys + 1] != codes[equal_keys]).any(axis=1)
     return CodedTable(codes, n_levels[columns], categorical[columns], columns, np.cumsum(new) - 1)
 
 
 def _ranks(values: FloatArray) -> IntArray:
-    """Dense ranks from 1 within every row of a matrix; 0 for NaN."""
+    """Return dense ranks from 1 within every row of a matrix; 0 for NaN."""
     order = np.argsort(values, axis=1)
     rising = np.take_along_axis(values, order, axis=1)
     new = np.ones(values.shape, bool)
@@ -91,8 +91,8 @@ def _ranks(values: FloatArray) -> IntArray:
     return codes
 
 
-def _oriented(codes: IntArray) -> IntArray:
-    """Ranks from the top or the bottom, whichever makes the first row that differs low."""
+def _orient_ranks(codes: IntArray) -> IntArray:
+    """Rank from the top or the bottom, whichever makes the first row that differs low."""
     mirrored = np.where(codes > 0, codes.max(axis=1, keepdims=True) + 1 - codes, 0)
     first = (codes != mirrored).argmax(axis=1)
     row = np.arange(len(codes))
@@ -100,8 +100,8 @@ def _oriented(codes: IntArray) -> IntArray:
     return np.where(turned[:, None], mirrored, codes)
 
 
-def _by_appearance(codes: npt.NDArray[Any]) -> IntArray:
-    """Levels numbered from 1 as they first appear; missing stays 0."""
+def _number_by_appearance(codes: npt.NDArray[Any]) -> IntArray:
+    """Number levels from 1 as they first appear; missing stays 0."""
     levels, first = np.unique(codes, return_index=True)
     first = np.where(levels == 0, -1, first)
     number = np.zeros(int(levels[-1]) + 1, np.int64)
@@ -110,9 +110,9 @@ def _by_appearance(codes: npt.NDArray[Any]) -> IntArray:
 
 
 def _hashes(codes: npt.NDArray[Any], categorical: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """A number that sums up each column: its codes times fixed random factors, modulo 2^64."""
+    """Return a hash of each column: its codes times fixed random factors, modulo 2^64."""
     factors = np.random.SeedSequence(codes.shape[1]).generate_state(codes.shape[1] + 1, np.uint64)
-    found = categorical * factors[-1]
+    hashes = categorical * factors[-1]
     for low, high in split(len(codes), 1024):
-        found[low:high] += (codes[low:high] * factors[:-1]).sum(axis=1)
-    return found
+        hashes[low:high] += (codes[low:high] * factors[:-1]).sum(axis=1)
+    return hashes

@@ -21,7 +21,7 @@ Memory that these functions share:
 counts      int64      one a code: counts of two classes, or the last row of a code
 bits        uint64     one a 64 codes: which codes occur
 summary     uint64     one a 64 words of `bits`: which words are not 0
-found       int32      the codes that occur, in the order in which they are cut
+node_codes  int32      the codes that occur, in the order in which they are cut
 table       int64      for each of them, two classes: counts as in `packed`; more: where its rows
                        begin (lower 32 bits) and end in `members`
 share       float64    for each of them, the key by which levels are ordered
@@ -46,22 +46,22 @@ from featly.core.runtime.jit import kernel
 __all__ = [
     "GAMMA",
     "SET",
-    "below",
     "count_classes",
     "count_draws",
     "cut_many",
     "cut_two",
     "draw_bag",
+    "draw_below",
     "fill_set",
     "gini_decrease",
-    "goes_left",
+    "is_sent_left",
     "majority",
-    "mixed",
+    "mix_bits",
     "most_gain",
     "order_many",
     "order_two",
-    "part",
-    "part_rows",
+    "partition_bare_rows",
+    "partition_rows",
     "sort_rows",
     "tabulate",
 ]
@@ -79,16 +79,16 @@ SET = -1  # for the shift of a node that splits by a set of levels
 
 # ---- the best cut ---------------------------------------------------------------------------
 @kernel
-def cut_two(n_found, gaps, table, size, ones, smallest, gain, base):
-    """The best cut of two classes, if it is better than ``gain / base``.
+def cut_two(n_codes, has_missing, table, size, ones, smallest, gain, base):
+    """Find the best cut of two classes, if it is better than ``gain / base``.
 
     The criterion, up to constants, is (l1 N - N1 l)^2 / (l r) for l draws on the left, l1 of them
     of class 1; fractions are compared without a division.
 
     Parameters
     ----------
-    n_found, table : the codes that occur, in the order in which they are cut
-    gaps : whether the first of them are missing values among numbers
+    n_codes, table : the codes that occur, in the order in which they are cut
+    has_missing : whether the first of them are missing values among numbers
     size, ones : draws in the node, and those of class 1
     smallest : fewest draws on either side
     gain, base : the fraction to beat; -1 and 1 are less than any
@@ -97,13 +97,13 @@ def cut_two(n_found, gaps, table, size, ones, smallest, gain, base):
     -------
     gain, base : the fraction, better or as it was
     place : the codes up to this one go left; -1 if no cut is better
-    without : 1 if the missing, first among the codes, go right all the same
+    missing_right : 1 if the missing, first among the codes, go right all the same
     """
-    place, without = -1, 0
+    place, missing_right = -1, 0
     # the missing try the left side, alone and with the lowest codes, and then the right one
-    for first in range(1 + gaps):
+    for first in range(1 + has_missing):
         packed = np.int64(0)
-        for k in range(np.uint64(first), np.uint64(n_found - 1)):
+        for k in range(np.uint64(first), np.uint64(n_codes - 1)):
             packed += table[k]
             n_left = float(packed & LOW)
             n_right = size - n_left
@@ -113,24 +113,24 @@ def cut_two(n_found, gaps, table, size, ones, smallest, gain, base):
             if excess * excess * base > gain * (n_left * n_right):
                 gain = excess * excess
                 base = n_left * n_right
-                place, without = np.int64(k), first
-    return gain, base, place, without
+                place, missing_right = np.int64(k), first
+    return gain, base, place, missing_right
 
 
 @kernel
 def cut_many(
-    n_found, gaps, table, packed, start, members, size, totals, smallest, gain, base, left
+    n_codes, has_missing, table, packed, start, members, size, totals, smallest, gain, base, left
 ):
-    """The same for many classes, row by row: sum_c l_c^2 / l + sum_c r_c^2 / r."""
-    place, without = -1, 0
-    for first in range(1 + gaps):
+    """Find the best cut of many classes, row by row: sum_c l_c^2 / l + sum_c r_c^2 / r."""
+    place, missing_right = -1, 0
+    for first in range(1 + has_missing):
         n_left = 0.0
         left_squares = 0.0
         right_squares = 0.0
         for c in range(len(totals)):
             left[c] = 0
             right_squares += float(totals[c]) * totals[c]
-        for k in range(first, n_found - 1):
+        for k in range(first, n_codes - 1):
             for i in range(np.uint64(table[k] & LOW), np.uint64(table[k] >> 32)):
                 entry = packed[start + members[i]]
                 c = np.uint64(entry >> 32)
@@ -147,13 +147,13 @@ def cut_many(
             if score * base > gain * (n_left * n_right):
                 gain = score
                 base = n_left * n_right
-                place, without = k, first
-    return gain, base, place, without
+                place, missing_right = k, first
+    return gain, base, place, missing_right
 
 
 @kernel
 def most_gain(totals, size):
-    """What no cut can exceed: both sides pure. 0 where the node is pure already."""
+    """Upper bound of the gain of a cut: both sides pure. 0 where the node is pure already."""
     if len(totals) == 2:
         return float(totals[0]) * totals[1]
     for c in range(len(totals)):
@@ -164,7 +164,7 @@ def most_gain(totals, size):
 
 @kernel
 def gini_decrease(gain, base, totals, size):
-    """The decrease of the Gini impurity, times the draws, from the criterion of the best cut."""
+    """Return the decrease of the Gini impurity, times the draws, by the best cut's criterion."""
     if len(totals) == 2:
         return 2.0 * gain / (base * size)
     squares = 0.0
@@ -176,9 +176,9 @@ def gini_decrease(gain, base, totals, size):
 # ---- codes in order -------------------------------------------------------------------------
 @kernel
 def tabulate(
-    codes, offset, n_levels, rows, packed, start, end, counts, bits, summary, found, table
+    codes, offset, n_levels, rows, packed, start, end, counts, bits, summary, node_codes, table
 ):
-    """The codes that occur in a node, from the lowest, and the sum of `packed` at each.
+    """List the codes that occur in a node, from the lowest, and sum `packed` at each.
 
     Parameters
     ----------
@@ -187,11 +187,11 @@ def tabulate(
     rows, packed : the rows of the tree, and for each how often it was drawn (lower 32 bits),
         and that again where the class is 1 (upper bits)
     start, end : the node is ``rows[start:end]``
-    counts, bits, summary, found, table : see above
+    counts, bits, summary, node_codes, table : see above
 
     Returns
     -------
-    n_found : how many codes occur
+    n_codes : how many codes occur
     """
     for i in range(np.uint64(start), np.uint64(end)):
         code = codes[offset + rows[i]]
@@ -199,7 +199,7 @@ def tabulate(
         word = code >> 6
         bits[word] |= ONE << np.uint64(code & 63)
         summary[word >> 6] |= ONE << np.uint64(word & 63)
-    n_found = np.uint64(0)
+    n_codes = np.uint64(0)
     for high in range(np.uint64(n_levels >> 12) + ONE):
         words = summary[high]
         summary[high] = 0
@@ -211,19 +211,19 @@ def tabulate(
             while occur:
                 code = (word << np.uint64(6)) | trailing_zeros(occur)
                 occur &= occur - ONE
-                found[n_found] = code
-                table[n_found] = counts[code]
+                node_codes[n_codes] = code
+                table[n_codes] = counts[code]
                 counts[code] = 0
-                n_found += ONE
-    return np.int64(n_found)
+                n_codes += ONE
+    return np.int64(n_codes)
 
 
 @kernel
 def sort_rows(
-    codes, offset, n_levels, rows, start, end, counts, bits, summary, found, table, members,
+    codes, offset, n_levels, rows, start, end, counts, bits, summary, node_codes, table, members,
     following,
 ):  # fmt: skip
-    """The codes that occur in a node, from the lowest, and the rows at each."""
+    """List the codes that occur in a node, from the lowest, and the rows at each."""
     for i in range(end - start):
         code = codes[offset + rows[start + i]]
         following[i] = counts[code]
@@ -231,7 +231,7 @@ def sort_rows(
         word = code >> 6
         bits[word] |= ONE << np.uint64(code & 63)
         summary[word >> 6] |= ONE << np.uint64(word & 63)
-    n_found = np.uint64(0)
+    n_codes = np.uint64(0)
     placed = np.uint64(0)
     for high in range(np.uint64(n_levels >> 12) + ONE):
         words = summary[high]
@@ -251,15 +251,15 @@ def sort_rows(
                     members[placed] = row - 1
                     placed += ONE
                     row = np.int64(following[row - 1])
-                found[n_found] = code
-                table[n_found] = begin | (np.int64(placed) << 32)
-                n_found += ONE
-    return np.int64(n_found)
+                node_codes[n_codes] = code
+                table[n_codes] = begin | (np.int64(placed) << 32)
+                n_codes += ONE
+    return np.int64(n_codes)
 
 
 @intrinsic
 def trailing_zeros(typingctx: Any, value: Any) -> Any:
-    """How many bits of a number that is not 0 are 0 below its lowest 1: one instruction."""
+    """Count the 0 bits below the lowest 1 of a number that is not 0: one instruction."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
@@ -269,18 +269,18 @@ def trailing_zeros(typingctx: Any, value: Any) -> Any:
 
 # ---- levels in order ------------------------------------------------------------------------
 @kernel
-def order_two(n_found, found, table, share):
-    """Levels by the share of class 1: the best cut in that order is the best of all subsets."""
-    for k in range(n_found):
+def order_two(n_codes, node_codes, table, share):
+    """Order levels by the share of class 1: the best cut in that order is the best of all."""
+    for k in range(n_codes):
         share[k] = (table[k] >> 32) / (table[k] & LOW)
-    sort_levels(n_found, found, table, share)
+    sort_levels(n_codes, node_codes, table, share)
 
 
 @kernel
 def order_many(
-    n_found, packed, start, size, totals, found, table, members, share, probability, squares
+    n_codes, packed, start, size, totals, node_codes, table, members, share, probability, squares
 ):
-    """Coppersmith, Hong and Hosking (1999): levels along the first principal component.
+    """Order levels along the first principal component (Coppersmith, Hong and Hosking 1999).
 
     Of the class probabilities in each level, weighted by its draws. Their covariance matrix is
     squared until nothing but that component is left.
@@ -290,7 +290,7 @@ def order_many(
     for c in range(n_classes):
         for d in range(n_classes):
             squares[0, c, d] = 0.0
-    for k in range(n_found):
+    for k in range(n_codes):
         draws = 0.0
         for c in range(n_classes):
             probability[k, c] = 0.0
@@ -328,37 +328,41 @@ def order_many(
     for c in range(n_classes):
         norm += squares[now, c, axis] ** 2
     norm = np.sqrt(norm) if norm > 0.0 else 1.0
-    for k in range(n_found):
+    for k in range(n_codes):
         along = 0.0
         for c in range(n_classes):
             along += probability[k, c] * squares[now, c, axis] / norm
         share[k] = np.floor(along * FINE + 0.5)
-    sort_levels(n_found, found, table, share)
+    sort_levels(n_codes, node_codes, table, share)
 
 
 @kernel
-def sort_levels(n_found, found, table, share):
-    """Levels by rising `share`, equal ones by code: Shell's sort."""
+def sort_levels(n_codes, node_codes, table, share):
+    """Sort levels by rising `share`, equal ones by code: Shell's sort."""
     step = 1
-    while 3 * step + 1 < n_found:
+    while 3 * step + 1 < n_codes:
         step = 3 * step + 1
     while step > 0:
-        for k in range(step, n_found):
-            key, code, entry = share[k], found[k], table[k]
+        for k in range(step, n_codes):
+            key, code, entry = share[k], node_codes[k], table[k]
             j = k
             while j >= step and (
-                share[j - step] > key or (share[j - step] == key and found[j - step] > code)
+                share[j - step] > key or (share[j - step] == key and node_codes[j - step] > code)
             ):
-                share[j], found[j], table[j] = share[j - step], found[j - step], table[j - step]
+                share[j], node_codes[j], table[j] = (
+                    share[j - step],
+                    node_codes[j - step],
+                    table[j - step],
+                )
                 j -= step
-            share[j], found[j], table[j] = key, code, entry
+            share[j], node_codes[j], table[j] = key, code, entry
         step //= 3
 
 
 # ---- the two sides -------------------------------------------------------------------------
 @kernel
-def goes_left(cut, shift, sets, code):
-    """Which way a code goes; the missing are 0, and turn into the largest by a shift of 1."""
+def is_sent_left(cut, shift, sets, code):
+    """Return whether a code goes left; the missing are 0, or the largest by a shift of 1."""
     if shift == SET:
         word = sets[np.uint64(cut) + np.uint64(code >> 6)]
         return (word >> np.uint64(code & 63)) & ONE != 0
@@ -366,13 +370,13 @@ def goes_left(cut, shift, sets, code):
 
 
 @kernel
-def part(codes, offset, cut, shift, sets, rows, packed, start, end, spare, spare_packed):
-    """Bring the rows that go left before the others, both in their order; where those begin."""
+def partition_rows(codes, offset, cut, shift, sets, rows, packed, start, end, spare, spare_packed):
+    """Bring the rows that go left before the others, both in order; return where those begin."""
     middle = np.uint64(start)
     moved = np.uint64(0)
     for i in range(np.uint64(start), np.uint64(end)):
         row, weight = rows[i], packed[i]
-        left = np.uint64(goes_left(cut, shift, sets, codes[offset + row]))
+        left = np.uint64(is_sent_left(cut, shift, sets, codes[offset + row]))
         rows[middle], packed[middle] = row, weight
         spare[moved], spare_packed[moved] = row, weight
         middle += left
@@ -383,13 +387,13 @@ def part(codes, offset, cut, shift, sets, rows, packed, start, end, spare, spare
 
 
 @kernel
-def part_rows(codes, offset, cut, shift, sets, rows, start, end, spare):
-    """The same for rows that carry nothing."""
+def partition_bare_rows(codes, offset, cut, shift, sets, rows, start, end, spare):
+    """Do the same for rows that carry nothing."""
     middle = np.uint64(start)
     moved = np.uint64(0)
     for i in range(np.uint64(start), np.uint64(end)):
         row = rows[i]
-        left = np.uint64(goes_left(cut, shift, sets, codes[offset + row]))
+        left = np.uint64(is_sent_left(cut, shift, sets, codes[offset + row]))
         rows[middle] = row
         spare[moved] = row
         middle += left
@@ -401,18 +405,18 @@ def part_rows(codes, offset, cut, shift, sets, rows, start, end, spare):
 
 @kernel
 def fill_set(sets, begin, wide, levels, n_levels, n_left):
-    """The first levels as bits, or where `n_left` is negative, all but the last ones."""
-    others = n_left < 0
+    """Write the first levels as bits, or where `n_left` is negative, all but the last ones."""
+    all_but_last = n_left < 0
     for word in range(begin, begin + wide):
-        sets[word] = ~np.uint64(0) if others else np.uint64(0)
-    for k in range(n_levels + n_left if others else 0, n_levels if others else n_left):
+        sets[word] = ~np.uint64(0) if all_but_last else np.uint64(0)
+    for k in range(n_levels + n_left if all_but_last else 0, n_levels if all_but_last else n_left):
         code = np.int64(levels[k])
         sets[begin + (code >> 6)] ^= ONE << np.uint64(code & 63)
 
 
 @kernel
 def count_draws(packed, start, end):
-    """Draws of the rows from start to end - 1."""
+    """Count the draws of the rows from start to end - 1."""
     total = np.int64(0)
     for i in range(start, end):
         total += packed[i] & LOW
@@ -421,7 +425,7 @@ def count_draws(packed, start, end):
 
 @kernel
 def count_classes(packed, start, end, totals):
-    """Draws of every class in a node, and of all."""
+    """Count the draws of every class in a node, and of all."""
     n_classes = len(totals)
     for c in range(n_classes):
         totals[c] = 0
@@ -442,28 +446,28 @@ def count_classes(packed, start, end, totals):
 
 # ---- random numbers -------------------------------------------------------------------------
 @kernel
-def mixed(z):
-    """SplitMix64 (Steele, Lea and Flood 2014): from a state to a random number of 64 bits."""
+def mix_bits(z):
+    """Turn a state into a random number of 64 bits: SplitMix64 (Steele, Lea and Flood 2014)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
 @kernel
-def below(state, count):
-    """A random whole number from 0 to count - 1."""
+def draw_below(state, count):
+    """Draw a random whole number from 0 to count - 1."""
     state[0] += GAMMA
-    return np.int64(((mixed(state[0]) >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
+    return np.int64(((mix_bits(state[0]) >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
 
 
 @kernel
 def draw_bag(state, y, n_classes, rows, packed, out_of_bag, pool, draws):
-    """As many rows as there are, drawn with replacement, and the rows not drawn."""
+    """Draw as many rows as there are, with replacement, and list the rows not drawn."""
     n = len(y)
     for i in range(n):
         draws[i] = 0
     for _ in range(n):
-        draws[below(state, n)] += 1
+        draws[draw_below(state, n)] += 1
     n_bag = 0
     n_pool = 0
     for i in range(n):
@@ -481,7 +485,7 @@ def draw_bag(state, y, n_classes, rows, packed, out_of_bag, pool, draws):
 
 @kernel
 def majority(totals, state):
-    """The class with most draws, by lot among equals."""
+    """Return the class with most draws, by lot among equals."""
     label = 0
     equals = 1
     for c in range(1, len(totals)):
@@ -490,6 +494,6 @@ def majority(totals, state):
             equals = 1
         elif totals[c] == totals[label]:
             equals += 1
-            if below(state, equals) == 0:
+            if draw_below(state, equals) == 0:
                 label = c
     return label

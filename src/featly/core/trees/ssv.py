@@ -39,7 +39,7 @@ def order_levels(
     max_depth: int,
     n_jobs: int | None = None,
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """A number for every level of every column.
+    """Number the levels of every column.
 
     The levels of a column are split into the two parts with the largest SSV, and each part again,
     as long as it holds several levels and several classes, `max_depth` times at most. The part
@@ -78,32 +78,32 @@ def order_levels(
     numbers = np.zeros(start[-1], np.int64)
     separability = np.zeros(len(codes), np.int64)
 
-    def one(block: tuple[int, int]) -> None:
+    def order_block(block: tuple[int, int]) -> None:
         _order_columns(codes, y, n_classes, start, max_depth, *block, numbers, separability)
 
-    run_blocks(one, split(len(codes), COLUMN_BLOCK), n_jobs)
+    run_blocks(order_block, split(len(codes), COLUMN_BLOCK), n_jobs)
     return numbers, start, separability
 
 
 @kernel
 def _separability(left, whole):
-    """SSV of a part with `left` rows of each class."""
+    """Return the SSV of a part with `left` rows of each class."""
     n_right = 0
     for c in range(len(whole)):
         n_right += whole[c] - left[c]
-    found = 0
+    value = 0
     for c in range(len(whole)):
         right = whole[c] - left[c]
-        found += 2 * left[c] * (n_right - right) - min(left[c], right)
-    return found
+        value += 2 * left[c] * (n_right - right) - min(left[c], right)
+    return value
 
 
 @kernel
-def _before(counts, sizes, a, b, c):
-    """Whether level a has a smaller share of class c than level b; without c, smaller counts."""
+def _is_before(counts, sizes, a, b, c):
+    """Return whether level a has a smaller share of class c than b; without c, smaller counts."""
     if c >= 0:
-        one, other = counts[a, c] * sizes[b], counts[b, c] * sizes[a]
-        return one < other or (one == other and a < b)
+        share_a, share_b = counts[a, c] * sizes[b], counts[b, c] * sizes[a]
+        return share_a < share_b or (share_a == share_b and a < b)
     for d in range(counts.shape[1]):
         if counts[a, d] != counts[b, d]:
             return counts[a, d] < counts[b, d]
@@ -112,20 +112,20 @@ def _before(counts, sizes, a, b, c):
 
 @kernel
 def _sort(levels, m, counts, sizes, c):
-    """Shell's sort of the first m levels."""
-    gap = m // 2
-    while gap > 0:
-        for i in range(gap, m):
+    """Sort the first m levels by Shell's method."""
+    step = m // 2
+    while step > 0:
+        for i in range(step, m):
             moved, j = levels[i], i
-            while j >= gap and _before(counts, sizes, moved, levels[j - gap], c):
-                levels[j] = levels[j - gap]
-                j -= gap
+            while j >= step and _is_before(counts, sizes, moved, levels[j - step], c):
+                levels[j] = levels[j - step]
+                j -= step
             levels[j] = moved
-        gap //= 2
+        step //= 2
 
 
 @kernel
-def _move(counts, level, sign, left):
+def _move_level(counts, level, sign, left):
     for c in range(len(left)):
         left[c] += sign * counts[level, c]
 
@@ -134,7 +134,7 @@ def _move(counts, level, sign, left):
 def _best_of_all(levels, m, counts, whole, left, inside):
     """Try every split; the first level is always inside. Of equal ones the smallest mask."""
     left[:] = 0
-    _move(counts, levels[0], 1, left)
+    _move_level(counts, levels[0], 1, left)
     best, best_mask = _separability(left, whole), 0
     mask = 0
     for step in range(1, 1 << (m - 1)):
@@ -142,12 +142,12 @@ def _best_of_all(levels, m, counts, whole, left, inside):
         while not (step >> bit) & 1:
             bit += 1
         mask ^= 1 << bit
-        _move(counts, levels[bit + 1], 1 if (mask >> bit) & 1 else -1, left)
+        _move_level(counts, levels[bit + 1], 1 if (mask >> bit) & 1 else -1, left)
         if mask == (1 << (m - 1)) - 1:
             continue
-        found = _separability(left, whole)
-        if found > best or (found == best and mask < best_mask):
-            best, best_mask = found, mask
+        value = _separability(left, whole)
+        if value > best or (value == best and mask < best_mask):
+            best, best_mask = value, mask
     inside[0] = True
     for i in range(1, m):
         inside[i] = (best_mask >> (i - 1)) & 1
@@ -156,7 +156,7 @@ def _best_of_all(levels, m, counts, whole, left, inside):
 
 @kernel
 def _best_of_many(levels, m, counts, sizes, whole, left, inside, sorted_levels):
-    """The best split along the share of a class, then single levels are moved while it helps."""
+    """Find the best split along the share of a class, then move levels while it helps."""
     best, best_class, last = -(1 << 62), 0, 0
     for c in range(len(whole)):
         for i in range(m):  # an assignment of slices takes seconds to compile
@@ -164,39 +164,39 @@ def _best_of_many(levels, m, counts, sizes, whole, left, inside, sorted_levels):
         _sort(sorted_levels, m, counts, sizes, np.int64(c))
         left[:] = 0
         for i in range(m - 1):
-            _move(counts, sorted_levels[i], 1, left)
-            found = _separability(left, whole)
-            if found > best:
-                best, best_class, last = found, c, sorted_levels[i]
+            _move_level(counts, sorted_levels[i], 1, left)
+            value = _separability(left, whole)
+            if value > best:
+                best, best_class, last = value, c, sorted_levels[i]
     left[:] = 0
     n_inside = 0
     for i in range(m):
-        inside[i] = not _before(counts, sizes, last, levels[i], np.int64(best_class))
+        inside[i] = not _is_before(counts, sizes, last, levels[i], np.int64(best_class))
         if inside[i]:
-            _move(counts, levels[i], 1, left)
+            _move_level(counts, levels[i], 1, left)
             n_inside += 1
     while True:
-        chosen = -1
+        best_level = -1
         for i in range(m):
             if n_inside == (1 if inside[i] else m - 1):
                 continue
             sign = -1 if inside[i] else 1
-            _move(counts, levels[i], sign, left)
-            found = _separability(left, whole)
-            _move(counts, levels[i], -sign, left)
-            if found > best:
-                best, chosen = found, i
-        if chosen < 0:
+            _move_level(counts, levels[i], sign, left)
+            value = _separability(left, whole)
+            _move_level(counts, levels[i], -sign, left)
+            if value > best:
+                best, best_level = value, i
+        if best_level < 0:
             return best
-        sign = -1 if inside[chosen] else 1
-        _move(counts, levels[chosen], sign, left)
-        inside[chosen] = not inside[chosen]
+        sign = -1 if inside[best_level] else 1
+        _move_level(counts, levels[best_level], sign, left)
+        inside[best_level] = not inside[best_level]
         n_inside += sign
 
 
 @kernel
-def _inside_first(left, whole):
-    """Whether the part inside has the lower mean of the class numbers, or the same."""
+def _is_inside_first(left, whole):
+    """Return whether the part inside has the lower mean of the class numbers, or the same."""
     n_left, n_right, sum_left, sum_right = 0, 0, 0, 0
     for c in range(len(whole)):
         right = whole[c] - left[c]
@@ -210,21 +210,21 @@ def _inside_first(left, whole):
 @kernel
 def _partition(levels, m, inside, first, spare):
     """Put the levels of one part before those of the other; return where it ends."""
-    end, rest = 0, 0
+    end, n_spare = 0, 0
     for i in range(m):
         if inside[i] == first:
             levels[end] = levels[i]
             end += 1
         else:
-            spare[rest] = levels[i]
-            rest += 1
-    for i in range(rest):
+            spare[n_spare] = levels[i]
+            n_spare += 1
+    for i in range(n_spare):
         levels[end + i] = spare[i]
     return end
 
 
 @kernel
-def _tree(counts, sizes, max_depth, levels, spare, inside, stack, leaf):
+def _arrange_levels(counts, sizes, max_depth, levels, spare, inside, stack, leaf):
     """Arrange `levels` as the leaves of the tree; `leaf` marks where one begins."""
     n_levels, n_classes = counts.shape
     whole, left = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
@@ -237,7 +237,7 @@ def _tree(counts, sizes, max_depth, levels, spare, inside, stack, leaf):
         leaf[low] = True
         whole[:] = 0
         for i in range(low, high):
-            _move(counts, levels[i], 1, whole)
+            _move_level(counts, levels[i], 1, whole)
         present = 0
         for c in range(n_classes):
             present += whole[c] > 0
@@ -256,8 +256,8 @@ def _tree(counts, sizes, max_depth, levels, spare, inside, stack, leaf):
         left[:] = 0
         for i in range(m):
             if inside[i]:
-                _move(counts, part[i], 1, left)
-        middle = low + _partition(part, m, inside, _inside_first(left, whole), spare)
+                _move_level(counts, part[i], 1, left)
+        middle = low + _partition(part, m, inside, _is_inside_first(left, whole), spare)
         stack[top, 0], stack[top, 1], stack[top, 2] = low, middle, depth + 1
         stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2] = middle, high, depth + 1
         top += 2
@@ -270,23 +270,25 @@ def _order_columns(codes, y, n_classes, start, max_depth, lo, hi, numbers, separ
         n_levels = start[f + 1] - start[f]
         if n_levels == 0:
             continue
-        found = np.zeros((n_levels, n_classes), np.int64)
+        level_counts = np.zeros((n_levels, n_classes), np.int64)
         for i in range(len(y)):
-            found[codes[f, i], y[i]] += 1
+            level_counts[codes[f, i], y[i]] += 1
         # levels in the order of their counts, so that their names have no say
         names = np.arange(n_levels)
         sizes, spare = np.empty(n_levels, np.int64), np.empty(n_levels, np.int64)
-        _sort(names, n_levels, found, sizes, np.int64(-1))
+        _sort(names, n_levels, level_counts, sizes, np.int64(-1))
         counts = np.empty((n_levels, n_classes), np.int64)
         sizes[:] = 0
         for i in range(n_levels):
             for c in range(n_classes):
-                counts[i, c] = found[names[i], c]
+                counts[i, c] = level_counts[names[i], c]
                 sizes[i] += counts[i, c]
         levels = np.arange(n_levels)
         inside, leaf = np.zeros(n_levels, np.bool_), np.zeros(n_levels, np.bool_)
         stack = np.empty((n_levels + 2, 3), np.int64)
-        separability[f] = _tree(counts, sizes, max_depth, levels, spare, inside, stack, leaf)
+        separability[f] = _arrange_levels(
+            counts, sizes, max_depth, levels, spare, inside, stack, leaf
+        )
         number = -1
         for i in range(n_levels):
             number += leaf[i]

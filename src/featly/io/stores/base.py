@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
-from featly.basics.resources import in_words
+from featly.basics.resources import format_bytes
 from featly.io.stores.files import DiskFile
 from featly.table.frames import DefaultNames
 
-__all__ = ["StoredTable", "checked_dtype", "checked_shape", "one_line", "spans"]
+__all__ = ["StoredTable", "require_dtype", "require_shape", "shorten_message", "spans"]
 
 SPAN_BYTES = 1 << 25  # of columns that are read together to pick some
 GAP_BYTES = 1 << 16  # between two columns: reading that much is quicker than another call
@@ -82,7 +82,7 @@ class StoredTable(ABC):
 
     @property
     def name(self) -> str:
-        """How messages call the file."""
+        """Name of the file in messages."""
         return repr(str(self.path))
 
     @property
@@ -94,12 +94,12 @@ class StoredTable(ABC):
         values = "of several kinds" if self.dtype is None else f"of {self.dtype}"
         return (
             f"{type(self).__name__}({self.name}: {self.n_rows} rows, {self.n_features} columns "
-            f"{values}, {in_words(self.nbytes)})"
+            f"{values}, {format_bytes(self.nbytes)})"
         )
 
     # ---- reading ----------------------------------------------------------------------------
     def read(self, low: int, high: int) -> np.ndarray:
-        """Columns ``low:high`` as a new array of shape (n_rows, high - low)."""
+        """Return columns ``low:high`` as a new array of shape (n_rows, high - low)."""
         if self.dtype is None:
             raise DataError(
                 f"{self.name} has columns of several kinds, which are no array: read them by frame"
@@ -108,43 +108,43 @@ class StoredTable(ABC):
         return self._read(int(low), int(high)) if low < high else self.empty(0)
 
     def take(self, features: npt.ArrayLike) -> np.ndarray:
-        """Any columns in any order, as a new array of shape (n_rows, len(features))."""
+        """Return any columns in any order, as a new array of shape (n_rows, len(features))."""
         if self.dtype is None:
             raise DataError(
                 f"{self.name} has columns of several kinds, which are no array: read them by frame"
             )
-        wanted = self._checked(features)
-        if len(wanted) == 0:
+        positions = self._check_features(features)
+        if len(positions) == 0:
             return self.empty(0)
-        if (np.diff(wanted) > 0).all():
-            return self._take(wanted)
-        columns, inverse = np.unique(wanted, return_inverse=True)
-        found = self._take(columns)
+        if (np.diff(positions) > 0).all():
+            return self._take(positions)
+        columns, inverse = np.unique(positions, return_inverse=True)
+        values = self._take(columns)
         if self.feature_major:
-            return found.T[inverse].T
-        return np.take(found, inverse, axis=1)
+            return values.T[inverse].T
+        return np.take(values, inverse, axis=1)
 
     def frame(self, low: int, high: int) -> Any:
-        """Columns ``low:high`` as a polars frame; for tables whose columns are of several kinds."""
+        """Return columns ``low:high`` as a polars frame, if columns are of several kinds."""
         raise DataError(f"{self.name} has numbers only: read them by read")
 
     def take_frame(self, features: npt.ArrayLike) -> Any:
-        """Any columns in any order as a polars frame; for tables of several kinds."""
+        """Return any columns in any order as a polars frame; for tables of several kinds."""
         raise DataError(f"{self.name} has numbers only: read them by take")
 
     def schema_frame(self) -> Any:
-        """A polars frame without rows, whose dtypes tell the kinds of the columns."""
+        """Return a polars frame without rows, whose dtypes tell the kinds of the columns."""
         raise DataError(f"{self.name} has numbers only: it needs no frame")
 
     def column(self, name: str) -> np.ndarray | None:
-        """A column that stands beside the table, or in it, by its name; None if there is none.
+        """Return a column beside the table, or in it, by its name; None if there is none.
 
         Text is an array of objects with None where it is missing; numbers are as they are stored.
         """
         return None
 
     def empty(self, n_columns: int) -> np.ndarray:
-        """An array for so many columns, which lies as those that `read` returns."""
+        """Return an array for so many columns, in the memory order of what `read` returns."""
         assert self.dtype is not None
         order = "F" if self.feature_major else "C"
         return np.empty((self.n_rows, n_columns), self.dtype, order)  # type: ignore[call-overload]
@@ -156,22 +156,22 @@ class StoredTable(ABC):
                 f"{self.n_features}"
             )
 
-    def _checked(self, features: npt.ArrayLike) -> np.ndarray:
-        wanted = np.asarray(features, np.int64).reshape(-1)
-        wrong = wanted[(wanted < 0) | (wanted >= self.n_features)]
+    def _check_features(self, features: npt.ArrayLike) -> np.ndarray:
+        positions = np.asarray(features, np.int64).reshape(-1)
+        wrong = positions[(positions < 0) | (positions >= self.n_features)]
         if len(wrong):
             raise ParameterError(
                 f"column {wrong[0]} is none of {self.name}: they run from 0 to "
                 f"{self.n_features - 1}"
             )
-        return wanted
+        return positions
 
     @abstractmethod
     def _read(self, low: int, high: int) -> np.ndarray:
-        """Columns ``low:high``, which are there."""
+        """Read columns ``low:high``, which exist."""
 
     def _take(self, columns: np.ndarray) -> np.ndarray:
-        """Columns in ascending order, each once; neighbours are read together."""
+        """Read columns in ascending order, each once; neighbours are read together."""
         out = self.empty(len(columns))
         width = max(1, self.nbytes // self.n_features)
         done = 0
@@ -187,32 +187,34 @@ class StoredTable(ABC):
     # ---- the file ---------------------------------------------------------------------------
     @abstractmethod
     def _files(self) -> Sequence[DiskFile]:
-        """The files that the table lies in."""
+        """Return the files that the table lies in."""
 
     def _states(self) -> list[Any]:
-        """What tells, in another process, whether the files are still the same."""
+        """Return what tells, in another process, whether the files are still the same."""
         return [file.state for file in self._files()]
 
     def _require(self, states: list[Any]) -> None:
-        """DataError unless the files are those of a table that was open before."""
+        """Raise DataError unless the files are those of a table that was open before."""
         for file, state in zip(self._files(), states, strict=True):
             file.require(state)
 
     def check(self) -> None:
-        """DataError if a file was cut, replaced or changed since the table was scanned."""
+        """Raise DataError if a file was cut, replaced or changed since the table was scanned."""
         for file in self._files():
             file.check()
 
     def fingerprint(self) -> str:
-        """What is the same for the same content: sizes, times, the first and the last bytes."""
+        """Return a key of the content: of sizes, times, the first and the last bytes."""
         digest = hashlib.sha256()
-        digest.update(repr((self.kind, self.shape, str(self.dtype), self._what())).encode())
+        digest.update(
+            repr((self.kind, self.shape, str(self.dtype), self._fingerprint_parts())).encode()
+        )
         for file in self._files():
             file.digest_into(digest)
         return digest.hexdigest()[:32]
 
-    def _what(self) -> Any:
-        """Which part of the file the table is."""
+    def _fingerprint_parts(self) -> Any:
+        """Return what tells the part of the file that the table is."""
         return sorted((key, str(value)) for key, value in self._options.items())
 
     def close(self) -> None:
@@ -227,32 +229,33 @@ class StoredTable(ABC):
         self.close()
 
     def __reduce__(self) -> Any:
-        return _reopened, (type(self), self._place, self._options, self._states())
+        return _reopen, (type(self), self._place, self._options, self._states())
 
 
-def _reopened(
+def _reopen(
     table: type[StoredTable], path: str, options: dict[str, Any], states: list[Any]
 ) -> StoredTable:
-    """A table that was pickled, read from its path again."""
-    found = table(path, **options)
-    found._require(states)
-    return found
+    """Open a table that was pickled from its path again."""
+    reopened = table(path, **options)
+    reopened._require(states)
+    return reopened
 
 
-def checked_dtype(dtype: Any, name: str, remedy: str) -> np.dtype[Any]:
-    """The dtype in the order of bytes of this machine; DataError if it is of no use."""
+def require_dtype(dtype: Any, name: str, remedy: str) -> np.dtype[Any]:
+    """Return the dtype in this machine's order of bytes; DataError if it is of no use."""
     dtype = np.dtype(dtype)
     if dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize in (4, 8)):
         return dtype.newbyteorder("=")
-    what = "Python objects" if dtype.hasobject else str(dtype)
+    content = "Python objects" if dtype.hasobject else str(dtype)
     raise DataError(
-        f"{name} holds {what[:80]}; bool, whole numbers, float32 and float64 are read in blocks: "
+        f"{name} holds {content[:80]}; bool, whole numbers, float32 and float64 are read in "
+        "blocks: "
         f"{remedy}"
     )
 
 
-def checked_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
-    """Rows and columns; DataError if these are no table."""
+def require_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
+    """Return rows and columns; DataError if these are no table."""
     if len(shape) != 2:
         raise DataError(
             f"{name} has {len(shape)} dimension{'s' * (len(shape) != 1)}, where a table has two: "
@@ -267,7 +270,7 @@ def checked_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
 
 
 def spans(columns: np.ndarray, gap: int, most: int) -> Iterator[np.ndarray]:
-    """Ascending columns in runs that are read together.
+    """Yield ascending columns in runs that are read together.
 
     Two columns are in one run if no more than `gap` others lie between them; a run reaches over no
     more than `most` columns.
@@ -286,6 +289,6 @@ def spans(columns: np.ndarray, gap: int, most: int) -> Iterator[np.ndarray]:
             run = run[count:]
 
 
-def one_line(problem: BaseException) -> str:
-    """What a library said, short enough for a message."""
+def shorten_message(problem: BaseException) -> str:
+    """Return a library's message, short enough for a message of ours."""
     return " ".join(str(problem).split())[:160] or type(problem).__name__

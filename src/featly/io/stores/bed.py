@@ -17,7 +17,7 @@ import numpy as np
 from featly.basics.errors import DataError
 from featly.io.column_lookup import ColumnFinder
 from featly.io.stores.base import GAP_BYTES, SPAN_BYTES, StoredTable, spans
-from featly.io.stores.files import Buffers, DiskFile, what_begins_with
+from featly.io.stores.files import Buffers, DiskFile, describe_beginning
 from featly.io.stores.lines import LineWords
 
 __all__ = ["BedTable"]
@@ -56,12 +56,12 @@ class BedTable(StoredTable):
         super().__init__(path, unpack=unpack, target=target)
         self.dtype = np.dtype(np.uint8)
         self._unpack = unpack
-        self._opened: list[DiskFile] = []
+        self._open_files: list[DiskFile] = []
         try:
             self._bed = self._open(Path(path))
             self._check_beginning()
-            self._fam = self._open(_beside(Path(path), ".fam", self.name))
-            self._bim = self._open(_beside(Path(path), ".bim", self.name))
+            self._fam = self._open(_find_companion(Path(path), ".fam", self.name))
+            self._bim = self._open(_find_companion(Path(path), ".bim", self.name))
             # names are asked for long after a table was closed, by what was fitted to it
             self._names = LineWords(DiskFile(self._bim.place), NAME_COLUMN)
             self.n_features = len(self._names)
@@ -79,19 +79,19 @@ class BedTable(StoredTable):
         self._bed.advise_sequential()
 
     def _open(self, path: Path) -> DiskFile:
-        found = DiskFile(path)
-        self._opened.append(found)
-        return found
+        file = DiskFile(path)
+        self._open_files.append(file)
+        return file
 
     def _check_beginning(self) -> None:
         start = self._bed.head(4096)
         if not start.startswith(MAGIC):
-            what = what_begins_with(start)
+            content = describe_beginning(start)
             remedy = (
                 "it is text; a .bed file of genomic regions has no genotypes"
-                if what == "text"
-                else f"it begins like {what}"
-                if what
+                if content == "text"
+                else f"it begins like {content}"
+                if content
                 else "write it with plink --make-bed"
             )
             raise DataError(f"{self.name} is no PLINK .bed file: {remedy}")
@@ -105,18 +105,19 @@ class BedTable(StoredTable):
             raise DataError(f"{self.name} is damaged in its third byte: copy or write it again")
 
     def _check_size(self) -> None:
-        wanted = HEADER + self.n_features * self._line
+        expected = HEADER + self.n_features * self._line
         size = self._bed.size
-        if size == wanted:
+        if size == expected:
             return
         counts = f"{self.n_features} variants (.bim) of {self.n_rows} people (.fam)"
-        if size < wanted:
+        if size < expected:
             raise DataError(
-                f"{self.name} has {size} bytes, where {counts} take {wanted}: it is cut, or .bim "
+                f"{self.name} has {size} bytes, where {counts} take {expected}: it is cut, or .bim "
                 "or .fam belong to another file. Copy or write it again"
             )
         raise DataError(
-            f"{self.name} has {size} bytes, where {counts} take {wanted}: .bim or .fam are cut, or "
+            f"{self.name} has {size} bytes, where {counts} take {expected}: .bim or .fam are cut, "
+            "or "
             "belong to another file. Copy or write them again"
         )
 
@@ -126,20 +127,20 @@ class BedTable(StoredTable):
         return self._names
 
     # ---- reading ----------------------------------------------------------------------------
-    def packed(self, low: int, high: int) -> np.ndarray:
-        """The raw bytes of variants ``low:high``, uint8 of shape (high - low, ceil(n_rows / 4)).
+    def read_packed(self, low: int, high: int) -> np.ndarray:
+        """Read the raw bytes of variants ``low:high``, of shape (high - low, ceil(n_rows / 4)).
 
         Two bits a person, the lowest first: 0 is 2, 1 is missing, 2 is 1 and 3 is 0.
         """
         self._check_range(low, high)
         start = HEADER + low * self._line
-        found = self._buffers.lend((high - low) * self._line, start)
-        self._bed.read_into(found, start)
+        raw = self._buffers.lend((high - low) * self._line, start)
+        self._bed.read_into(raw, start)
         self._bed.confirm()
-        return found.reshape(high - low, self._line)
+        return raw.reshape(high - low, self._line)
 
     def _read(self, low: int, high: int) -> np.ndarray:
-        return self._unpacked(self.packed(low, high))
+        return self._decode(self.read_packed(low, high))
 
     def _take(self, columns: np.ndarray) -> np.ndarray:
         packed = np.empty((len(columns), self._line), np.uint8)
@@ -147,19 +148,19 @@ class BedTable(StoredTable):
         most = max(1, SPAN_BYTES // self._line)
         for part in spans(columns, GAP_BYTES // self._line, most):
             low, high = int(part[0]), int(part[-1]) + 1
-            block = self.packed(low, high)
+            block = self.read_packed(low, high)
             packed[done : done + len(part)] = block[part - low]
             done += len(part)
-        return self._unpacked(packed)
+        return self._decode(packed)
 
-    def _unpacked(self, packed: np.ndarray) -> np.ndarray:
+    def _decode(self, packed: np.ndarray) -> np.ndarray:
         out = self._buffers.lend(len(packed) * self.n_rows).reshape(len(packed), self.n_rows)
         self._unpack(packed, out)
         return out.T
 
     # ---- people -----------------------------------------------------------------------------
     def column(self, name: str) -> np.ndarray | None:
-        """A column of the ``.fam`` file: fid, iid, father, mother, sex or phenotype.
+        """Return a column of the ``.fam`` file: fid, iid, father, mother, sex or phenotype.
 
         A phenotype of 1 and 2 alone, with 0 and -9 for missing ones, is that of cases (2) and
         controls (1); any other is a measurement, where -9 is missing. Missing ones are NaN.
@@ -169,16 +170,16 @@ class BedTable(StoredTable):
         position = PEOPLE.index(name)
         words = list(LineWords(self._fam, position))
         if position < PEOPLE.index("sex"):
-            found = np.empty(len(words), object)
-            found[:] = words
-            return found
+            texts = np.empty(len(words), object)
+            texts[:] = words
+            return texts
         return _numbers(words, name, self._fam.name)
 
     # ---- the files --------------------------------------------------------------------------
     def _files(self) -> Sequence[DiskFile]:
-        return self._opened
+        return self._open_files
 
-    def _what(self) -> Any:
+    def _fingerprint_parts(self) -> Any:
         return None  # a table of genotypes is the whole file
 
     def close(self) -> None:
@@ -188,19 +189,19 @@ class BedTable(StoredTable):
             self._buffers.clear()
 
 
-def _beside(path: Path, suffix: str, name: str) -> Path:
-    found = path.with_suffix(suffix)
-    if not found.exists() and path.with_suffix(suffix.upper()).exists():
-        found = path.with_suffix(suffix.upper())
-    if not found.exists():
+def _find_companion(path: Path, suffix: str, name: str) -> Path:
+    companion = path.with_suffix(suffix)
+    if not companion.exists() and path.with_suffix(suffix.upper()).exists():
+        companion = path.with_suffix(suffix.upper())
+    if not companion.exists():
         raise DataError(
-            f"{name} has no {suffix} file beside it: put {found.name!r} into the same folder"
+            f"{name} has no {suffix} file beside it: put {companion.name!r} into the same folder"
         )
-    return found
+    return companion
 
 
 def _numbers(words: Sequence[str], name: str, source: str) -> np.ndarray:
-    """Sex or phenotype as numbers."""
+    """Return sex or phenotype as numbers."""
     values = np.empty(len(words))
     for k, word in enumerate(words):
         try:

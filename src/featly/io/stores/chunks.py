@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import SlowWarning
-from featly.basics.resources import in_words
+from featly.basics.resources import format_bytes
 
 __all__ = ["Bands"]
 
@@ -22,7 +22,7 @@ Fetch = Callable[[int, int], np.ndarray]
 
 
 class Bands:
-    """Reads columns by bands, which are as wide as a chunk and as tall as the table.
+    """Reader of columns by bands, which are as wide as a chunk and as tall as the table.
 
     Of a band that begins or ends outside of what is asked for, the rest will be asked for next. So
     it is held, if it is not too large. Columns that fill their bands are read directly.
@@ -55,7 +55,7 @@ class Bands:
         self.width = min(width, self.n_features)
         self.dtype = dtype
         self._lock = threading.Lock()
-        self._held: OrderedDict[int, np.ndarray] = OrderedDict()
+        self._cache: OrderedDict[int, np.ndarray] = OrderedDict()
 
     @property
     def band_bytes(self) -> int:
@@ -63,56 +63,57 @@ class Bands:
         return self.n_rows * self.width * self.dtype.itemsize
 
     @property
-    def holds(self) -> bool:
-        """Whether bands are small enough to be held."""
+    def is_cached(self) -> bool:
+        """Return whether bands are small enough to be cached."""
         return self.band_bytes <= BAND_BYTES
 
     def warn(self, name: str, chunks: tuple[int, int], stacklevel: int) -> None:
-        """Say so if blocks of columns would be cut out of chunks that are read again and again."""
+        """Warn if blocks of columns would be cut out of chunks that are read again and again."""
         times = min(self.band_bytes, self.n_rows * self.n_features * self.dtype.itemsize)
         times //= BLOCK_BYTES
-        if not self.holds and times >= WORTH_A_WARNING:
+        if not self.is_cached and times >= WORTH_A_WARNING:
             warnings.warn(
                 f"{name} lies in chunks of {chunks[0]} rows and {chunks[1]} columns: with blocks "
-                f"of {in_words(BLOCK_BYTES)} everything is read about {times} times. Write it in "
+                f"of {format_bytes(BLOCK_BYTES)} everything is read about {times} times. Write it "
+                "in "
                 f"chunks of {self.n_rows} rows and a few hundred columns",
                 SlowWarning,
                 stacklevel=stacklevel + 1,
             )
 
     def read(self, low: int, high: int, fetch: Fetch) -> np.ndarray:
-        """Columns ``low:high``, row-major; ``fetch(low, high)`` reads some as a new array."""
+        """Read columns ``low:high``, row-major, by a function that reads some as a new array."""
         width, p = self.width, self.n_features
         whole = low % width == 0 and (high % width == 0 or high == p)
-        if whole or not self.holds:
+        if whole or not self.is_cached:
             return fetch(low, high)
         out = np.empty((self.n_rows, high - low), self.dtype)
-        place = low
-        while place < high:
-            band = place // width
+        position = low
+        while position < high:
+            band = position // width
             end = min((band + 1) * width, high)
-            if place == band * width and end == min((band + 1) * width, p):
+            if position == band * width and end == min((band + 1) * width, p):
                 end = max(end, min(high // width * width, p))  # whole bands, in one go
-                out[:, place - low : end - low] = fetch(place, end)
+                out[:, position - low : end - low] = fetch(position, end)
             else:
-                found = self._band(band, fetch)
+                band_values = self._band(band, fetch)
                 first = band * width
-                out[:, place - low : end - low] = found[:, place - first : end - first]
-            place = end
+                out[:, position - low : end - low] = band_values[:, position - first : end - first]
+            position = end
         return out
 
     def _band(self, band: int, fetch: Fetch) -> np.ndarray:
         with self._lock:  # who wants the same band waits for it
-            if band not in self._held:
+            if band not in self._cache:
                 low = band * self.width
-                found = fetch(low, min(low + self.width, self.n_features))
-                while len(self._held) >= HELD_BANDS:
-                    self._held.popitem(last=False)
-                self._held[band] = found
-            self._held.move_to_end(band)
-            return self._held[band]
+                values = fetch(low, min(low + self.width, self.n_features))
+                while len(self._cache) >= HELD_BANDS:
+                    self._cache.popitem(last=False)
+                self._cache[band] = values
+            self._cache.move_to_end(band)
+            return self._cache[band]
 
     def clear(self) -> None:
         """Let go of what is held."""
         with self._lock:
-            self._held.clear()
+            self._cache.clear()

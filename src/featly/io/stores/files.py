@@ -1,4 +1,4 @@
-"""A file that any thread reads at any place, and that tells when it is no longer what it was.
+"""A file that any thread reads at any place, and that notices when it changes.
 
 Files are read, never mapped: a mapped file that shrinks kills the process.
 """
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from featly.basics.errors import DataError
-from featly.io.byte_source import Opened
+from featly.io.byte_source import ByteSource
 
-__all__ = ["Buffers", "DiskFile", "State", "what_begins_with"]
+__all__ = ["Buffers", "DiskFile", "State", "describe_beginning"]
 
 PROBE_BYTES = 1 << 16
 POOLED_BYTES = 1 << 22  # less than that, an allocation is quick
@@ -34,7 +34,7 @@ _BEGINNINGS = {
 
 
 class State(NamedTuple):
-    """What tells that a file was changed."""
+    """Size, time and identity of a file, which tell when it was changed."""
 
     size: int
     changed: int  # nanoseconds
@@ -42,9 +42,9 @@ class State(NamedTuple):
     device: int
 
     @staticmethod
-    def of(found: os.stat_result) -> "State":
-        """From what the system says about a file."""
-        return State(found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+    def from_stat(status: os.stat_result) -> "State":
+        """Make a state from what the system says about a file."""
+        return State(status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
 
 
 class DiskFile:
@@ -68,7 +68,7 @@ class DiskFile:
         self.place = Path(os.path.abspath(path))
         if self.place.is_fifo():
             raise DataError(f"{str(path)!r} is a pipe: write it to a file first")
-        with Opened(path) as opened:
+        with ByteSource(path) as opened:
             self.name = opened.name
             if opened.compression:
                 raise DataError(
@@ -78,7 +78,7 @@ class DiskFile:
         # a table that nobody closed is closed with its last user, without a word
         self._close = weakref.finalize(self, os.close, self._descriptor)
         self._lock = threading.Lock()
-        self.state = State.of(os.fstat(self._descriptor))
+        self.state = State.from_stat(os.fstat(self._descriptor))
 
     @property
     def size(self) -> int:
@@ -86,8 +86,8 @@ class DiskFile:
         return self.state.size
 
     @property
-    def closed(self) -> bool:
-        """Whether it was let go of."""
+    def is_closed(self) -> bool:
+        """Return whether the file was let go of."""
         return not self._close.alive
 
     def close(self) -> None:
@@ -102,19 +102,19 @@ class DiskFile:
 
     def read_into(self, target: Any, offset: int) -> None:
         """Fill a buffer of bytes from the place `offset` on, whole or not at all."""
-        if self.closed:
+        if self.is_closed:
             raise DataError(f"{self.name} is closed: scan it again")
         view = memoryview(target)
-        done, wanted = 0, len(view)
+        done, n_bytes = 0, len(view)
         try:
-            while done < wanted:
-                rest = view[done:] if done else view
+            while done < n_bytes:
+                remaining = view[done:] if done else view
                 if _PREADV is not None:
-                    count = _PREADV(self._descriptor, (rest,), offset + done)
+                    count = _PREADV(self._descriptor, (remaining,), offset + done)
                 else:
-                    count = self._read_here(rest, offset + done)
+                    count = self._read_here(remaining, offset + done)
                 if not count:
-                    raise self._shrunk()
+                    raise self._cut_error()
                 done += count
         except OSError as problem:
             raise DataError(
@@ -124,15 +124,17 @@ class DiskFile:
 
     def read_rows(self, target: np.ndarray, width: int, offset: int, stride: int) -> None:
         """Fill an array of bytes with pieces of `width`, of which one begins every `stride`."""
-        if _PREADV is None or self.closed:
-            for place in range(0, len(target), width):
-                self.read_into(target[place : place + width], offset + place // width * stride)
+        if _PREADV is None or self.is_closed:
+            for position in range(0, len(target), width):
+                self.read_into(
+                    target[position : position + width], offset + position // width * stride
+                )
             return
         # a call a row is what this costs: no more is done in between than must be
         descriptor, view = self._descriptor, memoryview(target)
         start = offset
-        for place in range(0, len(target), width):
-            piece = view[place : place + width]
+        for position in range(0, len(target), width):
+            piece = view[position : position + width]
             try:
                 count = _PREADV(descriptor, (piece,), start)
             except OSError:
@@ -142,32 +144,32 @@ class DiskFile:
             start += stride
 
     def confirm(self) -> None:
-        """DataError if the file changed until now: what was read of it may be of no use.
+        """Raise DataError if the file changed until now: what was read of it may be of no use.
 
         A read that meets with a cut may find zeros where the system has cleared a page already.
         """
-        found = State.of(os.fstat(self._descriptor))
-        if found.size < self.size:
-            raise self._shrunk(found.size)
-        if found.changed != self.state.changed:
-            raise self._changed("changed")
+        state = State.from_stat(os.fstat(self._descriptor))
+        if state.size < self.size:
+            raise self._cut_error(state.size)
+        if state.changed != self.state.changed:
+            raise self._change_error("changed")
 
     def _read_here(self, view: memoryview, offset: int) -> int:
-        """For systems that cannot read at a place without going there."""
+        """Read on systems that cannot read at a place without going there."""
         with self._lock:
             os.lseek(self._descriptor, offset, os.SEEK_SET)
-            found = os.read(self._descriptor, len(view))
-        view[: len(found)] = found
-        return len(found)
+            content = os.read(self._descriptor, len(view))
+        view[: len(content)] = content
+        return len(content)
 
     def read(self, offset: int, count: int) -> bytes:
-        """Some bytes."""
-        found = bytearray(count)
-        self.read_into(found, offset)
-        return bytes(found)
+        """Return some bytes."""
+        content = bytearray(count)
+        self.read_into(content, offset)
+        return bytes(content)
 
     def head(self, count: int) -> bytes:
-        """The first bytes, as many as there are."""
+        """Return the first bytes, as many as there are."""
         return self.read(0, min(count, self.size))
 
     def advise_sequential(self) -> None:
@@ -176,24 +178,24 @@ class DiskFile:
             os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
 
     def check(self) -> None:
-        """DataError if the file under this name is not the one that was opened, or changed."""
+        """Raise DataError if this name's file is not the one that was opened, or changed."""
         try:
-            found = State.of(os.stat(self.place))
+            state = State.from_stat(os.stat(self.place))
         except OSError as problem:
             raise DataError(
                 f"{self.name} is no longer there ({problem.strerror}): bring it back, and scan it "
                 "again"
             ) from None
-        if found == self.state:
+        if state == self.state:
             return
-        if found.size < self.size:
-            raise self._shrunk(found.size)
-        raise self._changed("was replaced" if found[2:] != self.state[2:] else "changed")
+        if state.size < self.size:
+            raise self._cut_error(state.size)
+        raise self._change_error("was replaced" if state[2:] != self.state[2:] else "changed")
 
-    def _changed(self, what: str) -> DataError:
-        return DataError(f"{self.name} {what} while it was in use: scan it again")
+    def _change_error(self, change: str) -> DataError:
+        return DataError(f"{self.name} {change} while it was in use: scan it again")
 
-    def _shrunk(self, size: int | None = None) -> DataError:
+    def _cut_error(self, size: int | None = None) -> DataError:
         if size is None:
             size = os.fstat(self._descriptor).st_size
         return DataError(
@@ -202,7 +204,7 @@ class DiskFile:
         )
 
     def require(self, state: State) -> None:
-        """DataError unless size and time are still those of a file that was open before."""
+        """Raise DataError unless size and time are still those of a file that was open before."""
         if self.state[:2] != state[:2]:
             raise DataError(f"{self.name} changed since it was scanned: scan it again")
 
@@ -236,14 +238,14 @@ class Buffers:
     True
     """
 
-    def __init__(self, kept: int = 2) -> None:
-        self._free: deque[np.ndarray] = deque(maxlen=kept)
+    def __init__(self, n_cached: int = 2) -> None:
+        self._free: deque[np.ndarray] = deque(maxlen=n_cached)
 
     def lend(self, count: int, offset: int = 0) -> np.ndarray:
-        """An array of bytes that nobody else has; `offset` is where in the file they lie."""
+        """Return an array of bytes that nobody else has; `offset` is where in the file they lie."""
         if count < POOLED_BYTES:
             return np.empty(count, np.uint8)
-        raw = self._found(count)
+        raw = self._take_free(count)
         # every array that is made of what is given away keeps the lease alive, whatever is done to
         # it; an array in its place would be left out of the chain, and so would a memoryview
         lease = (ctypes.c_char * len(raw)).from_buffer(raw)
@@ -251,7 +253,7 @@ class Buffers:
         shift = (offset - raw.ctypes.data) % CACHE_LINE
         return np.frombuffer(lease, np.uint8)[shift : shift + count]
 
-    def _found(self, count: int) -> np.ndarray:
+    def _take_free(self, count: int) -> np.ndarray:
         for _ in range(len(self._free)):
             try:
                 raw = self._free.popleft()
@@ -267,11 +269,11 @@ class Buffers:
         self._free.clear()
 
 
-def what_begins_with(start: bytes) -> str | None:
-    """What a file is that begins so, in words; None where that is not known."""
-    for beginning, what in _BEGINNINGS.items():
+def describe_beginning(start: bytes) -> str | None:
+    """Return in words what a file is that begins so; None where that is not known."""
+    for beginning, description in _BEGINNINGS.items():
         if start.startswith(beginning):
-            return what
+            return description
     if start[:4096] and not start[:4096].strip(b"\t\n\r\x0c\x1b" + bytes(range(32, 256))):
         return "text"
     return None

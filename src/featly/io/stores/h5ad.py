@@ -21,14 +21,14 @@ __all__ = [
 
 
 def is_annotated(h5: Any) -> bool:
-    """Whether a file is one of anndata's."""
+    """Return whether a file is one of anndata's."""
     return _text(h5.attrs.get("encoding-type")) == "anndata" or (
         "obs" in h5 and "var" in h5 and ("X" in h5 or "layers" in h5)
     )
 
 
 def sparse_format(item: Any) -> str | None:
-    """'csr' or 'csc' for a group that is such a matrix, None for everything else."""
+    """Return 'csr' or 'csc' for a group that is such a matrix, None for everything else."""
     if hasattr(item, "shape") or not hasattr(item, "attrs"):
         return None
     kind = _text(item.attrs.get("encoding-type")) or _text(item.attrs.get("h5sparse_format")) or ""
@@ -36,22 +36,22 @@ def sparse_format(item: Any) -> str | None:
 
 
 def sparse_shape(item: Any) -> tuple[int, ...]:
-    """Rows and columns of a sparse matrix."""
-    found = item.attrs.get("shape", item.attrs.get("h5sparse_shape", ()))
-    return tuple(int(size) for size in found)
+    """Return rows and columns of a sparse matrix."""
+    shape = item.attrs.get("shape", item.attrs.get("h5sparse_shape", ()))
+    return tuple(int(size) for size in shape)
 
 
 def variable_names(h5: Any, where: str) -> list[str] | None:
-    """Names of the columns of a matrix: those of the var next to it, else of the file."""
+    """Return names of the columns of a matrix: those of the var next to it, else of the file."""
     folder = where.rpartition("/")[0]
-    beside = f"{folder}/var" if folder else "var"
-    found = h5.get(beside if beside in h5 else "var")
-    index = _index(found)
-    return None if index is None else [str(name) for name in plain(found[index]).tolist()]
+    path = f"{folder}/var" if folder else "var"
+    frame = h5.get(path if path in h5 else "var")
+    index = _index(frame)
+    return None if index is None else [str(name) for name in plain(frame[index]).tolist()]
 
 
 def observation_columns(h5: Any) -> list[str]:
-    """Names of the columns of obs."""
+    """Return names of the columns of obs."""
     obs = h5.get("obs")
     if obs is None:
         return []
@@ -65,13 +65,13 @@ def observation_columns(h5: Any) -> list[str]:
 
 
 def observation_column(h5: Any, name: str) -> np.ndarray:
-    """A column of obs: numbers, or objects with None where a value is missing."""
+    """Return a column of obs: numbers, or objects with None where a value is missing."""
     item = h5["obs"][name]
     if not hasattr(item, "shape"):
         if "codes" in item and "categories" in item:
             return _levels(item["codes"][:], plain(item["categories"]))
         if "values" in item and "mask" in item:
-            return _masked(plain(item["values"]), item["mask"][:])
+            return _apply_mask(plain(item["values"]), item["mask"][:])
         kind = _text(item.attrs.get("encoding-type"))
         raise DataError(
             f"column {name!r} of {h5.filename!r} is stored as {kind!r}, which is not read: make it "
@@ -85,13 +85,13 @@ def observation_column(h5: Any, name: str) -> np.ndarray:
 
 
 def plain(item: Any) -> np.ndarray:
-    """A dataset as an array; text as objects."""
-    found = item[:]
-    if found.dtype.kind in "OS":
-        text = np.empty(len(found), object)
-        text[:] = [v.decode(errors="replace") if isinstance(v, bytes) else v for v in found]
+    """Return a dataset as an array; text as objects."""
+    values = item[:]
+    if values.dtype.kind in "OS":
+        text = np.empty(len(values), object)
+        text[:] = [v.decode(errors="replace") if isinstance(v, bytes) else v for v in values]
         return text
-    return found
+    return values
 
 
 def _levels(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -102,18 +102,18 @@ def _levels(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
     return known[codes]
 
 
-def _masked(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _apply_mask(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
     if not mask.any():
         return values
     if values.dtype.kind in "iuf":
         return np.where(mask, np.nan, values.astype(np.float64))
-    found = values.astype(object)
-    found[mask] = None
-    return found
+    objects = values.astype(object)
+    objects[mask] = None
+    return objects
 
 
 def _index(frame: Any) -> str | None:
-    """Which column of a frame has the names of its rows."""
+    """Return the name of the column of a frame that has the names of its rows."""
     if frame is None or hasattr(frame, "shape"):
         return None
     name = _text(frame.attrs.get("_index")) or "_index"

@@ -10,9 +10,9 @@ import numpy as np
 from featly.basics.errors import DataError
 from featly.io.column_lookup import ColumnFinder
 from featly.io.stores import h5ad as annotated
-from featly.io.stores.base import StoredTable, checked_dtype, checked_shape, one_line
+from featly.io.stores.base import StoredTable, require_dtype, require_shape, shorten_message
 from featly.io.stores.chunks import HELD_BANDS, Bands
-from featly.io.stores.files import Buffers, DiskFile, what_begins_with
+from featly.io.stores.files import Buffers, DiskFile, describe_beginning
 from featly.io.stores.raw import RawValues
 from featly.io.stores.sparse import CompressedColumns
 
@@ -53,11 +53,11 @@ class Hdf5Table(StoredTable):
             try:
                 self._h5 = h5py.File(self._file.place, "r", locking="best-effort")
             except OSError as problem:
-                raise self._damaged(problem) from None
-            with self._sound():
+                raise self._damage_error(problem) from None
+            with self._guard_reading():
                 self._find(dataset, layer, memory_limit)
             if target is not None:
-                beside = self._beside()
+                beside = self._target_names()
                 where = f"the obs of {self.name}" if self._annotated else self.name
                 self.target = beside[ColumnFinder(beside, where)(target, "target")]
         except BaseException:
@@ -65,7 +65,7 @@ class Hdf5Table(StoredTable):
             raise
 
     def _find(self, dataset: str | None, layer: str | None, memory_limit: int | None) -> None:
-        """Which part of the file is the table."""
+        """Find the part of the file that is the table."""
         self._annotated = annotated.is_annotated(self._h5)
         if layer is not None and not self._annotated:
             raise DataError(
@@ -76,84 +76,84 @@ class Hdf5Table(StoredTable):
         where = dataset
         if self._annotated and dataset is None:
             where = "X" if layer is None else f"layers/{layer}"
-        found = self._matrix(where)
-        self.where = found.name.strip("/")
-        if annotated.sparse_format(found) is not None:
-            self._lay_sparse(found, memory_limit)
+        matrix = self._matrix(where)
+        self.where = matrix.name.strip("/")
+        if annotated.sparse_format(matrix) is not None:
+            self._open_sparse(matrix, memory_limit)
         else:
             if memory_limit is not None:
                 raise DataError(
                     f"memory_limit is for matrices that are sparse by rows, but {self.where!r} of "
                     f"{self.name} is not: leave memory_limit out"
                 )
-            self._lay_dense(found)
+            self._open_dense(matrix)
 
     def _matrix(self, where: str | None) -> Any:
-        known = _matrices(self._h5)
+        paths = _matrices(self._h5)
         if where is None:
-            if len(known) == 1:
-                return self._h5[known[0]]
-            if not known:
+            if len(paths) == 1:
+                return self._h5[paths[0]]
+            if not paths:
                 raise DataError(f"{self.name} has no matrix: a dataset of two dimensions is needed")
             raise DataError(
-                f"{self.name} has {len(known)} matrices ({_listed(known)}): name one by dataset"
+                f"{self.name} has {len(paths)} matrices ({_list_names(paths)}): name one by dataset"
             )
         if where not in self._h5:
-            there = f": there are {_listed(known)}" if known else ", and no other"
-            raise DataError(f"{self.name} has no matrix {where!r}{there}")
-        found = self._h5[where]
-        if not hasattr(found, "shape") and annotated.sparse_format(found) is None:
+            hint = f": there are {_list_names(paths)}" if paths else ", and no other"
+            raise DataError(f"{self.name} has no matrix {where!r}{hint}")
+        item = self._h5[where]
+        if not hasattr(item, "shape") and annotated.sparse_format(item) is None:
             raise DataError(
                 f"{where!r} of {self.name} is a group: name a matrix in it, such as "
-                f"{_listed(known)}"
+                f"{_list_names(paths)}"
             )
-        return found
+        return item
 
     # ---- how it lies ------------------------------------------------------------------------
-    def _lay_dense(self, found: Any) -> None:
-        what = f"{self.where!r} of {self.name}"
-        self.dtype = checked_dtype(found.dtype, what, REMEDY)
-        self.n_rows, self.n_features = checked_shape(found.shape, what)
-        if found.is_virtual or found.external:
+    def _open_dense(self, dataset: Any) -> None:
+        label = f"{self.where!r} of {self.name}"
+        self.dtype = require_dtype(dataset.dtype, label, REMEDY)
+        self.n_rows, self.n_features = require_shape(dataset.shape, label)
+        if dataset.is_virtual or dataset.external:
             raise DataError(
-                f"{what} lies in other files: copy it into one with h5py, so that what is missing "
+                f"{label} lies in other files: copy it into one with h5py, so that what is missing "
                 "does not read as 0"
             )
-        _check_filters(found, what)
+        _check_filters(dataset, label)
         self.feature_major = False
-        offset = found.id.get_offset()
-        if found.chunks is None and offset is not None:
+        offset = dataset.id.get_offset()
+        if dataset.chunks is None and offset is not None:
             self._values = RawValues(
-                self._file, offset, self.shape, found.dtype, feature_major=False
+                self._file, offset, self.shape, dataset.dtype, feature_major=False
             )
             self.nbytes = self._values.nbytes
-            self._values.warn(what, stacklevel=6)
+            self._values.warn(label, stacklevel=6)
             return
-        self._dataset = found
-        self.nbytes = int(found.id.get_storage_size()) or found.nbytes
-        chunks = found.chunks or self.shape
+        self._dataset = dataset
+        self.nbytes = int(dataset.id.get_storage_size()) or dataset.nbytes
+        chunks = dataset.chunks or self.shape
         self._bands = Bands(self.shape, chunks[1], self.dtype)
-        self._bands.warn(what, chunks, stacklevel=6)
+        self._bands.warn(label, chunks, stacklevel=6)
         self.alignment = self._bands.width
-        self.held_bytes = HELD_BANDS * self._bands.band_bytes if self._bands.holds else 0
+        self.held_bytes = HELD_BANDS * self._bands.band_bytes if self._bands.is_cached else 0
 
-    def _lay_sparse(self, found: Any, memory_limit: int | None) -> None:
-        what = f"{self.where!r} of {self.name}"
-        by_columns = annotated.sparse_format(found) == "csc"
+    def _open_sparse(self, group: Any, memory_limit: int | None) -> None:
+        label = f"{self.where!r} of {self.name}"
+        by_columns = annotated.sparse_format(group) == "csc"
         if by_columns and memory_limit is not None:
             raise DataError(
-                f"memory_limit is for matrices that are sparse by rows, but {what} is so by "
+                f"memory_limit is for matrices that are sparse by rows, but {label} is so by "
                 "columns: leave memory_limit out"
             )
-        self.n_rows, self.n_features = checked_shape(annotated.sparse_shape(found), what)
+        self.n_rows, self.n_features = require_shape(annotated.sparse_shape(group), label)
         for part in ("data", "indices", "indptr"):
-            if part not in found:
-                raise DataError(f"{what} has no {part}: it is damaged. Write it again")
-            _check_filters(found[part], what)
-        self.dtype = checked_dtype(found["data"].dtype, what, REMEDY)
+            if part not in group:
+                raise DataError(f"{label} has no {part}: it is damaged. Write it again")
+            _check_filters(group[part], label)
+        self.dtype = require_dtype(group["data"].dtype, label, REMEDY)
         self.sparse, self.feature_major = True, True
         self._compressed = CompressedColumns(
-            found, self.shape, self.dtype, what, by_columns=by_columns, memory_limit=memory_limit
+            group, self.shape, self.dtype, label, by_columns=by_columns, memory_limit=memory_limit
         )
         self.nbytes = self._compressed.nbytes
         self.held_bytes = self._compressed.held_bytes
@@ -173,24 +173,24 @@ class Hdf5Table(StoredTable):
         return super()._take(columns)
 
     def sparse_block(self, low: int, high: int) -> Any:
-        """Columns ``low:high`` as a SciPy CSC matrix."""
+        """Return columns ``low:high`` as a SciPy CSC matrix."""
         if not self.sparse:
             raise DataError(f"{self.name} is dense: read it by read")
         self._check_range(low, high)
-        with self._sound():
+        with self._guard_reading():
             return self._compressed.block(low, high)
 
     def _fetch(self, low: int, high: int) -> np.ndarray:
         assert self.dtype is not None
         count = self.n_rows * (high - low)
-        found = self._buffers.lend(count * self.dtype.itemsize).view(self.dtype)
-        found = found.reshape(self.n_rows, high - low)
-        with self._sound():
-            self._dataset.read_direct(found, np.s_[:, low:high])
-        return found
+        block = self._buffers.lend(count * self.dtype.itemsize).view(self.dtype)
+        block = block.reshape(self.n_rows, high - low)
+        with self._guard_reading():
+            self._dataset.read_direct(block, np.s_[:, low:high])
+        return block
 
-    def _sound(self) -> "_Sound":
-        return _Sound(self)
+    def _guard_reading(self) -> "_ReadGuard":
+        return _ReadGuard(self)
 
     # ---- annotations ------------------------------------------------------------------------
     @cached_property
@@ -198,49 +198,50 @@ class Hdf5Table(StoredTable):
         """Names of the variables of an h5ad file; x0, x1, ... in other files."""
         if not self._annotated:
             return super().names
-        with self._sound():
-            found = annotated.variable_names(self._h5, self.where)
-        if found is not None and len(found) != self.n_features:
+        with self._guard_reading():
+            names = annotated.variable_names(self._h5, self.where)
+        if names is not None and len(names) != self.n_features:
             raise DataError(
-                f"{self.name} has {len(found)} names for the {self.n_features} columns of "
+                f"{self.name} has {len(names)} names for the {self.n_features} columns of "
                 f"{self.where!r}: it is damaged. Write it again"
             )
-        return super().names if found is None else found
+        return super().names if names is None else names
 
-    def _beside(self) -> list[str]:
-        """Names of what `column` finds."""
+    def _target_names(self) -> list[str]:
+        """Return the names that `column` finds."""
         if self._annotated:
             return annotated.observation_columns(self._h5)
         return _vectors(self._h5, self.n_rows)
 
     def column(self, name: str) -> np.ndarray | None:
-        """A column of an h5ad file's obs; of other files, a vector with a value for every row."""
-        with self._sound():
-            if name not in self._beside():
+        """Return a column of an h5ad file's obs, or a vector of a value for every row."""
+        with self._guard_reading():
+            if name not in self._target_names():
                 return None
-            found = (
+            values = (
                 annotated.observation_column(self._h5, name)
                 if self._annotated
                 else annotated.plain(self._h5[name])
             )
-        if len(found) != self.n_rows:
+        if len(values) != self.n_rows:
             raise DataError(
-                f"column {name!r} of {self.name} has {len(found)} values for {self.n_rows} rows: "
+                f"column {name!r} of {self.name} has {len(values)} values for {self.n_rows} rows: "
                 "the file is damaged. Write it again"
             )
-        return found
+        return values
 
     # ---- the file ---------------------------------------------------------------------------
-    def _damaged(self, problem: BaseException) -> DataError:
+    def _damage_error(self, problem: BaseException) -> DataError:
         return DataError(
-            f"{self.name} cannot be read as an HDF5 file ({one_line(problem)}): it is cut or "
+            f"{self.name} cannot be read as an HDF5 file ({shorten_message(problem)}): it is cut "
+            "or "
             "damaged. Copy or write it again"
         )
 
     def _files(self) -> Sequence[DiskFile]:
         return [self._file]
 
-    def _what(self) -> Any:
+    def _fingerprint_parts(self) -> Any:
         return self.where
 
     def close(self) -> None:
@@ -255,8 +256,8 @@ class Hdf5Table(StoredTable):
         self._buffers.clear()
 
 
-class _Sound:
-    """What is read from HDF5 within counts only if the file is what it was.
+class _ReadGuard:
+    """Guard of a reading from HDF5: it counts only if the file is what it was.
 
     The library fills what lies behind the end of a cut file with zeros, and does not tell.
     """
@@ -265,7 +266,7 @@ class _Sound:
         self._table = table
 
     def __enter__(self) -> None:
-        if self._table._file.closed:
+        if self._table._file.is_closed:
             raise DataError(f"{self._table.name} is closed: scan it again")
 
     def __exit__(self, kind: Any, problem: BaseException | None, _: Any) -> None:
@@ -274,7 +275,7 @@ class _Sound:
         if isinstance(problem, OSError | RuntimeError | KeyError | ValueError) and not isinstance(
             problem, DataError
         ):
-            raise self._table._damaged(problem) from None
+            raise self._table._damage_error(problem) from None
 
 
 def _library() -> Any:
@@ -287,56 +288,56 @@ def _library() -> Any:
     return h5py
 
 
-def _check_filters(dataset: Any, what: str) -> None:
+def _check_filters(dataset: Any, label: str) -> None:
     """Refuse a compression that is not there: the library's message says little."""
     plan, known = dataset.id.get_create_plist(), _library().h5z
     for number in range(plan.get_nfilters()):
         code, _, _, name = plan.get_filter(number)
         if not known.filter_avail(code):
             raise DataError(
-                f"{what} is compressed by {name.decode() or code}, which HDF5 does not know here: "
+                f"{label} is compressed by {name.decode() or code}, which HDF5 does not know here: "
                 "pip install hdf5plugin and import it first, or write it again with gzip"
             )
 
 
 def _check_beginning(file: DiskFile) -> None:
     """Refuse what is no HDF5 file; the library allows for something else in front."""
-    place = 0
-    while place < min(file.size, 1 << 20):
-        if file.size >= place + 8 and file.read(place, 8) == MAGIC:
+    offset = 0
+    while offset < min(file.size, 1 << 20):
+        if file.size >= offset + 8 and file.read(offset, 8) == MAGIC:
             return
-        place = max(512, 2 * place)
-    what = what_begins_with(file.head(4096))
-    remedy = f"it begins like {what}" if what else "write it with h5py or anndata"
+        offset = max(512, 2 * offset)
+    content = describe_beginning(file.head(4096))
+    remedy = f"it begins like {content}" if content else "write it with h5py or anndata"
     raise DataError(f"{file.name} is no HDF5 file: {remedy}")
 
 
 def _matrices(h5: Any) -> list[str]:
-    """Datasets of two dimensions, and sparse matrices."""
-    found: list[str] = []
+    """Return the paths of datasets of two dimensions and of sparse matrices."""
+    paths: list[str] = []
 
-    def visit(name: str, item: Any) -> None:
+    def note_matrix(name: str, item: Any) -> None:
         if (
             annotated.sparse_format(item) is not None
             or len(getattr(item, "shape", None) or ()) == 2
         ):
-            found.append(name)
+            paths.append(name)
 
-    h5.visititems(visit)
-    return found
+    h5.visititems(note_matrix)
+    return paths
 
 
 def _vectors(h5: Any, n_rows: int) -> list[str]:
-    """Datasets of one dimension that have a value for every row."""
-    found: list[str] = []
+    """Return the names of datasets of one dimension that have a value for every row."""
+    names: list[str] = []
 
-    def visit(name: str, item: Any) -> None:
+    def note_vector(name: str, item: Any) -> None:
         if getattr(item, "shape", None) == (n_rows,):
-            found.append(name)
+            names.append(name)
 
-    h5.visititems(visit)
-    return found
+    h5.visititems(note_vector)
+    return names
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")

@@ -1,4 +1,4 @@
-"""A column of words in a text file of many lines, read when it is asked for."""
+"""A column of words in a text file of many lines, read on demand."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
@@ -48,16 +48,16 @@ class LineWords(Sequence[str]):
     @overload
     def __getitem__(self, position: slice) -> list[str]: ...
     def __getitem__(self, position: Any) -> Any:
-        places = range(self._count)[position]
-        if isinstance(places, int):
-            piece, within = divmod(places, STRIDE)
+        positions = range(self._count)[position]
+        if isinstance(positions, int):
+            piece, within = divmod(positions, STRIDE)
             return self._piece(piece)[within]
-        if not places:
+        if not positions:
             return []
-        low, high = min(places[0], places[-1]), max(places[0], places[-1])
+        low, high = min(positions[0], positions[-1]), max(positions[0], positions[-1])
         first = low // STRIDE
         words = [w for piece in range(first, high // STRIDE + 1) for w in self._piece(piece)]
-        return [words[k - first * STRIDE] for k in places]
+        return [words[k - first * STRIDE] for k in positions]
 
     def __iter__(self) -> Iterator[str]:
         for piece in range(len(self._starts) - 1):
@@ -67,7 +67,7 @@ class LineWords(Sequence[str]):
         return list, (list(self),)  # elsewhere, or later, there may be no such file
 
     def position(self, name: str) -> int | None:
-        """Where `name` stands first, or None."""
+        """Return the first position of `name`, or None."""
         sought = name.encode()
         for piece in range(len(self._starts) - 1):
             raw = self._raw(piece)
@@ -79,16 +79,16 @@ class LineWords(Sequence[str]):
 
     def _raw(self, piece: int) -> bytes:
         start, end = int(self._starts[piece]), int(self._starts[piece + 1])
-        found = self.file.read(start, end - start)
+        raw = self.file.read(start, end - start)
         self.file.confirm()
-        return found
+        return raw
 
     def _piece(self, piece: int) -> list[str]:
         return self._words(self._raw(piece), piece)
 
     def _words(self, raw: bytes, piece: int) -> list[str]:
-        """The words of the lines of a piece."""
-        found = []
+        """Return the words of the lines of a piece."""
+        picked = []
         for number, line in enumerate(raw.splitlines(), piece * STRIDE + 1):
             words = line.split(None, self.word + 1)
             if len(words) <= self.word:
@@ -96,12 +96,12 @@ class LineWords(Sequence[str]):
                     f"line {number} of {self.file.name} has {len(words)} words, where more are "
                     "needed: correct that line"
                 )
-            found.append(words[self.word].decode(errors="replace"))
-        return found
+            picked.append(words[self.word].decode(errors="replace"))
+        return picked
 
 
 def _line_starts(file: DiskFile) -> tuple[np.ndarray, int]:
-    """Where every 256th line begins, then the end of the file; and how many lines there are."""
+    """Return the start of every 256th line, then the end of the file; and the number of lines."""
     starts, count, done = [np.zeros(1, np.int64)], 0, 0
     buffer = np.empty(min(CHUNK_BYTES, file.size), np.uint8)
     ended = True
@@ -113,6 +113,6 @@ def _line_starts(file: DiskFile) -> tuple[np.ndarray, int]:
         count += len(ends)
         done += len(chunk)
         ended = bool(chunk[-1] == ord("\n"))
-    places = np.concatenate(starts)
-    places = places[places < file.size]
-    return np.append(places, file.size), count + (not ended)
+    line_starts = np.concatenate(starts)
+    line_starts = line_starts[line_starts < file.size]
+    return np.append(line_starts, file.size), count + (not ended)

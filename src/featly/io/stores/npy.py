@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError
-from featly.io.stores.base import StoredTable, checked_dtype, checked_shape
-from featly.io.stores.files import DiskFile, what_begins_with
+from featly.io.stores.base import StoredTable, require_dtype, require_shape
+from featly.io.stores.files import DiskFile, describe_beginning
 from featly.io.stores.raw import RawValues
 
-__all__ = ["MappedTable", "NpyTable", "store_of"]
+__all__ = ["MappedTable", "NpyTable", "table_behind_map"]
 
 MAGIC = b"\x93NUMPY"
 LONGEST_HEADER = 1 << 16
@@ -27,9 +27,9 @@ class _RawTable(StoredTable):
     _file: DiskFile
     _values: RawValues
 
-    def _lay(self, offset: int, shape: Any, stored: np.dtype[Any], fortran: bool) -> None:
-        self.dtype = checked_dtype(stored, self.name, REMEDY)
-        self.n_rows, self.n_features = checked_shape(shape, self.name)
+    def _set_values(self, offset: int, shape: Any, stored: np.dtype[Any], fortran: bool) -> None:
+        self.dtype = require_dtype(stored, self.name, REMEDY)
+        self.n_rows, self.n_features = require_shape(shape, self.name)
         # of one column, or one row, both orders are the same
         self.feature_major = fortran or self.n_features == 1
         self._values = RawValues(
@@ -65,32 +65,33 @@ class NpyTable(_RawTable):
         self._file = DiskFile(path)
         try:
             offset, shape, stored, fortran = _header(self._file)
-            self._lay(offset, shape, stored, fortran)
+            self._set_values(offset, shape, stored, fortran)
             self._check_size(offset + self.nbytes)
         except BaseException:
             self._file.close()
             raise
 
-    def _check_size(self, wanted: int) -> None:
+    def _check_size(self, expected: int) -> None:
         size = self._file.size
-        if size < wanted:
+        if size < expected:
             raise DataError(
                 f"{self.name} is cut: it has {size} bytes, where its {self.n_rows} rows and "
-                f"{self.n_features} columns of {self.dtype} take {wanted}. Copy or write it again"
+                f"{self.n_features} columns of {self.dtype} take {expected}. Copy or write it again"
             )
-        if size > wanted:
+        if size > expected:
             raise DataError(
-                f"{self.name} has {size - wanted} bytes behind its table: it is damaged, or holds "
+                f"{self.name} has {size - expected} bytes behind its table: it is damaged, or "
+                "holds "
                 "several arrays. Write one array a file"
             )
 
 
 def _header(file: DiskFile) -> tuple[int, Any, np.dtype[Any], bool]:
-    """Where the values begin, and what they are."""
+    """Return the position where the values begin, their shape, dtype and order."""
     start = file.head(LONGEST_HEADER)
     if not start.startswith(MAGIC):
-        what = what_begins_with(start)
-        remedy = f"it begins like {what}" if what else "write it with numpy.save"
+        content = describe_beginning(start)
+        remedy = f"it begins like {content}" if content else "write it with numpy.save"
         raise DataError(f"{file.name} is no .npy file: {remedy}")
     wide = start[6:7] != b"\x01"
     first = 12 if wide else 10
@@ -99,9 +100,9 @@ def _header(file: DiskFile) -> tuple[int, Any, np.dtype[Any], bool]:
     if len(text) < length and len(start) < LONGEST_HEADER:
         raise DataError(f"{file.name} is cut within its header: copy or write it again")
     try:
-        found = ast.literal_eval(text.decode("latin-1"))
-        shape, fortran = found["shape"], found["fortran_order"]
-        stored = np.lib.format.descr_to_dtype(found["descr"])
+        header = ast.literal_eval(text.decode("latin-1"))
+        shape, fortran = header["shape"], header["fortran_order"]
+        stored = np.lib.format.descr_to_dtype(header["descr"])
         if not all(isinstance(size, int) and size >= 0 for size in shape):
             raise ValueError
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
@@ -112,7 +113,7 @@ def _header(file: DiskFile) -> tuple[int, Any, np.dtype[Any], bool]:
 
 
 class MappedTable(_RawTable):
-    """A matrix of values at some place of a file without a header that tells about it."""
+    """A matrix of values at some place of a file without a header."""
 
     kind = "map"
 
@@ -128,7 +129,7 @@ class MappedTable(_RawTable):
         super().__init__(path, offset=offset, shape=shape, dtype=dtype, fortran=fortran)
         self._file = DiskFile(path)
         try:
-            self._lay(offset, shape, np.dtype(dtype), fortran)
+            self._set_values(offset, shape, np.dtype(dtype), fortran)
             if self._file.size < offset + self.nbytes:
                 raise DataError(
                     f"{self.name} has {self._file.size} bytes, fewer than the array that is a map "
@@ -138,8 +139,8 @@ class MappedTable(_RawTable):
             self._file.close()
             raise
 
-    def holds(self, array: np.ndarray) -> bool:
-        """Whether the first and last values are these: the name may be that of another file now."""
+    def is_map_of(self, array: np.ndarray) -> bool:
+        """Return whether the first and last values are these: the file may be another one now."""
         values = array.ravel(order="K")
         count = min(PROBED, len(values))
         size = array.dtype.itemsize
@@ -148,8 +149,8 @@ class MappedTable(_RawTable):
         return first == values[:count].tobytes() and last == values[-count:].tobytes()
 
 
-def store_of(array: np.ndarray) -> StoredTable | None:
-    """The file behind an array that is a map of one, to be read by blocks.
+def table_behind_map(array: np.ndarray) -> StoredTable | None:
+    """Return the file behind an array that is a map of one, to be read by blocks.
 
     Reading is safe where the map is not: a map of a file that shrinks kills the process. None for
     arrays that are no maps, have changes of their own, or do not lie in one piece.
@@ -159,9 +160,9 @@ def store_of(array: np.ndarray) -> StoredTable | None:
     >>> import numpy as np, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "X.npy"
     >>> np.save(path, np.arange(6.0).reshape(2, 3))
-    >>> store_of(np.load(path, mmap_mode="r")[1:]).read(0, 2)
+    >>> table_behind_map(np.load(path, mmap_mode="r")[1:]).read(0, 2)
     array([[3., 4.]])
-    >>> store_of(np.load(path)) is None
+    >>> table_behind_map(np.load(path)) is None
     True
     """
     # a view that is a plain array has no file name; the map that it is of has
@@ -178,10 +179,10 @@ def store_of(array: np.ndarray) -> StoredTable | None:
     # the offset that NumPy remembers is that of the whole map, also in a view of a part of it
     begin = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
     offset = begin + array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
-    found = MappedTable(
+    table = MappedTable(
         path, offset=offset, shape=array.shape, dtype=array.dtype.str, fortran=fortran
     )
-    if found.holds(array):
-        return found
-    found.close()
+    if table.is_map_of(array):
+        return table
+    table.close()
     return None

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError, SlowWarning
-from featly.basics.resources import in_words
+from featly.basics.resources import format_bytes
 from featly.io.column_lookup import ColumnFinder
-from featly.io.stores.base import StoredTable, one_line
-from featly.io.stores.files import DiskFile, what_begins_with
+from featly.io.stores.base import StoredTable, shorten_message
+from featly.io.stores.files import DiskFile, describe_beginning
 
 __all__ = ["ParquetTable"]
 
@@ -61,8 +61,9 @@ class ParquetTable(StoredTable):
         footer = _footer_bytes(self._file)
         if footer > LARGE_FOOTER:
             warnings.warn(
-                f"the footer of {self.name} alone has {in_words(footer)}: it takes about "
-                f"{in_words(FOOTER_MEMORY * footer)} of memory and {footer / FOOTER_RATE:.0f} s to "
+                f"the footer of {self.name} alone has {format_bytes(footer)}: it takes about "
+                f"{format_bytes(FOOTER_MEMORY * footer)} of memory and {footer / FOOTER_RATE:.0f} "
+                "s to "
                 "read. So many columns are better in a .npy or .zarr file",
                 SlowWarning,
                 stacklevel=5,  # who called scan
@@ -71,15 +72,15 @@ class ParquetTable(StoredTable):
         try:
             import pyarrow.parquet  # noqa: F401
         except ImportError:
-            self._reader: Any = _ByPolars(self._file)
+            self._reader: Any = _PolarsReader(self._file)
         else:
-            self._reader = _ByArrow(self._file)
+            self._reader = _ArrowReader(self._file)
         self.n_rows = self._reader.n_rows
         if not self.n_rows:
             raise DataError(f"{self.name} has no rows: there is nothing to rank")
 
     def _choose(self, target: str | int | None, without: Sequence[str | int]) -> None:
-        """Which columns of the file are columns of the table."""
+        """Choose the columns of the file that are columns of the table."""
         every = self._reader.names
         if isinstance(without, str):
             without = [without]
@@ -89,25 +90,25 @@ class ParquetTable(StoredTable):
             position = find(target, "target")
             left_out.add(position)
             self.target = every[position]
-        self._places = np.array([k for k in range(len(every)) if k not in left_out], np.int64)
-        self.n_features = len(self._places)
+        self._positions = np.array([k for k in range(len(every)) if k not in left_out], np.int64)
+        self.n_features = len(self._positions)
         if not self.n_features:
             raise DataError(f"{self.name} has no columns left: there is nothing to rank")
         self._refuse_namesakes(every)
-        self._kinds = [self._reader.kinds[k] for k in self._places.tolist()]
+        self._kinds = [self._reader.kinds[k] for k in self._positions.tolist()]
         if NESTED in self._kinds:
-            name = every[self._places[self._kinds.index(NESTED)]]
+            name = every[self._positions[self._kinds.index(NESTED)]]
             raise DataError(
                 f"column {name!r} of {self.name} has a table in every cell: make it columns of "
                 "numbers or text, or leave it out with without=[...]"
             )
 
     def _refuse_namesakes(self, every: Sequence[str]) -> None:
-        """As in a frame, a name must tell which column is meant."""
+        """Refuse a name that two columns have: as in a frame, it must tell which is meant."""
         seen: dict[str, int] = {}
         if self.target is not None:
             seen[self.target] = every.index(self.target)
-        for k in self._places.tolist():
+        for k in self._positions.tolist():
             if every[k] in seen:
                 raise DataError(
                     f"two columns of {self.name} are called {every[k]!r} (positions "
@@ -119,11 +120,11 @@ class ParquetTable(StoredTable):
     def names(self) -> Sequence[str]:
         """Names of the columns."""
         every = self._reader.names
-        return [every[k] for k in self._places.tolist()]
+        return [every[k] for k in self._positions.tolist()]
 
     # ---- numbers ----------------------------------------------------------------------------
     def _common_dtype(self) -> np.dtype[Any] | None:
-        """What holds the numbers of all columns; None if some are no numbers."""
+        """Return the dtype that holds all columns; None if some are no numbers."""
         kinds = set(self._kinds)
         if not kinds <= FLOATS.keys() | WHOLE:
             return None
@@ -131,82 +132,82 @@ class ParquetTable(StoredTable):
             kind = self._kinds[0]
             if kind in FLOATS:
                 return np.dtype(FLOATS[kind])
-            if not self._reader.may_lack(self._places):
+            if not self._reader.may_have_missing(self._positions):
                 return np.dtype(kind.lower())
         small = all(kind in SMALL or kind == "Float16" for kind in kinds)
         return np.dtype(np.float32 if small else np.float64)
 
     def _read(self, low: int, high: int) -> np.ndarray:
-        return self._numbers(self._places[low:high])
+        return self._numbers(self._positions[low:high])
 
     def _take(self, columns: np.ndarray) -> np.ndarray:
-        return self._numbers(self._places[columns])
+        return self._numbers(self._positions[columns])
 
-    def _numbers(self, places: np.ndarray) -> np.ndarray:
-        out = self.empty(len(places))
+    def _numbers(self, positions: np.ndarray) -> np.ndarray:
+        out = self.empty(len(positions))
         step = self._reader.at_a_time
-        for low in range(0, len(places), step):
-            found = self._columns(places[low : low + step], as_numbers=True)
-            for k, values in enumerate(found, low):
+        for low in range(0, len(positions), step):
+            columns = self._columns(positions[low : low + step], as_numbers=True)
+            for k, values in enumerate(columns, low):
                 out[:, k] = values
         return out
 
-    def _columns(self, places: np.ndarray, as_numbers: bool) -> Any:
-        """Columns of the file; whatever goes wrong inside a library is one line about the file."""
-        if self._file.closed:
+    def _columns(self, positions: np.ndarray, as_numbers: bool) -> Any:
+        """Read columns of the file; any error of a library becomes one line about the file."""
+        if self._file.is_closed:
             raise DataError(f"{self.name} is closed: scan it again")
         self._file.check()
         try:
             read = self._reader.numbers if as_numbers else self._reader.frame
-            found = read(places.tolist())
+            columns = read(positions.tolist())
         except (KeyboardInterrupt, SystemExit, MemoryError):
             raise
         except BaseException as problem:  # a panic inside polars is no Exception
             self._file.check()
-            raise _damaged(self._file, problem) from None
+            raise _damage_error(self._file, problem) from None
         self._file.check()
-        return found
+        return columns
 
     # ---- columns of several kinds -----------------------------------------------------------
     def frame(self, low: int, high: int) -> Any:
-        """Columns ``low:high`` as a polars frame."""
+        """Return columns ``low:high`` as a polars frame."""
         if self.dtype is not None:
             return super().frame(low, high)
         self._check_range(low, high)
-        return self._columns(self._places[low:high], as_numbers=False)
+        return self._columns(self._positions[low:high], as_numbers=False)
 
     def take_frame(self, features: npt.ArrayLike) -> Any:
-        """Any columns in any order as a polars frame."""
+        """Return any columns in any order as a polars frame."""
         if self.dtype is not None:
             return super().take_frame(features)
-        wanted = self._checked(features)
-        columns, inverse = np.unique(wanted, return_inverse=True)
-        if len(columns) < len(wanted):
+        positions = self._check_features(features)
+        columns, inverse = np.unique(positions, return_inverse=True)
+        if len(columns) < len(positions):
             raise ParameterError("a frame cannot have a column twice: name each once")
-        return self._columns(self._places[columns], as_numbers=False)[:, inverse.tolist()]
+        return self._columns(self._positions[columns], as_numbers=False)[:, inverse.tolist()]
 
     def schema_frame(self) -> Any:
-        """A polars frame without rows, whose dtypes tell the kinds of the columns."""
+        """Return a polars frame without rows, whose dtypes tell the kinds of the columns."""
         if self.dtype is not None:
             return super().schema_frame()
-        return self._reader.empty_frame(self._places.tolist())
+        return self._reader.empty_frame(self._positions.tolist())
 
     def column(self, name: str) -> np.ndarray | None:
-        """A column of the file by its name, of the target too."""
+        """Return a column of the file by its name, of the target too."""
         every = self._reader.names
         if name not in every:
             return None
-        place = np.array([every.index(name)])
-        if self._reader.kinds[place[0]] in FLOATS.keys() | WHOLE:
-            return np.array(self._columns(place, as_numbers=True)[0])
-        values = self._columns(place, as_numbers=False).to_series(0).to_list()
-        found = np.empty(len(values), object)
-        found[:] = values
-        return found
+        position = np.array([every.index(name)])
+        if self._reader.kinds[position[0]] in FLOATS.keys() | WHOLE:
+            return np.array(self._columns(position, as_numbers=True)[0])
+        values = self._columns(position, as_numbers=False).to_series(0).to_list()
+        objects = np.empty(len(values), object)
+        objects[:] = values
+        return objects
 
     # ---- the file ---------------------------------------------------------------------------
-    def _what(self) -> Any:
-        return hashlib.sha256(self._places.tobytes()).hexdigest()
+    def _fingerprint_parts(self) -> Any:
+        return hashlib.sha256(self._positions.tobytes()).hexdigest()
 
     def _files(self) -> Sequence[DiskFile]:
         return [self._file]
@@ -218,18 +219,18 @@ class ParquetTable(StoredTable):
             self._reader.close()
 
 
-class _ByArrow:
-    """Reads by pyarrow: one reader a thread, all with the same footer."""
+class _ArrowReader:
+    """Reader by pyarrow: one reader a thread, all with the same footer."""
 
     at_a_time = 256  # columns: of more, one takes up to twice as long
 
     def __init__(self, file: DiskFile) -> None:
         self._file = file
         try:
-            first = self._opened()
+            first = self._open_reader()
             schema = first.schema_arrow
         except Exception as problem:
-            raise _damaged(file, problem) from None
+            raise _damage_error(file, problem) from None
         self._metadata = first.metadata
         self._free = [first]
         self.n_rows = first.metadata.num_rows
@@ -239,60 +240,60 @@ class _ByArrow:
         known = {dtype: _arrow_kind(dtype) for dtype in set(self._types)}
         self.kinds = [known[dtype] for dtype in self._types]
 
-    def _opened(self, metadata: Any = None) -> Any:
+    def _open_reader(self, metadata: Any = None) -> Any:
         from pyarrow.parquet import ParquetFile
 
         # checksums are there only if who wrote the file asked for them
         return ParquetFile(self._file.place, metadata=metadata, page_checksum_verification=True)
 
-    def may_lack(self, places: np.ndarray) -> bool:
-        """Whether there is a missing value in some column, or the file does not tell."""
+    def may_have_missing(self, positions: np.ndarray) -> bool:
+        """Return whether some column has a missing value, or the file does not tell."""
         for group in range(self._metadata.num_row_groups):
             chunks = self._metadata.row_group(group)
-            for k in self._leaves(places.tolist()):
-                found = chunks.column(k).statistics
-                if found is None or not found.has_null_count or found.null_count:
+            for k in self._leaves(positions.tolist()):
+                statistics = chunks.column(k).statistics
+                if statistics is None or not statistics.has_null_count or statistics.null_count:
                     return True
         return False
 
-    def _leaves(self, places: Sequence[int]) -> list[int]:
-        """Positions among the stored columns, of which a nested one has several."""
+    def _leaves(self, positions: Sequence[int]) -> list[int]:
+        """Return positions among the stored columns, of which a nested one has several."""
         if self._metadata.num_columns == len(self.names):
-            return list(places)
+            return list(positions)
         starts = np.cumsum([0, *(_n_leaves(dtype) for dtype in self._types)])
-        return starts[list(places)].tolist()
+        return starts[list(positions)].tolist()
 
-    def _table(self, places: Sequence[int]) -> Any:
+    def _table(self, positions: Sequence[int]) -> Any:
         try:
             reader = self._free.pop()
         except IndexError:  # all are in use by other threads
-            reader = self._opened(self._metadata)
+            reader = self._open_reader(self._metadata)
         try:
-            return reader.reader.read_all(column_indices=self._leaves(places), use_threads=False)
+            return reader.reader.read_all(column_indices=self._leaves(positions), use_threads=False)
         finally:
             self._free.append(reader)
 
-    def numbers(self, places: Sequence[int]) -> list[np.ndarray]:
-        """One array a column; where a value is missing, floats with NaN."""
+    def numbers(self, positions: Sequence[int]) -> list[np.ndarray]:
+        """Return one array a column; where a value is missing, floats with NaN."""
         import pyarrow as pa
 
         return [
             (column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column).to_numpy()
-            for column in self._table(places).columns
+            for column in self._table(positions).columns
         ]
 
-    def frame(self, places: Sequence[int]) -> Any:
-        """Columns as a polars frame."""
+    def frame(self, positions: Sequence[int]) -> Any:
+        """Return columns as a polars frame."""
         import polars as pl
 
-        return pl.from_arrow(self._table(places))
+        return pl.from_arrow(self._table(positions))
 
-    def empty_frame(self, places: Sequence[int]) -> Any:
-        """A polars frame without rows."""
+    def empty_frame(self, positions: Sequence[int]) -> Any:
+        """Return a polars frame without rows."""
         import polars as pl
         import pyarrow as pa
 
-        return pl.from_arrow(pa.schema([self._schema.field(k) for k in places]).empty_table())
+        return pl.from_arrow(pa.schema([self._schema.field(k) for k in positions]).empty_table())
 
     def close(self) -> None:
         """Let go of the file."""
@@ -300,8 +301,8 @@ class _ByArrow:
             self._free.pop().close()
 
 
-class _ByPolars:
-    """Reads by polars, which parses the footer again for every block."""
+class _PolarsReader:
+    """Reader by polars, which parses the footer again for every block."""
 
     at_a_time = 1 << 30
 
@@ -315,7 +316,7 @@ class _ByPolars:
         except (KeyboardInterrupt, SystemExit, MemoryError):
             raise
         except BaseException as problem:  # a panic inside polars is no Exception
-            raise _damaged(file, problem) from None
+            raise _damage_error(file, problem) from None
         self.names = self._schema.names()
         self._dtypes = self._schema.dtypes()
         known = {
@@ -324,44 +325,44 @@ class _ByPolars:
         }
         self.kinds = [known[dtype] for dtype in self._dtypes]
 
-    def may_lack(self, places: np.ndarray) -> bool:
-        """Whether there is a missing value in some column: polars has to read them to tell."""
+    def may_have_missing(self, positions: np.ndarray) -> bool:
+        """Return whether some column has a missing value: polars has to read them to tell."""
         step = max(1, (1 << 22) // max(1, self.n_rows))
-        for low in range(0, len(places), step):
-            found = self.frame(places[low : low + step].tolist())
-            if any(column.null_count() for column in found.get_columns()):
+        for low in range(0, len(positions), step):
+            frame = self.frame(positions[low : low + step].tolist())
+            if any(column.null_count() for column in frame.get_columns()):
                 return True
         return False
 
-    def numbers(self, places: Sequence[int]) -> list[np.ndarray]:
-        """One array a column; where a value is missing, floats with NaN."""
+    def numbers(self, positions: Sequence[int]) -> list[np.ndarray]:
+        """Return one array a column; where a value is missing, floats with NaN."""
         import polars as pl
 
         return [
             (column.cast(pl.Float64) if column.dtype.is_decimal() else column).to_numpy()
-            for column in self.frame(places).get_columns()
+            for column in self.frame(positions).get_columns()
         ]
 
-    def frame(self, places: Sequence[int]) -> Any:
-        """Columns as a polars frame."""
+    def frame(self, positions: Sequence[int]) -> Any:
+        """Return columns as a polars frame."""
         import polars as pl
 
-        names = [self.names[k] for k in places]
+        names = [self.names[k] for k in positions]
         # as they are: polars takes '*' for all columns
         return self._plan.select(pl.selectors.by_name(*names)).collect()
 
-    def empty_frame(self, places: Sequence[int]) -> Any:
-        """A polars frame without rows."""
+    def empty_frame(self, positions: Sequence[int]) -> Any:
+        """Return a polars frame without rows."""
         import polars as pl
 
-        return pl.DataFrame(schema={self.names[k]: self._dtypes[k] for k in places})
+        return pl.DataFrame(schema={self.names[k]: self._dtypes[k] for k in positions})
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no file is open."""
 
 
 def _arrow_kind(dtype: Any) -> str:
-    """A type of arrow as polars calls it, as far as it is one of numbers."""
+    """Return a type of arrow as polars calls it, as far as it is one of numbers."""
     from pyarrow import types
 
     if types.is_nested(dtype) and not types.is_dictionary(dtype):
@@ -376,7 +377,7 @@ def _arrow_kind(dtype: Any) -> str:
 
 
 def _n_leaves(dtype: Any) -> int:
-    """How many columns a file stores for one of such a type."""
+    """Return the number of columns that a file stores for one of such a type."""
     from pyarrow import types
 
     if types.is_dictionary(dtype) or not types.is_nested(dtype):
@@ -389,16 +390,16 @@ def _footer_bytes(file: DiskFile) -> int:
     if not start.startswith(MAGIC):
         if start.startswith(b"PARE"):
             raise DataError(f"{file.name} is an encrypted parquet file: write it in clear")
-        what = what_begins_with(start)
-        remedy = f"it begins like {what}" if what else "write it with polars or pyarrow"
+        content = describe_beginning(start)
+        remedy = f"it begins like {content}" if content else "write it with polars or pyarrow"
         raise DataError(f"{file.name} is no parquet file: {remedy}")
     if file.size < 12 or file.read(file.size - 4, 4) != MAGIC:
         raise DataError(f"{file.name} is cut: its end is missing. Copy or write it again")
     return int.from_bytes(file.read(file.size - 8, 4), "little")
 
 
-def _damaged(file: DiskFile, problem: BaseException) -> DataError:
+def _damage_error(file: DiskFile, problem: BaseException) -> DataError:
     return DataError(
-        f"{file.name} cannot be read as a parquet file ({one_line(problem)}): it is cut or "
+        f"{file.name} cannot be read as a parquet file ({shorten_message(problem)}): it is cut or "
         "damaged. Copy or write it again"
     )

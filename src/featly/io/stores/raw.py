@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import SlowWarning
-from featly.basics.resources import in_words
+from featly.basics.resources import format_bytes
 from featly.io.stores.base import GAP_BYTES, SPAN_BYTES, spans
 from featly.io.stores.files import Buffers, DiskFile
 
@@ -58,7 +58,7 @@ class RawValues:
         return self.n_rows * self.n_features * self.stored.itemsize
 
     def warn(self, name: str, stacklevel: int) -> None:
-        """Say so if columns have to be gathered from very many rows."""
+        """Warn if columns have to be gathered from very many rows."""
         if self.feature_major:
             return
         blocks = -(-self.nbytes // BLOCK_BYTES)
@@ -67,29 +67,30 @@ class RawValues:
         if seconds - whole > WORTH_A_WARNING:
             warnings.warn(
                 f"{name} lies row by row, and has {self.n_rows} rows: to read all columns in "
-                f"blocks of {in_words(BLOCK_BYTES)} takes about {seconds / 60:.0f} minutes, where "
+                f"blocks of {format_bytes(BLOCK_BYTES)} takes about {seconds / 60:.0f} minutes, "
+                "where "
                 f"column by column it takes {max(whole, 1):.0f} s. Write it in Fortran order",
                 SlowWarning,
                 stacklevel=stacklevel + 1,
             )
 
     def read(self, low: int, high: int) -> np.ndarray:
-        """Columns ``low:high``, which lie as those in the file."""
+        """Read columns ``low:high``, which lie as those in the file."""
         size = self.stored.itemsize
         if self.feature_major:
             start = self.offset + low * self._line
-            found = self._memory((high - low) * self._line, start)
-            self.file.read_into(found, start)
+            raw = self._memory((high - low) * self._line, start)
+            self.file.read_into(raw, start)
             self.file.confirm()
-            return self._native(found.view(self.stored).reshape(high - low, self.n_rows).T)
+            return self._to_native(raw.view(self.stored).reshape(high - low, self.n_rows).T)
         start, width = self.offset + low * size, (high - low) * size
-        found = self._memory(self.n_rows * width, start)
-        self._read_rows(found, start, width)
+        raw = self._memory(self.n_rows * width, start)
+        self._read_rows(raw, start, width)
         self.file.confirm()
-        return self._native(found.view(self.stored).reshape(self.n_rows, high - low))
+        return self._to_native(raw.view(self.stored).reshape(self.n_rows, high - low))
 
     def take(self, columns: np.ndarray) -> np.ndarray:
-        """Columns in ascending order, each once."""
+        """Read columns in ascending order, each once."""
         if self.feature_major:
             return self._take_columns(columns)
         # in every row, what lies close together is read together
@@ -107,7 +108,7 @@ class RawValues:
                 out[row : row + tile, done : done + len(part)] = rows[:, part - low]
             done += len(part)
         self.file.confirm()
-        return self._native(out)
+        return self._to_native(out)
 
     def _take_columns(self, columns: np.ndarray) -> np.ndarray:
         out = np.empty((len(columns), self.n_rows), self.stored)
@@ -116,40 +117,40 @@ class RawValues:
         for part in spans(columns, gap, most):
             low, high = int(part[0]), int(part[-1]) + 1
             whole = high - low == len(part)
-            here = out[done : done + len(part)]
-            lines = here if whole else np.empty((high - low, self.n_rows), self.stored)
+            target = out[done : done + len(part)]
+            lines = target if whole else np.empty((high - low, self.n_rows), self.stored)
             self.file.read_into(lines.reshape(-1).view(np.uint8), self.offset + low * self._line)
             if not whole:
-                here[:] = lines[part - low]
+                target[:] = lines[part - low]
             done += len(part)
         self.file.confirm()
-        return self._native(out.T)
+        return self._to_native(out.T)
 
     def _memory(self, count: int, start: int) -> np.ndarray:
         # values must begin where the processor wants them, even if those in the file do not
         return self.buffers.lend(count, start if start % self.stored.itemsize == 0 else 0)
 
-    def _read_rows(self, found: np.ndarray, start: int, width: int) -> None:
+    def _read_rows(self, target: np.ndarray, start: int, width: int) -> None:
         """Fill with `width` bytes of every row; the first of them is at `start`."""
         line, read_into = self._line, self.file.read_into
-        n_rows = len(found) // width
+        n_rows = len(target) // width
         if width == line:
-            read_into(found, start)
+            read_into(target, start)
             return
         if line - width > ROW_GAP_BYTES:
-            self.file.read_rows(found, width, start, line)
+            self.file.read_rows(target, width, start, line)
             return
         tile = max(1, TILE_BYTES // line)
         scratch = np.empty(tile * line, np.uint8)
-        rows = found.reshape(n_rows, width)
+        rows = target.reshape(n_rows, width)
         for row in range(0, n_rows, tile):
             count = min(tile, n_rows - row)
             # behind the columns of the last row there may be nothing more
-            there = scratch[: (count - 1) * line + width]
-            read_into(there, start + row * line)
+            raw_rows = scratch[: (count - 1) * line + width]
+            read_into(raw_rows, start + row * line)
             rows[row : row + count] = scratch[: count * line].reshape(count, line)[:, :width]
 
-    def _native(self, values: np.ndarray) -> np.ndarray:
+    def _to_native(self, values: np.ndarray) -> np.ndarray:
         if values.dtype == self.dtype:
             return values
         return values.byteswap(inplace=True).view(self.dtype)

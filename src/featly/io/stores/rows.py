@@ -11,10 +11,10 @@ from featly.basics.errors import ParameterError
 from featly.io.stores.base import StoredTable
 from featly.io.stores.files import DiskFile
 
-__all__ = ["RowsOf"]
+__all__ = ["RowSubset"]
 
 
-class RowsOf(StoredTable):
+class RowSubset(StoredTable):
     """Some rows of another table, in a given order.
 
     Parameters
@@ -27,10 +27,10 @@ class RowsOf(StoredTable):
     --------
     >>> import pathlib, tempfile
     >>> import numpy as np, featly
-    >>> from featly.io.stores.rows import RowsOf
+    >>> from featly.io.stores.rows import RowSubset
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "X.npy"
     >>> np.save(path, np.arange(6.0).reshape(3, 2))
-    >>> RowsOf(featly.scan(path), [2, 0]).read(0, 2).tolist()
+    >>> RowSubset(featly.scan(path), [2, 0]).read(0, 2).tolist()
     [[4.0, 5.0], [0.0, 1.0]]
     """
 
@@ -41,8 +41,10 @@ class RowsOf(StoredTable):
             chosen = np.flatnonzero(chosen)
         wrong = chosen[(chosen < 0) | (chosen >= table.n_rows)] if len(chosen) else chosen
         if len(chosen) == 0 or len(wrong):
-            what = "no row" if len(chosen) == 0 else f"row {wrong[0]}"
-            raise ParameterError(f"{what} of {table.name}: rows run from 0 to {table.n_rows - 1}")
+            culprit = "no row" if len(chosen) == 0 else f"row {wrong[0]}"
+            raise ParameterError(
+                f"{culprit} of {table.name}: rows run from 0 to {table.n_rows - 1}"
+            )
         self.table, self.rows = table, chosen
         self.kind, self.dtype, self.missing = table.kind, table.dtype, table.missing
         self.n_rows, self.n_features = len(chosen), table.n_features
@@ -52,35 +54,35 @@ class RowsOf(StoredTable):
         self.names = table.names  # type: ignore[misc]
 
     def _read(self, low: int, high: int) -> np.ndarray:
-        return self._some(self.table.read(low, high))
+        return self._select_rows(self.table.read(low, high))
 
     def _take(self, columns: np.ndarray) -> np.ndarray:
-        return self._some(self.table.take(columns))
+        return self._select_rows(self.table.take(columns))
 
-    def _some(self, block: np.ndarray) -> np.ndarray:
+    def _select_rows(self, block: np.ndarray) -> np.ndarray:
         if self.feature_major:
             return np.take(block.T, self.rows, axis=1).T
         return np.take(block, self.rows, axis=0)
 
     def frame(self, low: int, high: int) -> Any:
-        """Columns ``low:high`` as a polars frame."""
+        """Return columns ``low:high`` as a polars frame."""
         return self.table.frame(low, high)[self.rows]
 
     def take_frame(self, features: npt.ArrayLike) -> Any:
-        """Any columns in any order as a polars frame."""
+        """Return any columns in any order as a polars frame."""
         return self.table.take_frame(features)[self.rows]
 
     def schema_frame(self) -> Any:
-        """A polars frame without rows."""
+        """Return a polars frame without rows."""
         return self.table.schema_frame()
 
     def column(self, name: str) -> np.ndarray | None:
-        """A column that stands beside the table, or in it, by its name."""
-        found = self.table.column(name)
-        return None if found is None else found[self.rows]
+        """Return a column that stands beside the table, or in it, by its name."""
+        values = self.table.column(name)
+        return None if values is None else values[self.rows]
 
     def fingerprint(self) -> str:
-        """That of the table, and of the rows."""
+        """Return a key of the table and of the rows."""
         rows = np.ascontiguousarray(self.rows, np.int64).tobytes()
         return f"{self.table.fingerprint()}-{hashlib.sha256(rows).hexdigest()[:16]}"
 
@@ -88,4 +90,4 @@ class RowsOf(StoredTable):
         return self.table._files()
 
     def __reduce__(self) -> Any:
-        return RowsOf, (self.table, self.rows)
+        return RowSubset, (self.table, self.rows)

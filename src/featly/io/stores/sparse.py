@@ -1,4 +1,4 @@
-"""Columns of a sparse matrix that is stored by columns, or turned so."""
+"""Columns of a sparse matrix on disk, stored by columns or turned so."""
 
 import threading
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from featly.basics.errors import DataError
-from featly.basics.resources import free_memory, in_words
+from featly.basics.resources import format_bytes, free_memory
 
 __all__ = ["CompressedColumns"]
 
@@ -26,7 +26,7 @@ class CompressedColumns:
     group : h5py group with data, indices and indptr
     shape : tuple of int
     dtype : dtype
-    what : str
+    label : str
         How messages call it.
     by_columns : bool
     memory_limit : int or None
@@ -38,13 +38,13 @@ class CompressedColumns:
         group: Any,
         shape: tuple[int, int],
         dtype: np.dtype[Any],
-        what: str,
+        label: str,
         *,
         by_columns: bool,
         memory_limit: int | None,
     ) -> None:
         self.n_rows, self.n_features = shape
-        self.dtype, self.what, self.by_columns = dtype, what, by_columns
+        self.dtype, self.label, self.by_columns = dtype, label, by_columns
         self._data, self._indices = group["data"], group["indices"]
         self.n_stored = len(self._data)
         self.nbytes = self.n_stored * (self._data.dtype.itemsize + self._indices.dtype.itemsize)
@@ -53,7 +53,7 @@ class CompressedColumns:
         sound = len(self._ends) == n_lines + 1 and len(self._indices) == self.n_stored
         sound = sound and self._ends[0] == 0 and self._ends[-1] == self.n_stored
         if not sound or (np.diff(self._ends) < 0).any():
-            raise self._damaged()
+            raise self._damage_error()
         index = np.int32 if self.n_rows < 2**31 else np.int64
         self._index = np.dtype(index)
         self._lock = threading.Lock()
@@ -69,14 +69,15 @@ class CompressedColumns:
         if self.held_bytes > limit:
             allowed = "is free for it" if memory_limit is None else "memory_limit allows"
             raise DataError(
-                f"{self.what} is sparse by rows; by columns it would take "
-                f"{in_words(self.held_bytes)} of memory, more than the {in_words(limit)} that "
+                f"{self.label} is sparse by rows; by columns it would take "
+                f"{format_bytes(self.held_bytes)} of memory, more than the {format_bytes(limit)} "
+                "that "
                 f"{allowed}. Write it by columns once: adata.X = adata.X.tocsc(); "
                 "adata.write_h5ad(path)"
             )
 
     def block(self, low: int, high: int) -> Any:
-        """Columns ``low:high`` as a SciPy CSC matrix."""
+        """Return columns ``low:high`` as a SciPy CSC matrix."""
         if not self.by_columns:
             with self._lock:
                 if self._turned is None:
@@ -88,18 +89,18 @@ class CompressedColumns:
             ends = self._ends
             first, last = ends[low], ends[high]
             data = self._data[first:last].astype(self.dtype, copy=False)
-            indices = self._checked(self._indices[first:last], self.n_rows)
+            indices = self._check_indices(self._indices[first:last], self.n_rows)
         starts = (ends[low : high + 1] - first).astype(self._index)
         shape = (self.n_rows, high - low)
         return scipy.sparse.csc_matrix((data, indices.astype(self._index), starts), shape)
 
     def _turn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The matrix by columns: their sizes first, then every value to its place."""
+        """Turn the matrix by columns: their sizes first, then every value to its place."""
         p = self.n_features
         pieces = [(low, min(low + PIECE, self.n_stored)) for low in range(0, self.n_stored, PIECE)]
         sizes = np.zeros(p, np.int64)
         for low, high in pieces:
-            sizes += np.bincount(self._checked(self._indices[low:high], p), minlength=p)
+            sizes += np.bincount(self._check_indices(self._indices[low:high], p), minlength=p)
         ends = np.concatenate([[0], np.cumsum(sizes)])
         data, rows = np.empty(self.n_stored, self.dtype), np.empty(self.n_stored, self._index)
         free = ends[:-1].copy()
@@ -109,18 +110,20 @@ class CompressedColumns:
             columns = columns[order]
             counts = np.bincount(columns, minlength=p)
             within = np.arange(high - low) - (np.cumsum(counts) - counts)[columns]
-            places = free[columns] + within
-            data[places] = self._data[low:high][order]
+            positions = free[columns] + within
+            data[positions] = self._data[low:high][order]
             row = np.searchsorted(self._ends, np.arange(low, high), side="right") - 1
-            rows[places] = row[order]
+            rows[positions] = row[order]
             free += counts
         return data, rows, ends
 
-    def _checked(self, indices: np.ndarray, size: int) -> np.ndarray:
+    def _check_indices(self, indices: np.ndarray, size: int) -> np.ndarray:
         # SciPy would write beyond its arrays
         if len(indices) and not 0 <= indices.min() <= indices.max() < size:
-            raise self._damaged()
+            raise self._damage_error()
         return indices
 
-    def _damaged(self) -> DataError:
-        return DataError(f"{self.what} has indices beyond its shape: it is damaged. Write it again")
+    def _damage_error(self) -> DataError:
+        return DataError(
+            f"{self.label} has indices beyond its shape: it is damaged. Write it again"
+        )

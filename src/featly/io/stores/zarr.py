@@ -12,9 +12,9 @@ import numpy as np
 
 from featly.basics.errors import DataError
 from featly.io.column_lookup import ColumnFinder
-from featly.io.stores.base import StoredTable, checked_dtype, checked_shape, one_line
+from featly.io.stores.base import StoredTable, require_dtype, require_shape, shorten_message
 from featly.io.stores.chunks import HELD_BANDS, Bands
-from featly.io.stores.files import DiskFile, what_begins_with
+from featly.io.stores.files import DiskFile, describe_beginning
 
 __all__ = ["ZarrTable", "is_zarr_folder"]
 
@@ -62,10 +62,10 @@ class ZarrTable(StoredTable):
                     self._store = zarr.storage.ZipStore(self._place, mode="r")
                     self._root = zarr.open(self._store, mode="r")
             except Exception as problem:
-                raise self._damaged(problem) from None
-            self._lay(self._array(dataset))
+                raise self._damage_error(problem) from None
+            self._set_array(self._array(dataset))
             if target is not None:
-                beside = self._beside()
+                beside = self._target_names()
                 self.target = beside[ColumnFinder(beside, self.name)(target, "target")]
         except BaseException:
             self.close()
@@ -89,39 +89,39 @@ class ZarrTable(StoredTable):
             raise DataError(
                 f"{self.name} has {len(known)} matrices ({listed}): name one by dataset"
             )
-        found = arrays.get(dataset.strip("/"))
-        if found is None:
-            there = f": there are {listed}" if known else ", and no other"
-            raise DataError(f"{self.name} has no array {dataset!r}{there}")
-        return found
+        matrix = arrays.get(dataset.strip("/"))
+        if matrix is None:
+            hint = f": there are {listed}" if known else ", and no other"
+            raise DataError(f"{self.name} has no array {dataset!r}{hint}")
+        return matrix
 
     def _arrays(self) -> dict[str, Any]:
-        """All arrays below a group by their path."""
+        """Return all arrays below a group by their path."""
         if hasattr(self._root, "shape"):
             return {}
-        found: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         groups = [("", self._root)]
         try:
             while groups:
                 prefix, group = groups.pop()
-                found |= {prefix + name: array for name, array in group.arrays()}
+                arrays |= {prefix + name: array for name, array in group.arrays()}
                 groups += [(f"{prefix}{name}/", below) for name, below in group.groups()]
         except Exception as problem:
-            raise self._damaged(problem) from None
-        return dict(sorted(found.items()))
+            raise self._damage_error(problem) from None
+        return dict(sorted(arrays.items()))
 
-    def _lay(self, array: Any) -> None:
+    def _set_array(self, array: Any) -> None:
         self._data = array
         self.where = array.path.strip("/")
-        what = f"{self.where!r} of {self.name}" if self.where else self.name
-        self.dtype = checked_dtype(array.dtype, what, REMEDY)
-        self.n_rows, self.n_features = checked_shape(array.shape, what)
+        label = f"{self.where!r} of {self.name}" if self.where else self.name
+        self.dtype = require_dtype(array.dtype, label, REMEDY)
+        self.n_rows, self.n_features = require_shape(array.shape, label)
         # a shard is a file of many chunks, of which each can be read alone
         chunks = int(array.chunks[0]), int(array.chunks[1])
         self._bands = Bands(self.shape, chunks[1], self.dtype)
-        self._bands.warn(what, chunks, stacklevel=5)
+        self._bands.warn(label, chunks, stacklevel=5)
         self.alignment = self._bands.width
-        self.held_bytes = HELD_BANDS * self._bands.band_bytes if self._bands.holds else 0
+        self.held_bytes = HELD_BANDS * self._bands.band_bytes if self._bands.is_cached else 0
         self._chunks = None
         if self._file is None:
             self._chunks = _ChunkFiles(array, Path(self._place) / self.where, self.name)
@@ -137,14 +137,14 @@ class ZarrTable(StoredTable):
         if self._data is None:
             raise DataError(f"{self.name} is closed: scan it again")
         try:
-            found = np.asarray(self._data[:, low:high])
+            block = np.asarray(self._data[:, low:high])
         except (KeyboardInterrupt, SystemExit, MemoryError):
             raise
         except Exception as problem:
             self._check_read(low, high)
-            raise self._damaged(problem) from None
+            raise self._damage_error(problem) from None
         self._check_read(low, high)
-        return np.ascontiguousarray(found, self.dtype)
+        return np.ascontiguousarray(block, self.dtype)
 
     def _check_read(self, low: int, high: int) -> None:
         if self._chunks is not None:
@@ -152,24 +152,25 @@ class ZarrTable(StoredTable):
         elif self._file is not None:
             self._file.check()
 
-    def _beside(self) -> list[str]:
-        """Names of what `column` finds."""
+    def _target_names(self) -> list[str]:
+        """Return the names that `column` finds."""
         return [name for name, array in self._arrays().items() if array.shape == (self.n_rows,)]
 
     def column(self, name: str) -> np.ndarray | None:
-        """An array of the same store that has a value for every row, by its path."""
-        if name not in self._beside():
+        """Return an array of the same store that has a value for every row, by its path."""
+        if name not in self._target_names():
             return None
         try:
-            found = np.asarray(self._root[name][:])
+            values = np.asarray(self._root[name][:])
         except Exception as problem:
-            raise self._damaged(problem) from None
-        return found.astype(object) if found.dtype.kind in "SUT" else found
+            raise self._damage_error(problem) from None
+        return values.astype(object) if values.dtype.kind in "SUT" else values
 
     # ---- the files --------------------------------------------------------------------------
-    def _damaged(self, problem: BaseException) -> DataError:
+    def _damage_error(self, problem: BaseException) -> DataError:
         return DataError(
-            f"{self.name} cannot be read as a Zarr store ({one_line(problem)}): it is cut or "
+            f"{self.name} cannot be read as a Zarr store ({shorten_message(problem)}): it is cut "
+            "or "
             "damaged. Copy or write it again"
         )
 
@@ -180,12 +181,12 @@ class ZarrTable(StoredTable):
         return super()._states() if self._chunks is None else [self._chunks.fingerprint()]
 
     def check(self) -> None:
-        """DataError if a file was cut, replaced or changed since the table was scanned."""
+        """Raise DataError if a file was cut, replaced or changed since the table was scanned."""
         super().check()
         if self._chunks is not None:
             self._chunks.check(0, self.n_features)
 
-    def _what(self) -> Any:
+    def _fingerprint_parts(self) -> Any:
         chunks = None if self._chunks is None else self._chunks.fingerprint()
         return self.where, chunks
 
@@ -206,27 +207,27 @@ class ZarrTable(StoredTable):
 
 
 class _ChunkFiles:
-    """The files of the chunks of an array in a folder: which there are, their sizes and times."""
+    """Files of the chunks of an array in a folder: their names, sizes and times."""
 
     def __init__(self, array: Any, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
         unit = getattr(array, "shards", None) or array.chunks
         self.width = int(unit[1])
         self.grid = -(-int(array.shape[0]) // int(unit[0])), -(-int(array.shape[1]) // self.width)
-        self._key = _key_of(array)
+        self._key = _chunk_key_function(array)
         self._metadata = [DiskFile(folder / file) for file in METADATA if (folder / file).is_file()]
-        self._seen = self._look(0, self.grid[1])
-        there = self._seen[0] != ABSENT
-        if not there.any():
+        self._seen = self._stat_chunks(0, self.grid[1])
+        is_present = self._seen[0] != ABSENT
+        if not is_present.any():
             raise DataError(
                 f"{name} has no chunk of its array: nothing was written to it, or the files were "
                 "left behind. Copy or write it again"
             )
-        self.nbytes = int(self._seen[0][there].sum())
+        self.nbytes = int(self._seen[0][is_present].sum())
 
-    def _look(self, first: int, last: int) -> np.ndarray:
-        """Sizes and times of the files in some columns of the grid."""
-        found = np.full((2, self.grid[0], last - first), ABSENT, np.int64)
+    def _stat_chunks(self, first: int, last: int) -> np.ndarray:
+        """Return sizes and times of the files in some columns of the grid."""
+        states = np.full((2, self.grid[0], last - first), ABSENT, np.int64)
         folder, key, stat = f"{self.folder}{os.sep}", self._key, os.stat
         for i, j in itertools.product(range(self.grid[0]), range(first, last)):
             try:
@@ -237,40 +238,40 @@ class _ChunkFiles:
                 raise DataError(
                     f"{self.name} cannot be read ({problem.strerror}): copy it to another disk"
                 ) from None
-            found[0, i, j - first], found[1, i, j - first] = state.st_size, state.st_mtime_ns
-        return found
+            states[0, i, j - first], states[1, i, j - first] = state.st_size, state.st_mtime_ns
+        return states
 
     def check(self, low: int, high: int) -> None:
-        """DataError if a file with some of the columns ``low:high`` is not what it was."""
+        """Raise DataError if a file with some of the columns ``low:high`` is not what it was."""
         for file in self._metadata:
             file.check()
         first, last = low // self.width, -(-high // self.width)
-        found, before = self._look(first, last), self._seen[:, :, first:last]
-        if (found == before).all():
+        current, before = self._stat_chunks(first, last), self._seen[:, :, first:last]
+        if (current == before).all():
             return
-        i, j = np.argwhere((found != before).any(axis=0))[0].tolist()
-        size, was = int(found[0, i, j]), int(before[0, i, j])
+        i, j = np.argwhere((current != before).any(axis=0))[0].tolist()
+        size, size_before = int(current[0, i, j]), int(before[0, i, j])
         if size == ABSENT:
-            what = "went missing"
-        elif size < was:
-            what = f"was cut from {was} to {size} bytes"
+            change = "went missing"
+        elif size < size_before:
+            change = f"was cut from {size_before} to {size} bytes"
         else:
-            what = "changed"
+            change = "changed"
         raise DataError(
-            f"{self.name}: the chunk {self._key((i, j + first))!r} {what} while it was in use: "
+            f"{self.name}: the chunk {self._key((i, j + first))!r} {change} while it was in use: "
             "copy or write it again, and scan it again"
         )
 
     def fingerprint(self) -> str:
-        """Of sizes and times of all files."""
+        """Return a key of sizes and times of all files."""
         digest = hashlib.sha256(self._seen.tobytes())
         for file in self._metadata:
             file.digest_into(digest)
         return digest.hexdigest()[:32]
 
 
-def _key_of(array: Any) -> Any:
-    """From the place of a chunk in the grid to the name of its file."""
+def _chunk_key_function(array: Any) -> Any:
+    """Return a function from the place of a chunk in the grid to the name of its file."""
     if hasattr(array, "metadata"):
         return array.metadata.encode_chunk_key
     separator = array._dimension_separator or "."  # zarr 2
@@ -288,22 +289,22 @@ def _library() -> Any:
 
 
 def is_zarr_folder(folder: Path) -> bool:
-    """Whether a folder is a Zarr store."""
+    """Return whether a folder is a Zarr store."""
     return any((folder / name).is_file() for name in METADATA)
 
 
 def _check_zip(file: DiskFile) -> None:
     start = file.head(4096)
     if not start.startswith(b"PK"):
-        what = what_begins_with(start)
-        remedy = f"it begins like {what}" if what else "write it with zarr"
+        content = describe_beginning(start)
+        remedy = f"it begins like {content}" if content else "write it with zarr"
         raise DataError(f"{file.name} is no zip file with a Zarr store: {remedy}")
     try:
-        with zipfile.ZipFile(file.place) as found:
-            names = {name.rpartition("/")[2] for name in found.namelist()}
+        with zipfile.ZipFile(file.place) as archive:
+            names = {name.rpartition("/")[2] for name in archive.namelist()}
     except (zipfile.BadZipFile, OSError, ValueError) as problem:
         raise DataError(
-            f"{file.name} cannot be read as a zip file ({one_line(problem)}): it is cut or "
+            f"{file.name} cannot be read as a zip file ({shorten_message(problem)}): it is cut or "
             "damaged. Copy or write it again"
         ) from None
     if not names & set(METADATA):

@@ -1,4 +1,4 @@
-"""Which method for this table, and how to judge it: from what a table is to a few lines of advice.
+"""Advice on which method suits a table, and on how to judge it.
 
 The facts are in :mod:`featly.study.advise.facts`, the rules in :mod:`featly.study.advise.rules`.
 """
@@ -10,8 +10,15 @@ from typing import Any
 from featly.basics.errors import ParameterError
 from featly.learners import make_learner
 from featly.registry import METHODS, method_class
-from featly.study.advise.facts import Facts, facts_of
-from featly.study.advise.rules import Choice, Protocol, Reason, first_rule, protocol_for, takes
+from featly.study.advise.facts import Facts, describe_table
+from featly.study.advise.rules import (
+    Choice,
+    Protocol,
+    Reason,
+    first_rule,
+    is_applicable,
+    protocol_for,
+)
 from featly.study.dataset import Dataset
 from featly.study.plan import Study
 from featly.study.splits import Holdout, Splitter
@@ -23,7 +30,7 @@ __all__ = ["Advice", "advise", "advise_on_training_rows"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Advice:
-    """What :func:`advise` says about a table.
+    """The advice of :func:`advise` about a table.
 
     Attributes
     ----------
@@ -74,13 +81,13 @@ class Advice:
     _random_state: int = 0
 
     def estimator(self) -> Any:
-        """The advised method, ready for ``fit``; behind a filler of gaps where `fill` says so.
+        """Return the advised method, ready for ``fit``, behind a filler where `fill` says so.
 
         Returns
         -------
         method, or Pipeline of a filler and the method
         """
-        method = self._configured(self.method, self.parameters, self._schema)
+        method = self._make_estimator(self.method, self.parameters, self._schema)
         if not self.fill:
             return method
         from sklearn.pipeline import make_pipeline
@@ -88,7 +95,7 @@ class Advice:
         return make_pipeline(_filler(self._library), method)
 
     def study(self, X: Any, y: Any) -> Study:
-        """A study that judges the method beside its alternatives and no selection at all.
+        """Return a study that judges the method beside its alternatives and no selection at all.
 
         Parameters
         ----------
@@ -114,23 +121,25 @@ class Advice:
         )
 
     def methods(self) -> dict[str, Any]:
-        """The advised method, its alternatives and "none", by name, as a study takes them.
+        """Return the advised method, its alternatives and "none", by name, for a study.
 
         Their schema is that of the dataset.
         """
         wanted: list[tuple[str, Mapping[str, Any]]] = [(self.method, self.parameters)]
-        wanted += [(other.method, other.parameters) for other in self.alternatives]
-        found = {name: self._configured(name, parameters, None) for name, parameters in wanted}
-        return {**found, "none": "none"}
+        wanted += [(choice.method, choice.parameters) for choice in self.alternatives]
+        estimators = {
+            name: self._make_estimator(name, parameters, None) for name, parameters in wanted
+        }
+        return {**estimators, "none": "none"}
 
-    def _configured(self, name: str, parameters: Mapping[str, Any], schema: Any) -> Any:
-        made = method_class(name)(**parameters, schema=schema)
-        known = made.get_params()
-        given = {"n_jobs": self._n_jobs, "random_state": self._random_state}
-        return made.set_params(**{k: v for k, v in given.items() if k in known})
+    def _make_estimator(self, name: str, parameters: Mapping[str, Any], schema: Any) -> Any:
+        estimator = method_class(name)(**parameters, schema=schema)
+        known = estimator.get_params()
+        settings = {"n_jobs": self._n_jobs, "random_state": self._random_state}
+        return estimator.set_params(**{k: v for k, v in settings.items() if k in known})
 
     def summary(self) -> str:
-        """The advice in a few lines."""
+        """Return the advice in a few lines."""
         lines = [f"use {self.call()}{' on columns filled in' if self.fill else ''}"]
         lines += [f"  because {self.reasons[0]}"]
         lines += [f"or {other.method} if {other.when}" for other in self.alternatives]
@@ -143,12 +152,12 @@ class Advice:
     __str__ = __repr__ = summary
 
     def call(self) -> str:
-        """The method with its parameters, as one would write it."""
+        """Return the method with its parameters, as one would write it."""
         inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.method} ({inside})" if inside else self.method
 
     def document(self) -> dict[str, Any]:
-        """All of it for JSON."""
+        """Return all of the advice for JSON."""
         return {
             "method": self.method,
             "parameters": dict(self.parameters),
@@ -239,10 +248,10 @@ def advise(
     >>> [other.method for other in advice.alternatives]
     ['forest', 'relieff', 'univariate-test']
     """
-    whole = isinstance(random_state, int) and not isinstance(random_state, bool)
-    if not whole or random_state < 0:
+    is_whole = isinstance(random_state, int) and not isinstance(random_state, bool)
+    if not is_whole or random_state < 0:
         raise ParameterError(f"random_state={random_state!r}: give a whole number of at least 0")
-    facts, warnings = facts_of(
+    facts, warnings = describe_table(
         X, y, schema=schema, row_groups=row_groups, n_jobs=n_jobs, random_state=random_state
     )
     rule = first_rule(facts)
@@ -251,15 +260,15 @@ def advise(
     alternatives = tuple(
         choice
         for choice in rule.alternatives
-        if takes(METHODS[choice.method], facts, choice.parameters, fill=fill)
+        if is_applicable(METHODS[choice.method], facts, choice.parameters, fill=fill)
     )
     protocol: Protocol = protocol_for(facts, random_state)
-    reasons = [Reason(rule.told(facts), rule.source)]
+    reasons = [Reason(rule.explain(facts), rule.source)]
     if fill:
-        many = "column has" if facts.columns_with_gaps == 1 else "columns have"
+        verb = "column has" if facts.columns_with_gaps == 1 else "columns have"
         reasons.append(
             Reason(
-                f"{facts.columns_with_gaps:,} {many} gaps, {rule.method} takes none: numbers are "
+                f"{facts.columns_with_gaps:,} {verb} gaps, {rule.method} takes none: numbers are "
                 "filled with the median of the training rows",
                 "the registry of methods",
             )
@@ -287,7 +296,7 @@ def advise(
 
 
 def _filler(library: str | None) -> Any:
-    """Medians for gaps in columns of numbers; names stay where the table has them."""
+    """Return a filler of missing numbers by medians; names stay where the table has them."""
     if library == "polars":
         from featly.preprocessing import Filler
 

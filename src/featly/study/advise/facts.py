@@ -1,4 +1,4 @@
-"""What advice is given by: counts of a table and a few cheap measures of it.
+"""Facts that advice rests on: counts of a table and a few cheap measures of it.
 
 Counts are of the whole table. Measures are of at most 1,000 rows, each class in its share, and
 2,000 columns, spread evenly, so that they stay cheap beside any ranking.
@@ -16,11 +16,11 @@ import scipy.sparse
 from featly.basics.errors import DataError, LeakWarning
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.diagnostics import SuspectColumns, complexity, suspect_columns
-from featly.diagnostics.reading import Rows, read_rows, stratified
+from featly.diagnostics.reading import Rows, draw_stratified, read_rows
 from featly.study.dataset import Dataset
 from featly.table.schema import Schema
 
-__all__ = ["Facts", "facts_of"]
+__all__ = ["Facts", "describe_table"]
 
 MOST_ROWS = 1000
 MOST_COLUMNS = 2000
@@ -36,7 +36,7 @@ BATCHES = (
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a table before any method is run.
+    """Facts about a table that are known before any method is run.
 
     Attributes
     ----------
@@ -91,8 +91,8 @@ class Facts:
     columns_looked_at: int = 0
 
     @property
-    def wide(self) -> bool:
-        """At least as many columns as rows."""
+    def is_wide(self) -> bool:
+        """Return whether there are at least as many columns as rows."""
         return self.columns >= self.rows
 
     @property
@@ -101,11 +101,11 @@ class Facts:
         return self.largest_class / self.smallest_class
 
     def document(self) -> dict[str, Any]:
-        """All of it, by name."""
+        """Return all facts by name."""
         return asdict(self)
 
 
-def facts_of(
+def describe_table(
     X: Any,
     y: Any,
     *,
@@ -114,14 +114,16 @@ def facts_of(
     n_jobs: int | None,
     random_state: int,
 ) -> tuple[Facts, list[str]]:
-    """What a table is, and what looks wrong with it."""
+    """Return the facts of a table, and warnings of what looks wrong with it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LeakWarning)
         data = Dataset.of(X, y, schema=schema, row_groups=row_groups, name="X")
     leaks = [w for w in caught if issubclass(w.category, LeakWarning)]
-    for other in caught:
-        if other not in leaks:
-            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    for warning in caught:
+        if warning not in leaks:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
     counts = np.bincount(data.codes)
     if counts.max() == 1:
         raise DataError(
@@ -130,17 +132,17 @@ def facts_of(
         )
     prior = () if data.schema is None else data.schema.prior
     repeats = [str(leak.message).removeprefix("dataset 'X': ") for leak in leaks]
-    rows, codes = _looked_at(data, random_state)
+    rows, codes = _sample_table(data, random_state)
     # an identifier makes every row far from every other one
-    telling = rows.columns(rows.repeats) if rows.repeats.any() else rows
-    measured = complexity(
-        telling,
+    informative = rows.take_columns(rows.has_repeats) if rows.has_repeats.any() else rows
+    table_complexity = complexity(
+        informative,
         codes,
-        measures=["F1", "N3", *(["L2"] if 2 * telling.n_directions <= rows.n_rows else [])],
+        measures=["F1", "N3", *(["L2"] if 2 * informative.n_directions <= rows.n_rows else [])],
         n_jobs=n_jobs,
         random_state=random_state,
     )
-    odd = suspect_columns(rows, n_jobs=n_jobs)
+    suspects = suspect_columns(rows, n_jobs=n_jobs)
     facts = Facts(
         rows=data.n_rows,
         columns=data.n_features,
@@ -150,37 +152,37 @@ def facts_of(
         continuous=int((data.kinds == CONTINUOUS).sum()),
         ordinal=int((data.kinds == ORDINAL).sum()),
         categorical=int((data.kinds == CATEGORICAL).sum()),
-        columns_with_gaps=len(data.gappy),
+        columns_with_gaps=len(data.columns_with_missing),
         sparse=scipy.sparse.issparse(data.X),
         zeros=_zeros(rows),
         # a prior of 1 is not kept; where all columns are favoured alike, none is
-        prior=len(prior) > 0 and not _all_alike(prior, data.n_features),
+        prior=len(prior) > 0 and not _is_uniform_prior(prior, data.n_features),
         costs=data.schema is not None and len(data.schema.costs) > 0,
         column_groups=data.schema is not None and len(data.schema.column_groups) > 0,
         row_groups=0 if data.row_groups is None else int(data.row_groups.max()) + 1,
-        unusable_columns=len(odd.empty) + len(odd.constant),
-        repeated_columns=len(odd.redundant),
-        best_fisher_ratio=measured.values["F1"],
-        neighbour_error=measured.values["N3"],
-        linear_error=measured.values.get("L2"),
+        unusable_columns=len(suspects.empty) + len(suspects.constant),
+        repeated_columns=len(suspects.redundant),
+        best_fisher_ratio=table_complexity.values["F1"],
+        neighbour_error=table_complexity.values["N3"],
+        linear_error=table_complexity.values.get("L2"),
         rows_looked_at=rows.n_rows,
         columns_looked_at=rows.n_columns,
     )
     labels = [str(label) for label in data.classes]
-    told = [
-        *_about_classes(facts, labels, counts),
-        *_about_rows(facts),
+    messages = [
+        *_class_warnings(facts, labels, counts),
+        *_row_warnings(facts),
         *repeats,
-        *_about_columns(facts, rows, odd, measured.separating_columns),
-        *_about_schema(facts),
+        *_column_warnings(facts, rows, suspects, table_complexity.separating_columns),
+        *_schema_warnings(facts),
     ]
-    return facts, told
+    return facts, messages
 
 
-def _looked_at(data: Dataset, random_state: int) -> tuple[Rows, npt.NDArray[np.int64]]:
-    """Some rows and columns of a table, or all of a small one."""
-    chosen = stratified(data.codes, MOST_ROWS, np.random.default_rng(random_state))
-    columns = _some_columns(data.kinds)
+def _sample_table(data: Dataset, random_state: int) -> tuple[Rows, npt.NDArray[np.int64]]:
+    """Return some rows and columns of a table, or all of a small one."""
+    chosen = draw_stratified(data.codes, MOST_ROWS, np.random.default_rng(random_state))
+    columns = _sample_columns(data.kinds)
     if scipy.sparse.issparse(data.X):
         part = data.X[chosen][:, columns].toarray()
     elif hasattr(data.X, "get_columns"):
@@ -194,51 +196,54 @@ def _looked_at(data: Dataset, random_state: int) -> tuple[Rows, npt.NDArray[np.i
     return rows, data.codes[chosen]
 
 
-def _some_columns(kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+def _sample_columns(kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     """Positions, spread evenly; columns that are no numbers come first, where they are few."""
-    others = np.flatnonzero(kinds != CONTINUOUS)
-    if len(kinds) <= MOST_COLUMNS or len(others) > MOST_COLUMNS // 2:
-        others = np.zeros(0, np.int64)
-    rest = np.setdiff1d(np.arange(len(kinds)), others)
-    count = min(len(rest), MOST_COLUMNS - len(others))
-    spread = rest[np.linspace(0, len(rest) - 1, count).round().astype(np.int64)]
-    return np.sort(np.concatenate([others, spread]))
+    non_numeric = np.flatnonzero(kinds != CONTINUOUS)
+    if len(kinds) <= MOST_COLUMNS or len(non_numeric) > MOST_COLUMNS // 2:
+        non_numeric = np.zeros(0, np.int64)
+    numeric = np.setdiff1d(np.arange(len(kinds)), non_numeric)
+    count = min(len(numeric), MOST_COLUMNS - len(non_numeric))
+    sampled = numeric[np.linspace(0, len(numeric) - 1, count).round().astype(np.int64)]
+    return np.sort(np.concatenate([non_numeric, sampled]))
 
 
 def _zeros(rows: Rows) -> float:
     return float((rows.numbers == 0).mean()) if rows.numbers.size else 0.0
 
 
-def _all_alike(prior: Any, n_features: int) -> bool:
+def _is_uniform_prior(prior: Any, n_features: int) -> bool:
     return len(prior) == n_features and len(set(prior.values())) == 1
 
 
 # ---- what looks wrong ----------------------------------------------------------------------------
-def _about_classes(facts: Facts, labels: Sequence[str], counts: npt.NDArray[np.int64]) -> list[str]:
-    found = []
+def _class_warnings(
+    facts: Facts, labels: Sequence[str], counts: npt.NDArray[np.int64]
+) -> list[str]:
+    messages = []
     small = np.flatnonzero(counts < FEW_ROWS)
     if len(small):
-        named = [f"{labels[c]!r} ({counts[c]})" for c in small[np.argsort(counts[small])]]
-        many = f"{len(small)} classes have" if len(small) > 1 else "a class has"
-        found.append(
-            f"{many} fewer than {FEW_ROWS} rows, {_listed(named)}: too few to say how well they "
+        descriptions = [f"{labels[c]!r} ({counts[c]})" for c in small[np.argsort(counts[small])]]
+        subject = f"{len(small)} classes have" if len(small) > 1 else "a class has"
+        messages.append(
+            f"{subject} fewer than {FEW_ROWS} rows, {_join_names(descriptions)}: too few to say "
+            "how well they "
             "are told apart; gather more, join classes, or leave these rows out"
         )
     if facts.classes > max(20, facts.rows // 10):
-        found.append(
+        messages.append(
             f"there are {facts.classes} classes for {facts.rows} rows: is the target a measurement "
             "or an identifier?"
         )
     elif facts.imbalance >= MANY_TO_ONE and not len(small):
-        found.append(
+        messages.append(
             f"the largest class has {facts.imbalance:.1f} rows for one of the smallest: judge by "
             "bcr, which counts classes alike, not by accuracy"
         )
-    return found
+    return messages
 
 
-def _about_rows(facts: Facts) -> list[str]:
-    if not facts.wide:
+def _row_warnings(facts: Facts) -> list[str]:
+    if not facts.is_wide:
         return []
     return [
         f"{facts.columns:,} columns for {facts.rows:,} rows: almost any labels can be separated; "
@@ -246,72 +251,76 @@ def _about_rows(facts: Facts) -> list[str]:
     ]
 
 
-def _about_columns(
-    facts: Facts, rows: Rows, odd: SuspectColumns, separating: Sequence[str]
+def _column_warnings(
+    facts: Facts, rows: Rows, suspects: SuspectColumns, separating: Sequence[str]
 ) -> list[str]:
-    found = []
+    messages = []
     where = ""
     if facts.columns_looked_at < facts.columns or facts.rows_looked_at < facts.rows:
         where = f" (of {facts.columns_looked_at:,} columns and {facts.rows_looked_at:,} rows)"
-    unusable = [*odd.empty, *odd.constant]
+    unusable = [*suspects.empty, *suspects.constant]
     if unusable:
-        many = "columns have" if len(unusable) > 1 else "column has"
-        found.append(f"{len(unusable)} {many} one value or none{where}: {_listed(unusable)}")
-    if odd.redundant:
-        many = "columns say" if len(odd.redundant) > 1 else "column says"
-        found.append(
-            f"{len(odd.redundant)} {many} what another one says already{where}: "
-            f"{_listed(odd.redundant)}"
+        subject = "columns have" if len(unusable) > 1 else "column has"
+        messages.append(
+            f"{len(unusable)} {subject} one value or none{where}: {_join_names(unusable)}"
         )
-    identifiers = _identifiers(rows)
+    if suspects.redundant:
+        subject = "columns say" if len(suspects.redundant) > 1 else "column says"
+        messages.append(
+            f"{len(suspects.redundant)} {subject} what another one says already{where}: "
+            f"{_join_names(suspects.redundant)}"
+        )
+    identifiers = _find_identifiers(rows)
     if identifiers:
-        many = "columns are" if len(identifiers) > 1 else "column is"
-        found.append(
-            f"{len(identifiers)} {many} different in nearly every row, like an identifier: "
-            f"{_listed(identifiers)}; leave such columns out"
+        subject = "columns are" if len(identifiers) > 1 else "column is"
+        messages.append(
+            f"{len(identifiers)} {subject} different in nearly every row, like an identifier: "
+            f"{_join_names(identifiers)}; leave such columns out"
         )
     leaks = [name for name in separating if name not in identifiers]
     if leaks and facts.rows >= 2 * FEW_ROWS:
-        many = "columns tell" if len(leaks) > 1 else "column tells"
-        found.append(
-            f"{len(leaks)} {many} all classes apart alone{where}: {_listed(leaks)}; was it known "
+        subject = "columns tell" if len(leaks) > 1 else "column tells"
+        messages.append(
+            f"{len(leaks)} {subject} all classes apart alone{where}: {_join_names(leaks)}; was it "
+            "known "
             "before the outcome, or does it follow from it?"
         )
-    batches = [name for name in rows.names if _sounds_like_batch(name)]
+    batches = [name for name in rows.names if _is_batch_name(name)]
     if batches and len(batches) <= rows.n_columns // 2 + 1:
-        found.append(
-            f"{_listed(batches)} may say where or when a row was measured: leave it out, or keep "
+        messages.append(
+            f"{_join_names(batches)} may say where or when a row was measured: leave it out, or "
+            "keep "
             "its rows together with row groups, and ask whether it goes with the classes"
         )
-    return found
+    return messages
 
 
-def _about_schema(facts: Facts) -> list[str]:
-    found = []
+def _schema_warnings(facts: Facts) -> list[str]:
+    messages = []
     if facts.costs:
-        found.append("no method uses costs yet: columns are ranked as if all were free")
+        messages.append("no method uses costs yet: columns are ranked as if all were free")
     if facts.column_groups:
-        found.append("only the wrapper uses column groups: columns are ranked one by one")
-    return found
+        messages.append("only the wrapper uses column groups: columns are ranked one by one")
+    return messages
 
 
-def _identifiers(rows: Rows) -> list[str]:
-    """Levels that hardly repeat, and whole numbers that count the rows."""
-    found = ~rows.repeats
+def _find_identifiers(rows: Rows) -> list[str]:
+    """Return the columns whose levels hardly repeat, or whose whole numbers count the rows."""
+    is_identifier = ~rows.has_repeats
     for j, column in enumerate(rows.numeric):
         values = rows.numbers[:, j]
         values = values[~np.isnan(values)]
         if len(values) > 2 * FEW_ROWS and (values == np.floor(values)).all():
             ordered = np.sort(values)
-            found[column] = bool((np.diff(ordered) == 1).all())
-    return [name for name, yes in zip(rows.names, found, strict=True) if yes]
+            is_identifier[column] = bool((np.diff(ordered) == 1).all())
+    return [name for name, is_listed in zip(rows.names, is_identifier, strict=True) if is_listed]
 
 
-def _sounds_like_batch(name: str) -> bool:
+def _is_batch_name(name: str) -> bool:
     words = "".join(c if c.isalpha() else " " for c in name.lower()).split()
     return any(word in BATCHES for word in words) and len(words) <= 2
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     shown = [name if name.startswith("'") else repr(name) for name in names[:SHOWN]]
     return ", ".join(shown) + (", ..." if len(names) > SHOWN else "")

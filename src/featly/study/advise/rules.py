@@ -1,4 +1,4 @@
-"""The rules of advice: a list, read from the top, of which the first that holds decides.
+"""Rules of advice: a list, read from the top, of which the first that holds decides.
 
 Each rule rests on a published guideline or on a study of ours. Where the two disagree, ours goes
 first, and the reason says so. No rule looks at which method did well on the table at hand.
@@ -12,7 +12,16 @@ from featly.registry import METHODS, Method
 from featly.study.advise.facts import Facts
 from featly.study.splits import KFold, Splitter, Subsampling
 
-__all__ = ["RULES", "Choice", "Protocol", "Reason", "Rule", "first_rule", "protocol_for", "takes"]
+__all__ = [
+    "RULES",
+    "Choice",
+    "Protocol",
+    "Reason",
+    "Rule",
+    "first_rule",
+    "is_applicable",
+    "protocol_for",
+]
 
 MANY_ROWS = 5000  # beyond, what grows with rows x rows takes too long beside a filter
 MOSTLY_ZEROS = 0.9  # share of the cells
@@ -44,14 +53,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Rule:
-    """What to take where something holds of a table.
+    """A method to advise, and the condition on a table under which to advise it.
 
     Attributes
     ----------
     name : str
     holds : callable
         Of the facts.
-    told : callable
+    explain : callable
         The facts in words: when it holds, and why this method.
     source : str
     method, parameters, learner
@@ -63,7 +72,7 @@ class Rule:
 
     name: str
     holds: Callable[[Facts], bool]
-    told: Callable[[Facts], str]
+    explain: Callable[[Facts], str]
     source: str
     method: str
     learner: str
@@ -114,20 +123,20 @@ TESTS = Choice("univariate-test", "you need p-values and q-values, column by col
 
 
 # ---- the list ------------------------------------------------------------------------------------
-def _numbers(facts: Facts) -> bool:
+def _is_numeric(facts: Facts) -> bool:
     return facts.categorical == 0
 
 
-def _curved(facts: Facts) -> bool:
+def _is_nonlinear(facts: Facts) -> bool:
     known = facts.linear_error is not None
     return known and facts.neighbour_error <= facts.linear_error - CLEARLY  # type: ignore[operator]
 
 
-def _fillable(facts: Facts) -> bool:
+def _is_fillable(facts: Facts) -> bool:
     return not facts.sparse and facts.columns == facts.continuous
 
 
-def _kinds_told(facts: Facts) -> str:
+def _describe_kinds(facts: Facts) -> str:
     numbers = facts.continuous + facts.ordinal
     return f"{numbers:,} columns of numbers and {facts.categorical:,} of categories"
 
@@ -135,8 +144,8 @@ def _kinds_told(facts: Facts) -> str:
 RULES = (
     Rule(
         name="prior on numbers",
-        holds=lambda facts: facts.prior and _numbers(facts),
-        told=lambda facts: (
+        holds=lambda facts: facts.prior and _is_numeric(facts),
+        explain=lambda facts: (
             "some columns are favoured: signal-to-noise multiplies their score by the prior. "
             "Helleputte and Dupont's own method, AROM, becomes more stable by a prior, but stays "
             "below plain signal-to-noise in stability and no better in prediction"
@@ -155,7 +164,7 @@ RULES = (
     Rule(
         name="many rows",
         holds=lambda facts: facts.rows > MANY_ROWS,
-        told=lambda facts: (
+        explain=lambda facts: (
             f"{facts.rows:,} rows: machines, neighbours and forests grow faster than the rows, "
             "JMI counts in one pass a column, and takes numbers, categories and gaps"
         ),
@@ -168,8 +177,9 @@ RULES = (
     Rule(
         name="prior on mixed columns",
         holds=lambda facts: facts.prior,
-        told=lambda facts: (
-            f"some columns are favoured, among {_kinds_told(facts)}: ReliefF takes all kinds and "
+        explain=lambda facts: (
+            f"some columns are favoured, among {_describe_kinds(facts)}: ReliefF takes all kinds "
+            "and "
             "multiplies the weight by the prior; in MKL-RFE a prior of 10 puts a useless column "
             "first"
         ),
@@ -181,8 +191,8 @@ RULES = (
     ),
     Rule(
         name="columns that tell only together",
-        holds=_curved,
-        told=lambda facts: (
+        holds=_is_nonlinear,
+        explain=lambda facts: (
             f"nearest neighbours err in {facts.neighbour_error:.0%} of rows, the best straight "
             f"line in {facts.linear_error:.0%}: columns tell more together than alone, which "
             "ReliefF sees"
@@ -201,8 +211,8 @@ RULES = (
     ),
     Rule(
         name="many more categories than rows",
-        holds=lambda facts: facts.categorical == facts.columns and facts.wide,
-        told=lambda facts: (
+        holds=lambda facts: facts.categorical == facts.columns and facts.is_wide,
+        explain=lambda facts: (
             f"{facts.columns:,} columns, all categories, for {facts.rows:,} rows: JMI counts "
             "levels as they are, and leaves out what neighbouring columns repeat"
         ),
@@ -215,7 +225,7 @@ RULES = (
     Rule(
         name="categories",
         holds=lambda facts: facts.categorical == facts.columns,
-        told=lambda facts: (
+        explain=lambda facts: (
             f"{facts.columns:,} columns, all categories: ReliefF found exactly the relevant ones "
             "of Monk3, whose labels are noisy"
         ),
@@ -228,8 +238,8 @@ RULES = (
     Rule(
         name="mixed columns, two classes",
         holds=lambda facts: facts.categorical > 0 and facts.classes == 2,
-        told=lambda facts: (
-            f"{_kinds_told(facts)}: MKL-RFE learns a weight for the kernel of each column, "
+        explain=lambda facts: (
+            f"{_describe_kinds(facts)}: MKL-RFE learns a weight for the kernel of each column, "
             "whatever its kind and gaps, and ranked best on six clinical tables"
         ),
         source=f"{PAUL}; our study heterogeneous, A1 to A3",
@@ -241,8 +251,9 @@ RULES = (
     Rule(
         name="mixed columns, many classes",
         holds=lambda facts: facts.categorical > 0,
-        told=lambda facts: (
-            f"{_kinds_told(facts)}, {facts.classes} classes: a forest takes all kinds, gaps and "
+        explain=lambda facts: (
+            f"{_describe_kinds(facts)}, {facts.classes} classes: a forest takes all kinds, gaps "
+            "and "
             "classes at once, and is level with MKL-RFE, which is for two classes"
         ),
         source=f"{PAUL}; our study heterogeneous, A3; with many classes no study of ours tests it",
@@ -253,8 +264,10 @@ RULES = (
     ),
     Rule(
         name="many classes",
-        holds=lambda facts: facts.classes > 2 and (not facts.columns_with_gaps or _fillable(facts)),
-        told=lambda facts: (
+        holds=lambda facts: (
+            facts.classes > 2 and (not facts.columns_with_gaps or _is_fillable(facts))
+        ),
+        explain=lambda facts: (
             f"{facts.classes} classes and numbers only: one elimination for all classes, by "
             "machines for each pair that share their columns, beat all eight others on the UCI "
             "tables and all rules for combining lists on gene tables"
@@ -273,8 +286,8 @@ RULES = (
     ),
     Rule(
         name="mostly zeros",
-        holds=lambda facts: facts.wide and facts.zeros >= MOSTLY_ZEROS,
-        told=lambda facts: (
+        holds=lambda facts: facts.is_wide and facts.zeros >= MOSTLY_ZEROS,
+        explain=lambda facts: (
             f"{facts.zeros:.0%} of the cells are 0: distances between such rows say little, "
             "counts do"
         ),
@@ -291,8 +304,8 @@ RULES = (
     ),
     Rule(
         name="more columns than rows",
-        holds=lambda facts: facts.wide,
-        told=lambda facts: (
+        holds=lambda facts: facts.is_wide,
+        explain=lambda facts: (
             f"{facts.columns:,} columns of numbers for {facts.rows:,} rows: ReliefF has the "
             "highest mean rate of seven methods on gene tables, though hardly more than chance "
             "tells them apart; the book's table 3.14 prefers SVM-RFE, which came out level"
@@ -306,7 +319,7 @@ RULES = (
     Rule(
         name="nothing special",
         holds=lambda facts: True,
-        told=lambda facts: (
+        explain=lambda facts: (
             f"{facts.rows:,} rows, {facts.columns:,} columns of numbers: where nothing else is "
             "known, ReliefF finds the relevant columns most often, noise and combined effects "
             "included"
@@ -321,12 +334,14 @@ RULES = (
 
 
 def first_rule(facts: Facts) -> Rule:
-    """The rule that decides."""
+    """Return the first rule that holds."""
     return next(rule for rule in RULES if rule.holds(facts))
 
 
-def takes(method: Method, facts: Facts, parameters: Mapping[str, Any], *, fill: bool) -> bool:
-    """Whether a method takes a table, its gaps filled or not."""
+def is_applicable(
+    method: Method, facts: Facts, parameters: Mapping[str, Any], *, fill: bool
+) -> bool:
+    """Return whether a method can rank a table, its missing values filled or not."""
     kinds = {
         "continuous": facts.continuous,
         "ordinal": facts.ordinal,
@@ -338,7 +353,7 @@ def takes(method: Method, facts: Facts, parameters: Mapping[str, Any], *, fill: 
         and (method.many_classes or facts.classes == 2)
         and (method.sparse or not facts.sparse)
         # a machine that must separate the classes
-        and (method is not METHODS["arom"] or facts.wide)
+        and (method is not METHODS["arom"] or facts.is_wide)
         and not (parameters.get("kernel") == "rbf" and (facts.categorical or facts.sparse))
     )
 
@@ -355,24 +370,26 @@ class Protocol:
 
 
 def protocol_for(facts: Facts, random_state: int) -> Protocol:
-    """How to judge a selection on such a table."""
-    splits, reason = _splits(facts, random_state)
-    few = facts.columns <= FEW_COLUMNS
-    sizes = Reason(
+    """Return how a selection on such a table should be judged."""
+    splits, split_reason = _splits(facts, random_state)
+    is_small = facts.columns <= FEW_COLUMNS
+    size_reason = Reason(
         f"{facts.columns} columns: every number of them is tried"
-        if few
+        if is_small
         else f"{facts.columns:,} columns: 1, 2, 4, ... up to 512 of them are tried",
-        PAUL if few else "Helleputte and Dupont 2009",
+        PAUL if is_small else "Helleputte and Dupont 2009",
     )
     rule = "one-standard-error" if isinstance(splits, KFold) else "within-interval"
-    chosen = Reason(
+    rule_reason = Reason(
         "few folds: the smallest size within one standard error of the best"
         if rule == "one-standard-error"
         else "the smallest size whose mean lies in the 95% interval of the best: fewer columns, "
         "and no worse as far as the splits can tell",
         "Breiman et al. 1984" if rule == "one-standard-error" else f"{PAUL}, section 4.1",
     )
-    return Protocol(splits, "all" if few else "powers", rule, (reason, sizes, chosen))
+    return Protocol(
+        splits, "all" if is_small else "powers", rule, (split_reason, size_reason, rule_reason)
+    )
 
 
 def _splits(facts: Facts, random_state: int) -> tuple[Splitter, Reason]:
