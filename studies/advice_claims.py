@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.measures.statistics import corrected_interval
 from featly.study import Claim, Dataset, Finding, Results, advise
 from featly.study.advise import facts as facts_module
@@ -48,8 +48,7 @@ SEEN = frozenset(
     )
 )  # fmt: skip
 
-Floats = npt.NDArray[np.float64]
-Values = dict[str, dict[str, Floats]]
+Values = dict[str, dict[str, FloatArray]]
 Tables = Callable[[], dict[str, Dataset]]
 
 
@@ -70,7 +69,7 @@ def values_of(results: Results, learner: str | None = None, *, all_sizes: bool =
     rows = rows.with_columns(pl.when(own).then(0).otherwise("size").alias("size"))
     if all_sizes:
         rows = rows.filter(~own)
-    by_learner: dict[str, dict[str, list[Floats]]] = {}
+    by_learner: dict[str, dict[str, list[FloatArray]]] = {}
     keys = ("dataset", "method", "learner")
     for (dataset, method, _), part in rows.group_by(*keys, maintain_order=True):
         square = part.pivot("size", index="split", values="bcr", sort_columns=True).sort("split")
@@ -90,7 +89,7 @@ def values_of(results: Results, learner: str | None = None, *, all_sizes: bool =
     return values
 
 
-def at_size_of_others(grid: Floats) -> Floats:
+def at_size_of_others(grid: FloatArray) -> FloatArray:
     """Return rates by split at the size (column) with the highest mean over the other splits.
 
     Of sizes with equal means the smallest.
@@ -117,7 +116,7 @@ def choices_of(tables: Mapping[str, Dataset], splits: Splitter) -> dict[str, lis
     return choices
 
 
-def _choice(data: Dataset, rows: npt.NDArray[np.int64]) -> dict[str, str]:
+def _choice(data: Dataset, rows: IntArray) -> dict[str, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         advice = advise(take_rows(data.X, rows), data.codes[rows], schema=data.schema)
@@ -126,9 +125,9 @@ def _choice(data: Dataset, rows: npt.NDArray[np.int64]) -> dict[str, str]:
 
 def values_of_advice(
     values: Values, choices: Mapping[str, Sequence[Mapping[str, str]]]
-) -> dict[str, Floats | None]:
+) -> dict[str, FloatArray | None]:
     """Return the value of the advised method, by table and split; None where it failed."""
-    values_by_table: dict[str, Floats | None] = {}
+    values_by_table: dict[str, FloatArray | None] = {}
     for name, methods in values.items():
         named = [choice["method"] for choice in choices[name]]
         is_complete = all(method in methods for method in named)
@@ -142,7 +141,7 @@ def values_of_advice(
 
 # ---- how near the best ---------------------------------------------------------------------------
 def nearness(
-    values: Values, shares: Mapping[str, tuple[int, int]], ours: Mapping[str, Floats | None]
+    values: Values, shares: Mapping[str, tuple[int, int]], ours: Mapping[str, FloatArray | None]
 ) -> dict[str, dict[str, Any]]:
     """Return, of the advice, of every method always taken, and of one at random, the share of
     tables within noise of the best and close to it, mean loss, mean value.
@@ -177,7 +176,7 @@ def nearness(
 
 
 def _compare_with_best(
-    table: Mapping[str, Floats], row: Floats | None, parts: tuple[int, int]
+    table: Mapping[str, FloatArray], row: FloatArray | None, parts: tuple[int, int]
 ) -> dict[str, float]:
     """Return how one method does on a table, beside the best there."""
     best = max(table.values(), key=lambda own: float(own.mean()))

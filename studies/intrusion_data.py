@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.measures.classification import KDD_COSTS
 
 FILE = Path(os.environ.get("FEATLY_DATA", "../shared/data")) / "kddcup99.parquet"
@@ -47,9 +48,6 @@ WINNER = np.array(
 )
 COSTS = KDD_COSTS
 Z = NormalDist().inv_cdf(0.975)
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 
 def classes_of(labels: pl.Series) -> IntArray:
@@ -184,7 +182,7 @@ class Outcome:
         return Figure.from_outcome(self, value, among)
 
 
-Parts = tuple[FloatArray, npt.NDArray[np.bool_]]
+Parts = tuple[FloatArray, BoolArray]
 
 
 def _all_cells(value: Callable[[int], npt.ArrayLike]) -> Callable[[IntArray], Parts]:
@@ -238,9 +236,7 @@ class Figure:
     distinct: float
 
     @classmethod
-    def from_outcome(
-        cls, outcome: Outcome, value: FloatArray, among: npt.NDArray[np.bool_]
-    ) -> "Figure":
+    def from_outcome(cls, outcome: Outcome, value: FloatArray, among: BoolArray) -> "Figure":
         """Return the mean of `value` over the cells `among`."""
         n = int(outcome.rows[among].sum())
         mean = float((value * outcome.rows)[among].sum() / n)

@@ -22,13 +22,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from featly import CFS, Consistency, Interact
+from featly.basics.typing import FloatArray, IntArray
 from featly.combine.decoding import DecodedClassifier, decode
 from featly.learners.c45 import C45
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
 from featly.learners.one_layer import OneLayerNetwork
 from featly.learners.proximal_svc import ProximalSVC
 from featly.preprocessing import MDLP, PKID, SSVEncoder
-from studies.intrusion_data import CLASSES, Data, FloatArray, IntArray, Outcome
+from studies.intrusion_data import CLASSES, Data, Outcome
 from studies.intrusion_run import FitOutput, Task
 
 DISCRETISERS: dict[str, Any] = {"EMD": MDLP, "PKID": PKID}

@@ -47,10 +47,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from featly import CFS, FCBF, MRMR, SVMRFE, InformationGain, Interact, ReliefF
+from featly.basics.typing import AnyArray, FloatArray
 from featly.learners import LinearSVM, MixedNaiveBayes
 from featly.learners.c45 import C45
 from featly.preprocessing import EqualFrequency
@@ -92,8 +92,6 @@ CLASSIC = ("CG", "CO")  # of the four kinds of glioma, the 21 rows of the book
 SIZES = [10, 50]
 REPEATS = 50
 
-Floats = npt.NDArray[np.float64]
-
 
 # ---- the plan ------------------------------------------------------------------------------------
 def methods() -> dict[str, Any]:
@@ -116,7 +114,7 @@ def learners() -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=8)
-def read(name: str) -> tuple[Floats, npt.NDArray[Any], npt.NDArray[Any]]:
+def read(name: str) -> tuple[FloatArray, AnyArray, AnyArray]:
     """Genes, "positive" or "negative", and the official part ("train" where there is none)."""
     frame = pl.read_parquet(FOLDER / f"{FILES[name]}.parquet")
     if name == BRAIN:

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
+from featly.basics.typing import AnyArray, FloatArray
 from featly.measures.statistics import plain_interval
 from featly.study import Claim, Finding, Results
 from featly.study.store import ALL_ROWS
@@ -59,14 +59,13 @@ GROUPS = {
     "ranker, 50 genes": tuple(f"{ranker} 50" for ranker in RANKERS),
 }
 
-Floats = npt.NDArray[np.float64]
 Key = tuple[str, str, str]  # set, row of the tables, learner
 Check = Callable[[Results], Finding]
 
 
 # ---- figures of a study --------------------------------------------------------------------------
 @functools.lru_cache(maxsize=64)  # many claims ask for the same
-def by_split(results: Results, metric: str = "accuracy") -> dict[Key, Floats]:
+def by_split(results: Results, metric: str = "accuracy") -> dict[Key, FloatArray]:
     """A figure of every split, by set, row of the tables, and learner."""
     method, size = pl.col("method"), pl.col("size").cast(pl.String)
     row = pl.when(method.is_in(RANKERS)).then(method + " " + size).otherwise(method).alias("row")
@@ -78,13 +77,13 @@ def by_split(results: Results, metric: str = "accuracy") -> dict[Key, Floats]:
     }
 
 
-def by_repeat(results: Results, metric: str = "accuracy") -> dict[Key, Floats]:
+def by_repeat(results: Results, metric: str = "accuracy") -> dict[Key, FloatArray]:
     """The mean of five folds in every repeat."""
     fold_values = by_split(results, metric)
     return {key: values.reshape(-1, FOLDS).mean(axis=1) for key, values in fold_values.items()}
 
 
-def genes(results: Results, dataset: str, method: str) -> Floats:
+def genes(results: Results, dataset: str, method: str) -> FloatArray:
     """Return the number of genes that a subset filter chose at every split."""
     is_fit = (pl.col("dataset") == dataset) & (pl.col("method") == method)
     fits = results.rankings.filter(is_fit & (pl.col("split") != ALL_ROWS)).sort("split")
@@ -99,7 +98,7 @@ def parts(results: Results, dataset: str) -> tuple[float, float]:
 
 
 # ---- printed figures -----------------------------------------------------------------------------
-def judge_nearness(values: Floats, published: float, allowed: float) -> Finding:
+def judge_nearness(values: FloatArray, published: float, allowed: float) -> Finding:
     """Judge whether one more deal might have given what was printed."""
     mean, n = float(values.mean()), len(values)
     if n < 2:
@@ -155,13 +154,13 @@ def gene_numbers(validation: str) -> list[Claim]:
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------
-def imbalance(y: npt.NDArray[Any]) -> float:
+def imbalance(y: AnyArray) -> float:
     """Rows of the larger class over those of the smaller."""
     _, counts = np.unique(y, return_counts=True)
     return float(counts.max() / counts.min())
 
 
-def largest_f1(X: Floats, y: npt.NDArray[Any]) -> float:
+def largest_f1(X: FloatArray, y: AnyArray) -> float:
     """Largest discriminant ratio of a gene without gaps, (mean - mean)^2 / (variance + variance).
 
     Variances are those of samples (over n - 1): only so is Colon 1.08. Genes with gaps are left
@@ -175,7 +174,9 @@ def largest_f1(X: Floats, y: npt.NDArray[Any]) -> float:
     return float(ratio[np.isfinite(ratio)].max())
 
 
-def arithmetic(tables: Mapping[str, Callable[[], tuple[Floats, npt.NDArray[Any]]]]) -> list[Claim]:
+def arithmetic(
+    tables: Mapping[str, Callable[[], tuple[FloatArray, AnyArray]]],
+) -> list[Claim]:
     """E1 and E2, from the tables themselves; `tables` read them by the book's name."""
 
     def ratio(name: str) -> Check:
@@ -234,7 +235,7 @@ def method_gain(
     """Accuracy after some rows of the tables less that after others, average over sets."""
     values = by_split(results)
 
-    def mean(dataset: str, rows: Sequence[str]) -> Floats:
+    def mean(dataset: str, rows: Sequence[str]) -> FloatArray:
         row_values = [values[dataset, row, learner] for row in rows for learner in learners]
         return np.asarray(np.mean(row_values, axis=0))
 
@@ -331,7 +332,7 @@ def direction_claims(suffix: str) -> list[Claim]:
 
 
 # ---- five folds against five DOB-SCV folds -------------------------------------------------------
-def stored_repeats(file: Path) -> dict[Key, Floats] | None:
+def stored_repeats(file: Path) -> dict[Key, FloatArray] | None:
     """Accuracies by repeat of a study that was committed; None where there is none."""
     if not file.exists():
         return None
@@ -357,7 +358,10 @@ def repeats_to_store(results: Results) -> dict[str, dict[str, dict[str, list[flo
 
 
 def deal_gain(
-    balanced: Mapping[Key, Floats], plain: Mapping[Key, Floats], learner: str, sets: Sequence[str]
+    balanced: Mapping[Key, FloatArray],
+    plain: Mapping[Key, FloatArray],
+    learner: str,
+    sets: Sequence[str],
 ) -> Gain:
     """Accuracy by DOB-SCV less that by plain folds, average over rows of the tables and sets."""
     each = []
@@ -369,14 +373,14 @@ def deal_gain(
     return Gain(float(difference.mean()), *plain_interval(difference))
 
 
-def combination(accuracies: Mapping[Key, Floats], learner: str, group: str) -> Floats:
+def combination(accuracies: Mapping[Key, FloatArray], learner: str, group: str) -> FloatArray:
     """Accuracy by repeat of a learner after a group of methods, average over sets."""
     sets = dict.fromkeys(dataset for dataset, _, _ in accuracies)
     values = [accuracies[dataset, row, learner] for dataset in sets for row in GROUPS[group]]
     return np.asarray(np.mean(values, axis=0))
 
 
-def sets_of(accuracies: Mapping[Key, Floats]) -> list[str]:
+def sets_of(accuracies: Mapping[Key, FloatArray]) -> list[str]:
     """The sets of stored figures."""
     return list(dict.fromkeys(dataset for dataset, _, _ in accuracies))
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from featly.basics.typing import FloatArray
 from featly.measures.statistics import plain_interval
 from featly.study import Claim, DistributionBalancedKFold, Finding, Results, Study
 from studies import microarray
@@ -37,7 +38,6 @@ from studies.microarray_claims import (
     ROWS,
     TABLES,
     Check,
-    Floats,
     Key,
     by_repeat,
     cells,
@@ -109,7 +109,7 @@ def mean_gain(results: Results, sets: Sequence[str]) -> Gain | None:
         return None
     balanced = by_repeat(results)
 
-    def mean(accuracies: dict[Key, Floats]) -> dict[Key, Floats]:
+    def mean(accuracies: dict[Key, FloatArray]) -> dict[Key, FloatArray]:
         return {
             (dataset, row, "both"): (accuracies[dataset, row, "SVM"] + values) / 2
             for (dataset, row, learner), values in accuracies.items()
@@ -140,7 +140,7 @@ def no_difference(results: Results) -> Finding:
     return gain.as_finding(holds, f"mean of SVM and naive Bayes; important is {IMPORTANT} and more")
 
 
-def combinations(results: Results) -> dict[str, Floats] | None:
+def combinations(results: Results) -> dict[str, FloatArray] | None:
     """Accuracy by repeat of the 24 combinations, average over sets."""
     plain = stored_repeats(PLAIN)
     if plain is None:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly import CFS, FCBF, Interact
+from featly.basics.typing import AnyArray, FloatArray
 from featly.preprocessing import MDLP, Filler
 from featly.study import KFold
 
@@ -23,10 +23,8 @@ __all__ = ["select_genes", "table_of_ties"]
 
 EQUAL = 1e-9  # uncertainties that differ by less are the same number
 
-Floats = npt.NDArray[np.float64]
 
-
-def select_genes(X: Floats, y: npt.NDArray[Any], *, retain_ties: bool) -> list[int]:
+def select_genes(X: FloatArray, y: AnyArray, *, retain_ties: bool) -> list[int]:
     """Select genes by FCBF; with `retain_ties`, genes that tie with the class stay.
 
     Genes are cut as featly's filters cut them. Of those with the same uncertainty the first of the
@@ -53,14 +51,14 @@ def select_genes(X: Floats, y: npt.NDArray[Any], *, retain_ties: bool) -> list[i
     return genes
 
 
-def _uncertainty(levels: list[Floats], own: Floats, other: list[Floats]) -> Floats:
+def _uncertainty(levels: list[FloatArray], own: FloatArray, other: list[FloatArray]) -> FloatArray:
     """Symmetric uncertainty of every column with another, given by its levels."""
     joint = _entropy([mask @ level for mask in other for level in levels])
     whole = own + _entropy([np.array(mask.sum()) for mask in other])
     return np.asarray(2 * (whole - joint) / np.where(whole > 0, whole, 1))
 
 
-def _entropy(counts: list[Floats]) -> Floats:
+def _entropy(counts: list[FloatArray]) -> FloatArray:
     """In bits, of the counts of every column."""
     stacked = np.stack(counts)
     share = stacked / stacked.sum(axis=0)
@@ -68,10 +66,10 @@ def _entropy(counts: list[Floats]) -> Floats:
 
 
 def table_of_ties(
-    tables: dict[str, tuple[Floats, npt.NDArray[Any]]], printed: dict[str, int], folds: int
+    tables: dict[str, tuple[FloatArray, AnyArray]], printed: dict[str, int], folds: int
 ) -> dict[str, Any]:
     """Genes chosen in the first deal of folds: mean of each rule, beside what was printed."""
-    ways: dict[str, Callable[[Floats, npt.NDArray[Any]], int]] = {
+    ways: dict[str, Callable[[FloatArray, AnyArray], int]] = {
         "INTERACT": lambda X, y: len(Interact(n_jobs=1).fit(X, y).order_),
         "FCBF": lambda X, y: len(FCBF(n_jobs=1).fit(X, y).order_),
         "FCBF that keeps ties": lambda X, y: len(select_genes(X, y, retain_ties=True)),

@@ -12,9 +12,9 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from featly.basics.typing import AnyArray, FloatArray
 from featly.combine.rankings import combine_rankings
 from featly.core.runtime.parallel import run_blocks
 from featly.elimination.multiclass_svm_rfe import MulticlassSVMRFE
@@ -31,8 +31,6 @@ GRID = (0.01, 0.1, 1.0, 10.0)  # prices that cross-validation chooses from
 FOLDS = 5
 PRICED = [10, 20]  # columns at which it does
 SCHEDULE: dict[str, Any] = {"step": 0.1, "fine_below": 20}  # of every elimination
-
-Floats = npt.NDArray[np.float64]
 
 
 class Told(UserWarning):
@@ -59,11 +57,11 @@ _prices_by_column = Memory(256)
 
 
 def lists_of(
-    X: npt.NDArray[Any], y: npt.NDArray[Any], decomposition: str, C: float, n_jobs: int
-) -> tuple[Floats, float]:
+    X: AnyArray, y: AnyArray, decomposition: str, C: float, n_jobs: int
+) -> tuple[FloatArray, float]:
     """Positions by column and problem, and the seconds it took to find them."""
 
-    def make() -> tuple[Floats, float]:
+    def make() -> tuple[FloatArray, float]:
         began = time.perf_counter()
         ranker = PairwiseRanker(
             SVMRFE(C=C, **SCHEDULE),
@@ -77,7 +75,7 @@ def lists_of(
     return make_once(f"lists {decomposition} {C} {digest(X, y)}", make)
 
 
-def price_of(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> float:
+def price_of(X: AnyArray, y: AnyArray) -> float:
     """C by cross-validation on the training rows; of equals the smallest.
 
     What is predicted from are the columns with the largest F statistic on the rows of a fold: a
@@ -194,14 +192,12 @@ class Zhou(BaseEstimator):
 
 
 # ---- learner -------------------------------------------------------------------------------------
-def remember_price(
-    X: npt.NDArray[Any], y: npt.NDArray[Any], order: npt.NDArray[Any], C: float
-) -> None:
+def remember_price(X: AnyArray, y: AnyArray, order: AnyArray, C: float) -> None:
     """Put the price in the cache for the learner, which sees the best columns of the same rows."""
     _prices_by_column.put(_column_key(X[:, order[0]], y), C)
 
 
-def _column_key(column: npt.NDArray[Any], y: npt.NDArray[Any]) -> str:
+def _column_key(column: AnyArray, y: AnyArray) -> str:
     hasher = hashlib.blake2b(np.ascontiguousarray(column).tobytes(), digest_size=16)
     hasher.update(repr(y.tolist()).encode())
     return hasher.hexdigest()

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.datasets import make_artificial
 from featly.measures.recovery import PositionStatistics, position_statistics
 from featly.measures.statistics import corrected_resampled_t, plain_interval
@@ -40,9 +41,6 @@ ONE, TWO, THREE = "Artificial-1-8C", "Artificial-2-8C", "Artificial-3-8C"
 TIERS = {"1 to 5": range(5), "6 to 10": range(5, 10), "11 to 25": range(10, 25)}
 MOST = 80  # columns at which rankings of a made table are evaluated
 STEP = 1000  # between the seeds of two made tables
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -85,19 +83,19 @@ def made_sizes(n_features: int) -> list[int]:
 class Runs:
     """Rankings and errors of one method on the draws of a made table, or splits of a real one."""
 
-    orders: Ints  # runs x columns, best first, columns by the number in their name where made
-    errors: Floats  # runs x sizes
+    orders: IntArray  # runs x columns, best first, columns by the number in their name where made
+    errors: FloatArray  # runs x sizes
     sizes: tuple[int, ...]
     figures: tuple[dict[str, float], ...] = ()  # what the fits told: ties, C, seconds
     parts: tuple[float, float] | None = None  # rows to train and to test, where splits share rows
 
-    def error(self, sizes: Sequence[int] | None = None) -> Floats:
+    def error(self, sizes: Sequence[int] | None = None) -> FloatArray:
         """Of every run, averaged over sizes."""
         if sizes is None:
             return self.errors.mean(axis=1)
         return self.errors[:, [self.sizes.index(size) for size in sizes]].mean(axis=1)
 
-    def positions(self, columns: Sequence[int]) -> Ints:
+    def positions(self, columns: Sequence[int]) -> IntArray:
         """Runs x columns, from 1."""
         return np.argsort(self.orders, axis=1)[:, list(columns)] + 1
 
@@ -105,7 +103,7 @@ class Runs:
         """Best, quartiles, mean and worst position, over all runs."""
         return position_statistics(self.orders, groups)
 
-    def figure(self, name: str) -> Floats:
+    def figure(self, name: str) -> FloatArray:
         """Return a figure that every fit left in its notes."""
         return np.array([fit_figures[name] for fit_figures in self.figures])
 
@@ -134,7 +132,7 @@ def runs(results: Results, table: str, method: str) -> Runs:
     return Runs(orders, errors, tuple(sizes), figures, None if drawn else parts)
 
 
-def results_error(rows: pl.DataFrame) -> Floats:
+def results_error(rows: pl.DataFrame) -> FloatArray:
     """Share of the test rows that were predicted wrongly, from the confusion matrices."""
     errors = []
     for flat in rows["confusion"]:
@@ -144,7 +142,7 @@ def results_error(rows: pl.DataFrame) -> Floats:
     return np.array(errors)
 
 
-def numbers(names: Sequence[str]) -> Ints:
+def numbers(names: Sequence[str]) -> IntArray:
     """Return numbers of columns: f12 is column 11 of a made table, wherever it stands."""
     return np.array([int(name[1:]) - 1 for name in names])
 

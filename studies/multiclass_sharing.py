@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from featly.basics.typing import AnyArray
 
 VARIABLE = "FEATLY_STUDY_SHARED"  # names the file; processes that are started later inherit it
 LONGEST = 3600.0  # seconds to wait for another process
@@ -29,7 +30,7 @@ REMEMBERED = 8  # things that a process keeps for itself
 DIGESTED = 32  # columns, spread over the table, that tell one set of rows from another
 
 
-def digest(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> str:
+def digest(X: AnyArray, y: AnyArray) -> str:
     """Return a hash of the rows that a method was given."""
     sampled = X[:, :: max(1, X.shape[1] // DIGESTED)]
     hasher = hashlib.blake2b(repr((X.shape, y.tolist())).encode(), digest_size=16)

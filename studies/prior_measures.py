@@ -24,6 +24,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.measures.multi_criteria import stability_performance
 from featly.measures.stability import kuncheva_curve
 from featly.measures.statistics import corrected_resampled_t
@@ -50,8 +51,6 @@ SMALL = [1, 2, 4, 8, 16, 32, 64]  # "64 or fewer genes"
 PS, PLAIN, RFE, SN, RANDOM = "PS-l2-AROM", "l2-AROM", "RFE", "S/N", "RANDOM"
 DRAWS = 10  # of random genes
 WEIGHTS = (2, 5, 20, 50, 100)  # beside 10
-
-Floats = npt.NDArray[np.float64]
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -88,8 +87,8 @@ def weight_name(weight: float) -> str:
 class Runs:
     """Signatures and rates of one method on the splits of one table."""
 
-    orders: npt.NDArray[np.int64]  # splits x columns, best first
-    rates: Floats  # splits x sizes
+    orders: IntArray  # splits x columns, best first
+    rates: FloatArray  # splits x sizes
     sizes: tuple[int, ...]
     n_features: int
     parts: tuple[float, float]  # rows to train and to test
@@ -99,12 +98,12 @@ class Runs:
         return [self.sizes.index(size) for size in sizes]
 
     @functools.cached_property
-    def stability(self) -> Floats:
+    def stability(self) -> FloatArray:
         """Kuncheva's index at every size."""
         return np.asarray(kuncheva_curve(self.orders, np.array(self.sizes), self.n_features))
 
     @functools.cached_property
-    def stability_without(self) -> Floats:
+    def stability_without(self) -> FloatArray:
         """Kuncheva's index without each of the splits: splits x sizes."""
         columns = [
             stability_without_each(list(self.orders[:, :size]), self.n_features)
@@ -113,17 +112,17 @@ class Runs:
         return np.column_stack(columns)
 
     @functools.cached_property
-    def rate(self) -> Floats:
+    def rate(self) -> FloatArray:
         """Mean BCR at every size."""
         return self.rates.mean(axis=0)
 
     @functools.cached_property
-    def both(self) -> Floats:
+    def both(self) -> FloatArray:
         """Geometric mean of stability and rate at every size."""
         return np.asarray(stability_performance(self.stability, self.rate))
 
     @functools.cached_property
-    def both_without(self) -> Floats:
+    def both_without(self) -> FloatArray:
         """Geometric mean of stability and rate without each of the splits."""
         others = (self.rates.sum(axis=0) - self.rates) / (len(self.rates) - 1)
         return np.asarray(stability_performance(self.stability_without, others))
@@ -240,7 +239,7 @@ def stability_drop(method_runs: Runs, above: Sequence[int], below: Sequence[int]
     )
 
 
-def jackknife(value: float, without_each: Floats) -> Gain:
+def jackknife(value: float, without_each: FloatArray) -> Gain:
     """A figure of all splits, and its interval from what is left without each of them."""
     n = len(without_each)
     error = np.sqrt((n - 1) / n * ((without_each - without_each.mean()) ** 2).sum())
@@ -275,7 +274,7 @@ def line(all_runs: Sequence[Runs]) -> dict[str, Any]:
     }
 
 
-def _round_mean(values: Sequence[Floats]) -> list[float]:
+def _round_mean(values: Sequence[FloatArray]) -> list[float]:
     return np.mean(values, axis=0).round(5).tolist()
 
 

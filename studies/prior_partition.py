@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from featly import AROM, SVMRFE, Schema, SignalToNoise
+from featly.basics.typing import FloatArray
 from featly.learners import LinearSVM
 from featly.study import Claim, Dataset, Finding, Results, Study, Subsampling
 from studies.prior_measures import (
@@ -43,7 +44,6 @@ from studies.prior_measures import (
     SN,
     VERY_SMALL,
     WEIGHT,
-    Floats,
     Gain,
     Runs,
     frame_of,
@@ -99,22 +99,22 @@ def outer_runs(results: Results, dataset: str, method: str) -> list[Runs]:
     return [runs(results, f"{dataset}/{k}", method) for k in range(1, OUTER + 1)]
 
 
-def stability(method_runs: Runs) -> Floats:
+def stability(method_runs: Runs) -> FloatArray:
     """Kuncheva's index by size."""
     return method_runs.stability
 
 
-def rate(method_runs: Runs) -> Floats:
+def rate(method_runs: Runs) -> FloatArray:
     """BCR by size."""
     return method_runs.rate
 
 
-def geometric_mean(method_runs: Runs) -> Floats:
+def geometric_mean(method_runs: Runs) -> FloatArray:
     """Return the geometric mean of the two by size."""
     return method_runs.both
 
 
-Measure = Callable[[Runs], Floats]
+Measure = Callable[[Runs], FloatArray]
 
 
 def gain(

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from featly.basics.errors import DataError
+from featly.basics.typing import AnyArray, IntArray
 from featly.cli.deep_words import (
     THRESHOLDS,
     Finding,
@@ -142,7 +142,7 @@ def deep_description(
 # ---- parts of the table --------------------------------------------------------------------------
 def _parts(
     data: LoadedData, split: str | None
-) -> tuple[Rows, tuple[npt.NDArray[np.int64], ...], tuple[str, ...]]:
+) -> tuple[Rows, tuple[IntArray, ...], tuple[str, ...]]:
     """Return the table, the rows of its parts, and the names of the parts."""
     if split is None:
         rows = replace(read_rows(data.X, data.schema), names=[str(name) for name in data.names])
@@ -190,7 +190,7 @@ def _schema_without(data: LoadedData, split: str | None) -> Schema:
     return Schema(categorical=categorical, ordinal=ordinal, continuous=continuous)
 
 
-def _is_measurement(y: npt.NDArray[Any]) -> bool:
+def _is_measurement(y: AnyArray) -> bool:
     """Return whether a target has too many values for classes, or fractions."""
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         return True
@@ -205,7 +205,7 @@ def _shifts(
     data: LoadedData,
     split: str | None,
     rows: Rows,
-    parts: Sequence[npt.NDArray[np.int64]],
+    parts: Sequence[IntArray],
     names: Sequence[str],
     against: LoadedData | None,
     target: Any,
@@ -297,7 +297,7 @@ def _class_shift(data: LoadedData, labels: Sequence[Any], seed: int) -> Shift:
 
 
 # ---- documents -------------------------------------------------------------------------
-def _row_document(suspects: SuspectRows, numbers: npt.NDArray[np.int64]) -> dict[str, Any]:
+def _row_document(suspects: SuspectRows, numbers: IntArray) -> dict[str, Any]:
     index_of_row = {int(row): k for k, row in enumerate(suspects.rows)}
     return {
         "rows_looked_at": len(suspects.rows),

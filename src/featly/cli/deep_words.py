@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp, lgamma
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, IntArray
 from featly.diagnostics import Complexity, Shift, SuspectColumns, SuspectRows
 
 __all__ = [
@@ -243,7 +242,7 @@ def about_identifiers(names: Sequence[str]) -> Finding:
 
 
 def about_rows(
-    suspects: SuspectRows, numbers: npt.NDArray[np.int64], y: npt.NDArray[Any] | None = None
+    suspects: SuspectRows, numbers: IntArray, y: AnyArray | None = None
 ) -> list[Finding]:
     """Describe suspicious rows; `numbers` are those in the file, `y` the classes."""
     findings = []
@@ -282,7 +281,7 @@ def about_rows(
     return findings
 
 
-def _class_note(suspects: SuspectRows, y: npt.NDArray[Any] | None) -> str:
+def _class_note(suspects: SuspectRows, y: AnyArray | None) -> str:
     """Return a remark if much of a class is suspect: it is rare or hard, then."""
     if y is None or len(suspects.mislabelled) == 0:
         return ""

@@ -20,11 +20,10 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import FloatArray, IntArray
 
 __all__ = ["DECODINGS", "LOSSES", "Loss", "check_rule", "code_matrix", "decode", "needs_margins"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Loss = Callable[[FloatArray], FloatArray]
 
 DECODINGS = ("hamming", "loss", "sum", "sum-threshold", "probability-sum")

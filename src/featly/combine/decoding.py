@@ -20,15 +20,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.combine.coding import DECODINGS, Loss, check_rule, code_matrix, decode, needs_margins
 from featly.core.runtime.parallel import n_threads, single_threaded_blas
 from featly.problem.problem import read_target
 from featly.table.frames import is_frame, library_of, refuse_shapes
 
 __all__ = ["DECODINGS", "DecodedClassifier", "code_matrix", "decode"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class DecodedClassifier(ClassifierMixin, BaseEstimator):
@@ -333,7 +331,7 @@ def _take_rows(X: Any, rows: IntArray) -> Any:
     return X[rows]
 
 
-def _label(row: IntArray, classes: npt.NDArray[Any]) -> str:
+def _label(row: IntArray, classes: AnyArray) -> str:
     sides = [classes[row == side].tolist() for side in (1, -1)]
     names = [", ".join(str(label) for label in side) for side in sides]
     if len(classes) > 2 and row.all():

@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError
+from featly.basics.typing import FloatArray, IntArray
 
 __all__ = ["Lists", "positions_of", "read_lists"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.combine.rankings import check_rule, combine_rankings
 from featly.core.ranking.ordering import best_first, round_scores
 from featly.core.runtime.parallel import n_threads, run_blocks
@@ -175,8 +175,8 @@ def rank_by_classes(
 
 
 def _combine(
-    positions: npt.NDArray[np.float64], keep: npt.NDArray[Any], method: str, **options: Any
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]:
+    positions: FloatArray, keep: AnyArray, method: str, **options: Any
+) -> tuple[IntArray, FloatArray, int]:
     """Return order, scores and ties by a rule, columns to keep first, by their mean position."""
     free = np.setdiff1d(np.arange(len(positions)), keep)
     front = keep[best_first(-positions[keep].mean(axis=1))]
@@ -189,7 +189,7 @@ def _combine(
     return np.concatenate([front, free[combined.order]]), scores, combined.ties
 
 
-def _copy_for_part(ranker: Any, part: Part, classes: npt.NDArray[Any], n_jobs: int | None) -> Any:
+def _copy_for_part(ranker: Any, part: Part, classes: AnyArray, n_jobs: int | None) -> Any:
     """Copy the ranker for one problem, with the class weights of its classes only."""
     copy = clone(ranker).set_params(n_jobs=n_jobs)
     parameters = copy.get_params(deep=False)
@@ -212,9 +212,7 @@ def _copy_for_part(ranker: Any, part: Part, classes: npt.NDArray[Any], n_jobs: i
     return copy
 
 
-def _positions(
-    ranking: Ranking, keep: npt.NDArray[Any], *, greedy: bool
-) -> npt.NDArray[np.float64]:
+def _positions(ranking: Ranking, keep: AnyArray, *, greedy: bool) -> FloatArray:
     """Return positions of columns in a list, from 1; columns that tie share their mean.
 
     In a list, they stand in the order of the table. Were these positions counted, the left column

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
+from featly.basics.typing import FloatArray, IntArray
 from featly.combine.lists import Lists, positions_of, read_lists
 from featly.core.ranking.order_statistics import MOST_LISTS, log_joint, log_smallest
 from featly.core.ranking.ordering import round_scores
@@ -33,8 +34,6 @@ from featly.core.ranking.voting import compact_positions, copeland, schulze
 
 __all__ = ["RULES", "CombinedRanking", "check_rule", "combine_rankings", "positions_of"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 RULES = (
     "average-sd",

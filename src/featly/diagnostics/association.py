@@ -21,12 +21,12 @@ import numpy.typing as npt
 from scipy import stats
 
 from featly.basics.errors import DataError
+from featly.basics.typing import FloatArray, IntArray
 from featly.diagnostics.reading import Rows, read_rows
 from featly.table.schema import Schema
 
 __all__ = ["associations"]
 
-FloatArray = npt.NDArray[np.float64]
 
 BLOCK_CELLS = 4_000_000  # of ranks or indicators that are held at a time
 FEW_LEVELS = 32  # columns with more are counted pair by pair
@@ -105,7 +105,7 @@ def associations(
     return strengths
 
 
-def _find_positions(rows: Rows, columns: Sequence[int | str] | None) -> npt.NDArray[np.int64]:
+def _find_positions(rows: Rows, columns: Sequence[int | str] | None) -> IntArray:
     if columns is None:
         return np.arange(rows.n_columns)
     position_of = {name: f for f, name in enumerate(rows.names)}
@@ -155,9 +155,7 @@ def _correlate_ranks(a: FloatArray, has_a: FloatArray, b: FloatArray, has_b: Flo
     )
 
 
-def _correlation_ratios(
-    codes: npt.NDArray[np.int64], ranks: FloatArray, present: FloatArray
-) -> FloatArray:
+def _correlation_ratios(codes: IntArray, ranks: FloatArray, present: FloatArray) -> FloatArray:
     """Return the root of the share of the ranks' variance that lies between levels."""
     level = codes[codes > 0]
     if not len(level) or not ranks.shape[1]:
@@ -176,7 +174,7 @@ def _correlation_ratios(
     return np.where(several, _root_of_ratio(between, (square - mean, square), (1.0, 1.0)), 0.0)
 
 
-def _cramer_matrix(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> FloatArray:
+def _cramer_matrix(ours: IntArray, theirs: IntArray) -> FloatArray:
     """Compute Cramér's V of every pair; columns of few levels by one product of indicators."""
     strengths = np.empty((len(ours), len(theirs)))
     few_ours, few_theirs = (codes.max(axis=1, initial=0) <= FEW_LEVELS for codes in (ours, theirs))
@@ -189,7 +187,7 @@ def _cramer_matrix(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -
     return strengths
 
 
-def _cramer_by_indicators(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> FloatArray:
+def _cramer_by_indicators(ours: IntArray, theirs: IntArray) -> FloatArray:
     if not len(ours) or not len(theirs):
         return np.zeros((len(ours), len(theirs)))
     left, begins = _indicators(ours)
@@ -212,7 +210,7 @@ def _cramer_by_indicators(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.in
     return np.concatenate(parts, axis=1)
 
 
-def _indicators(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float32], list[int]]:
+def _indicators(codes: IntArray) -> tuple[npt.NDArray[np.float32], list[int]]:
     """Stack levels x rows of all columns, and return where each column begins."""
     sizes = np.maximum(codes.max(axis=1), 1)
     begins = np.concatenate([[0], np.cumsum(sizes)])
@@ -222,7 +220,7 @@ def _indicators(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float32], 
     return indicators, begins[:-1].tolist()
 
 
-def _cramer_of_pair(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> float:
+def _cramer_of_pair(a: IntArray, b: IntArray) -> float:
     is_known = (a > 0) & (b > 0)
     if not is_known.any():
         return 0.0

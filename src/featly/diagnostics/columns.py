@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, BoolArray, FloatArray
 from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.diagnostics.reading import Rows, read_rows
 from featly.table.frames import frame_of
@@ -225,7 +225,7 @@ def _describe_column(rows: Rows, j: int, is_number: bool) -> _Column:
     return _Column(len(counts), most / len(known), is_near_constant, exact, scaled, partition)
 
 
-def _canonical_values(values: npt.NDArray[np.float64], present: npt.NDArray[np.bool_]) -> Any:
+def _canonical_values(values: FloatArray, present: BoolArray) -> Any:
     """Standardise values: mean 0, variance 1, the first clear deviation upwards, six digits."""
     known = values[present]
     known = known - known[0]  # an offset costs no digits
@@ -241,7 +241,7 @@ def _canonical_values(values: npt.NDArray[np.float64], present: npt.NDArray[np.b
     return canonical
 
 
-def _hash(kind: bytes, values: npt.NDArray[Any]) -> bytes:
+def _hash(kind: bytes, values: AnyArray) -> bytes:
     return kind + hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).digest()
 
 

@@ -18,9 +18,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.runtime.parallel import n_threads, run_blocks
 from featly.core.stats.row_distances import SquaredDistances
 from featly.diagnostics.linear import Machine, pair_machine
@@ -32,8 +32,6 @@ from featly.table.schema import Schema
 
 __all__ = ["CONVENTIONS", "MEASURES", "Complexity", "complexity"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: What each measure says, in a few words.
 MEASURES = {
@@ -302,7 +300,7 @@ def _imbalance(counts: IntArray, convention: str) -> float:
     return 1 - 1 / ratio
 
 
-def _separate_all_pairs(pairs: Sequence[Overlap]) -> npt.NDArray[np.bool_]:
+def _separate_all_pairs(pairs: Sequence[Overlap]) -> BoolArray:
     """Return the columns that alone tell the classes of every pair apart."""
     return np.asarray(np.min([pair.separated for pair in pairs], axis=0) == 1)
 

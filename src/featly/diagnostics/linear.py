@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, single_threaded_blas
 from featly.core.svm.dual import SVMDual, middle_bias
 
 __all__ = ["Machine", "left_out_margins", "pair_machine"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MOST_DENSE_ROWS = 1024  # above this, and with a quarter as many columns, nothing n x n is made
 ROUNDING = 1e-9  # a margin, or what lacks of one, below this is 0
@@ -72,7 +70,7 @@ class Machine:
         return float((between < 0).mean() + (between == 0).mean() / 2)
 
 
-def pair_machine(Z: FloatArray, second: npt.NDArray[np.bool_], C: float | FloatArray) -> Machine:
+def pair_machine(Z: FloatArray, second: BoolArray, C: float | FloatArray) -> Machine:
     """Solve the machine of two classes exactly."""
     y = np.where(second, 1.0, -1.0)
     prices = np.broadcast_to(np.asarray(C, np.float64), y.shape).copy()
@@ -95,7 +93,7 @@ def left_out_margins(
     y: IntArray,
     n_classes: int,
     fold: IntArray,
-    needed: npt.NDArray[np.bool_],
+    needed: BoolArray,
     n_jobs: int | None,
 ) -> FloatArray:
     """Measure how clearly machines trained without a row prefer its class over the others.

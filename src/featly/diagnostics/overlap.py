@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.runtime.parallel import single_threaded_blas
 from featly.diagnostics.reading import Rows
 
 __all__ = ["Overlap", "direction_ratio", "fisher_ratios", "overlaps"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 ROUNDING = 1e-9  # a share of the whole below this is 0
 
@@ -84,7 +82,7 @@ def _ratio(count: FloatArray, mean: FloatArray, squares: FloatArray, pairwise: b
         return np.where(between > 0, between / within, 0.0)
 
 
-def direction_ratio(Z: FloatArray, first: npt.NDArray[np.bool_]) -> float:
+def direction_ratio(Z: FloatArray, first: BoolArray) -> float:
     r"""Compute Fisher's ratio along the best direction, :math:`\Delta' W^+ \Delta`.
 
     :math:`\Delta` is the difference of the class means of the rows Z and :math:`W = p_1 \Sigma_1 +
@@ -156,7 +154,7 @@ def overlaps(rows: Rows, y: IntArray, n_classes: int) -> list[Overlap]:
 
 def _overlap_of_pair(
     rows: Rows,
-    has: list[npt.NDArray[np.bool_]],
+    has: list[BoolArray],
     low: FloatArray,
     high: FloatArray,
     pair: tuple[int, int],

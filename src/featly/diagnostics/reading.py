@@ -4,18 +4,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.problem.ingest_rows import MixedReader, MixedRows
 from featly.table.frames import is_frame, open_table
 from featly.table.schema import Schema
 
 __all__ = ["Rows", "check_count", "draw_stratified", "new_levels", "read_pair", "read_rows"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 FEW_LEVELS = 20  # half as many levels are never called identifiers
@@ -60,7 +57,7 @@ class Rows:
         return len(self.names)
 
     @property
-    def is_number(self) -> npt.NDArray[np.bool_]:
+    def is_number(self) -> BoolArray:
         """Return whether each column of the table holds numbers."""
         flags = np.zeros(self.n_columns, np.bool_)
         flags[self.numeric] = True
@@ -71,7 +68,7 @@ class Rows:
         parts = self.numeric, self.categorical, self.names, self.levels
         return type(self)(self.numbers[rows], self.codes[:, rows], *parts)
 
-    def take_columns(self, mask: npt.NDArray[np.bool_]) -> Self:
+    def take_columns(self, mask: BoolArray) -> Self:
         """Return some of the columns."""
         new_position = np.cumsum(mask) - 1
         numbers, codes = mask[self.numeric], mask[self.categorical]
@@ -85,7 +82,7 @@ class Rows:
         )
 
     @property
-    def has_repeats(self) -> npt.NDArray[np.bool_]:
+    def has_repeats(self) -> BoolArray:
         """Return whether the levels of each column repeat; those of identifiers do not."""
         flags = np.ones(self.n_columns, np.bool_)
         for column, codes in zip(self.categorical, self.codes, strict=True):

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
 from featly.basics.errors import DataError, ParameterError, SchemaWarning
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.basics.progress import progress_bar
 from featly.basics.resources import DEVICES, Resources, format_bytes, free_memory, parse_bytes
+from featly.basics.typing import IntArray
 from featly.core.counts.discretise import CutRule
 from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.pairs import search as all_pairs
@@ -45,8 +45,6 @@ from featly.table.schema import Columns, Schema
 
 __all__ = ["redundancy"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MEASURES = ("pearson", "spearman", "information")
 RULES = ("equal-frequency", "equal-width", "pkid")

@@ -6,17 +6,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.table.frames import frame_of
 
 __all__ = ["Redundancy"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 PAIR = np.dtype([("first", np.int64), ("second", np.int64), ("value", np.float64)])
 
@@ -48,7 +46,7 @@ class Redundancy:
     library: str | None
 
     @cached_property
-    def pairs(self) -> npt.NDArray[Any]:
+    def pairs(self) -> AnyArray:
         """Structured array with the fields first, second, value, where ``first < second``.
 
         By falling value, then by first and second. Of a threshold, every pair that reaches it; of

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.models.heom import poll
 from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.core.stats.row_distances import SquaredDistances
@@ -28,8 +28,6 @@ from featly.table.schema import Schema
 
 __all__ = ["SuspectRows", "suspect_rows"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 FAR = 5.0  # z above which a row is an outlier
 BLAMED = 3.0  # robust standard deviations from which on a cell is named
@@ -202,7 +200,7 @@ def suspect_rows(
 
 # ---- outliers ------------------------------------------------------------------------------------
 def _outlier_scores(
-    cells: FloatArray, is_number: npt.NDArray[np.bool_], k: int, n_jobs: int | None
+    cells: FloatArray, is_number: BoolArray, k: int, n_jobs: int | None
 ) -> FloatArray:
     n = cells.shape[1]
     distances = SquaredDistances(cells, is_number, apart=2.0, n_jobs=n_jobs)

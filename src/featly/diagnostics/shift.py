@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError
+from featly.basics.typing import BoolArray, ByteArray, FloatArray
 from featly.core.runtime.parallel import n_threads, run_blocks, single_threaded_blas, split
 from featly.core.stats.row_distances import SquaredDistances
 from featly.core.stats.shift import column_distances
@@ -25,8 +25,6 @@ from featly.table.schema import Schema
 
 __all__ = ["Shift", "shift"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 BLOCK = 64  # columns that are sorted together
 ENERGY_ROWS = 1000  # of each table, for the statistic of all columns together
@@ -57,7 +55,7 @@ class Shift:
     """
 
     names: list[str]
-    numeric: npt.NDArray[np.bool_]
+    numeric: BoolArray
     distance: FloatArray
     missing_difference: FloatArray
     p_values: FloatArray
@@ -220,7 +218,7 @@ def _draw_rows(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
     return rows.take_rows(np.sort(rng.choice(rows.n_rows, size, replace=False)))
 
 
-def _deal_labels(n: int, m: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+def _deal_labels(n: int, m: int, count: int, rng: np.random.Generator) -> ByteArray:
     """Mark the rows dealt to the first table: as observed, then at random."""
     labels = np.zeros((n + m, count + 1), np.uint8)
     labels[:n, 0] = 1
@@ -245,9 +243,7 @@ class _ColumnTests:
     largest: FloatArray
 
 
-def _test_columns(
-    first: Rows, second: Rows, labels: npt.NDArray[np.uint8], n_jobs: int | None
-) -> _ColumnTests:
+def _test_columns(first: Rows, second: Rows, labels: ByteArray, n_jobs: int | None) -> _ColumnTests:
     """Return distances, scores and p-values of all columns over the permutations in `labels`."""
     numeric, p = first.is_number, first.n_columns
     position = np.empty(p, np.int64)

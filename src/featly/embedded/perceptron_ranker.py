@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
+from featly.basics.typing import FloatArray
 from featly.core.models.perceptron import NEAR, project, train
 from featly.core.ranking.ordering import best_first
 from featly.core.runtime.parallel import run_blocks
@@ -30,7 +30,6 @@ from featly.table.schema import Schema
 
 __all__ = ["PerceptronRanker"]
 
-FloatArray = npt.NDArray[np.float64]
 
 N_PARTS = 16  # the Gram matrix is summed in so many fixed parts, whatever the threads
 

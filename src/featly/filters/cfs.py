@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.base import Problem, Selection, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts.uncertainty import Pairs, uncertainty
 from featly.core.ranking.ordering import best_first as falling
 from featly.core.ranking.subset_search import SubsetSearchResult, best_first
@@ -27,8 +27,6 @@ from featly.table.schema import Schema
 
 __all__ = ["CFS"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 REMEMBERED = 16  # subsets whose sums are kept
 

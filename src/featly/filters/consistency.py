@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.base import Problem, Selection, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes, gather_columns
 from featly.core.counts.consistency import Groups
 from featly.core.counts.uncertainty import uncertainty
@@ -30,8 +30,6 @@ from featly.table.schema import Schema
 
 __all__ = ["Consistency"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SEARCHES = ("best-first", "forward", "lvf")
 MAX_STALE = 5
@@ -292,7 +290,7 @@ def las_vegas(
 def _varying_columns(codes: Codes) -> IntArray:
     """Return the columns of more than one value, a missing one included."""
 
-    def find_varying(block: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    def find_varying(block: tuple[int, int]) -> BoolArray:
         columns = codes.block(*block)
         return np.asarray((columns != columns[:, :1]).any(axis=1))
 

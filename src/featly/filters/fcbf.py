@@ -12,10 +12,10 @@ filter solution, *ICML 2003*, 856-863.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.base import Problem, Selection, keep_first
 from featly.basics.errors import ParameterError
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.counts.uncertainty import Pairs, uncertainty
 from featly.core.ranking.ordering import best_first
@@ -23,9 +23,6 @@ from featly.filters._counting import CountingSelector
 from featly.table.schema import Schema
 
 __all__ = ["FCBF"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class FCBF(CountingSelector):

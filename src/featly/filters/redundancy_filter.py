@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -26,6 +25,7 @@ from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import KINDS
 from featly.basics.progress import progress_bar
 from featly.basics.resources import format_bytes
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.counts.entropy import class_information
 from featly.core.counts.streamed_codes import StreamedCodes
@@ -44,8 +44,6 @@ from featly.table.schema import Schema
 
 __all__ = ["RedundancyFilter"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 RULES = ("greedy", "groups")
 MEASURES = ("pearson", "spearman", "information")
@@ -411,7 +409,7 @@ def _build_selection(
 def _representatives(
     columns: CodedColumns,
     features: IntArray,
-    group: npt.NDArray[Any],
+    group: AnyArray,
     with_class: FloatArray,
     keep: IntArray,
     names: Any,
@@ -449,7 +447,7 @@ def _representatives(
     )
 
 
-def _name_columns(redundant_to: IntArray, names: Any) -> npt.NDArray[Any]:
+def _name_columns(redundant_to: IntArray, names: Any) -> AnyArray:
     """Return names of columns, None for -1."""
     labels = np.full(len(redundant_to), None, object)
     for column in np.flatnonzero(redundant_to >= 0).tolist():

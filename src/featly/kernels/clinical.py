@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import FloatArray
 from featly.core.kernels.clinical import add_similarities
 from featly.kernels.positions import Positions
 from featly.problem.ingest_rows import MixedColumns
@@ -28,7 +28,6 @@ from featly.table.schema import Schema
 
 __all__ = ["ClinicalKernel"]
 
-FloatArray = npt.NDArray[np.float64]
 Weights = Sequence[float] | Mapping[str | int, float] | None
 
 

@@ -3,16 +3,14 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from featly.basics.typing import FloatArray
 from featly.core.kernels.clinical import code_positions, number_positions, ranges
 from featly.problem.ingest_rows import MixedReader, MixedRows
 from featly.table.schema import Schema
 
 __all__ = ["Positions"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Positions:

@@ -15,12 +15,12 @@ import warnings
 from typing import Any, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.trees.c45 import (
     CodedRows,
     TreeRules,
@@ -36,7 +36,6 @@ from featly.table.schema import Schema
 
 __all__ = ["C45"]
 
-FloatArray = npt.NDArray[np.float64]
 
 TIE = 1e-9  # probabilities that differ by less are equal
 LARGEST_WEIGHT = 1e150  # of a row; far from what overflows, however many rows there are
@@ -392,7 +391,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _storage_positions(reader: MixedReader) -> npt.NDArray[np.int64]:
+def _storage_positions(reader: MixedReader) -> IntArray:
     """Position of each column among the numbers, or -1 less its position among the codes."""
     position = np.empty(reader.n_features, np.int64)
     position[reader.numeric] = np.arange(len(reader.numeric))

@@ -15,11 +15,11 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning
+from featly.basics.typing import AnyArray, FloatArray
 from featly.core.kernels.clinical import ClinicalColumns, add_similarities
 from featly.core.runtime.parallel import single_threaded_blas, split
 from featly.core.svm.working_set import solve_by_products
@@ -33,7 +33,6 @@ from featly.table.schema import Schema
 
 __all__ = ["ClinicalSVC"]
 
-FloatArray = npt.NDArray[np.float64]
 
 MOST_DENSE_ROWS = 4096  # above this nothing n x n is made
 NEW_ROWS = 1024  # rows that are compared with the training rows at a time
@@ -271,7 +270,7 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         z: FloatArray,
         new_z: FloatArray,
         weights: FloatArray,
-        pairs: list[tuple[npt.NDArray[Any], FloatArray]],
+        pairs: list[tuple[AnyArray, FloatArray]],
     ) -> FloatArray:
         """Margins of new rows without the bias, a column for each pair of classes."""
         coef = np.zeros((z.shape[1], len(pairs)))

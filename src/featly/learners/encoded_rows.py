@@ -8,13 +8,13 @@ twice. A sparse one keeps its zeros: means are taken off in the algebra.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from featly.basics.errors import DataError, SchemaError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
+from featly.basics.typing import FloatArray
 from featly.core.models.least_squares import LARGEST_SYSTEM
 from featly.core.models.least_squares_tables import BlockTable, SparseTable, Table, block_rows
 from featly.learners.encoding import Encoder
@@ -23,8 +23,6 @@ from featly.table.frames import DefaultNames, is_frame, library_of, open_table
 from featly.table.schema import Schema
 
 __all__ = ["EncodedRows"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class EncodedRows:

@@ -14,17 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
 from featly.table.schema import Schema
 
 __all__ = ["Encoder"]
-
-FloatArray = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -214,7 +211,7 @@ def _moments(numbers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return first, mean, np.einsum("ij,ij->j", offset, offset) / count
 
 
-def _indicators(codes: Codes, block: _Block) -> FloatArray:
+def _indicators(codes: IntArray, block: _Block) -> FloatArray:
     indicators = codes[:, None] == np.arange(1, len(block.levels) + 1)
     encoded = (indicators - block.frequency) * block.scale
     encoded[codes == 0] = 0.0

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.models.heom import add_distances, poll
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import n_threads, run_blocks, split
@@ -31,8 +31,6 @@ from featly.table.schema import Schema
 
 __all__ = ["HEOMNeighbors"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 TILE = 32  # rows whose distances are summed together: a column is read once for all of them
 
@@ -155,7 +153,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         """
         return self._poll(X)[0]
 
-    def winners(self, X: Any) -> npt.NDArray[np.bool_]:
+    def winners(self, X: Any) -> BoolArray:
         """Return the classes of first rank: several where votes and distances tie.
 
         ``predict`` names the first of them. Who must not depend on how classes are called, such as
@@ -249,7 +247,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._training.cells_of(self._reader.read(X, self))
 
-    def _poll(self, X: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    def _poll(self, X: Any) -> tuple[FloatArray, BoolArray]:
         other = self._read_cells(X)
         sizes, n_classes = [len(other)], len(self.classes_)
         shares, wins = self._count_votes(self._training, self._y, n_classes, other, sizes)
@@ -262,7 +260,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         n_classes: int,
         other: FloatArray,
         sizes: Sequence[int],
-    ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    ) -> tuple[FloatArray, BoolArray]:
         """Return shares and winners on the first columns, for each number of them."""
         k = min(self.n_neighbors, training.n_rows)
         shares = np.empty((len(sizes), other.shape[1], n_classes))

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.kernels.clinical import add_similarities
 from featly.core.kernels.kernel_sets import ColumnKernels, KernelList
 from featly.core.kernels.mkl import solve_mkl
@@ -16,8 +16,6 @@ from featly.learners.pairwise_svm import NEAR, ROUNDING
 
 __all__ = ["Columns", "Machine", "Matrices", "check_similarities", "train"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 CHUNK_BYTES = 64 << 20  # of similarities to other rows that are held at a time
 

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning
+from featly.basics.typing import AnyArray, FloatArray
 from featly.core.runtime.parallel import single_threaded_blas
 from featly.learners.encoding import Encoder
 from featly.learners.one_vs_one import check_sizes, decision_values, winning_classes
@@ -28,7 +28,6 @@ from featly.table.schema import Schema
 
 __all__ = ["LinearSVM"]
 
-FloatArray = npt.NDArray[np.float64]
 
 MOST_DENSE_ROWS = 1024  # above this, and ...
 FACTOR_SHARE = 4  # ... this many times more rows than columns, nothing n x n is made
@@ -208,7 +207,7 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
         return classes[predictions]
 
     # ---- parts ------------------------------------------------------------------------------
-    def _machines(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any]) -> list[PairMachine]:
+    def _machines(self, codes: AnyArray, classes: AnyArray) -> list[PairMachine]:
         prices = row_prices(self.C, self.class_weight, codes, classes)
         return pair_machines(codes, len(classes), prices)
 

@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.models.naive_bayes import NEAR, add_codes, add_numbers, learn_codes, learn_numbers
 from featly.learners.one_vs_one import check_sizes
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
@@ -30,8 +30,6 @@ from featly.table.schema import Schema
 
 __all__ = ["MixedNaiveBayes"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 NOBODY = -1  # the fold that is left out of the training rows
 
@@ -168,7 +166,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         joint -= joint.max(axis=1, keepdims=True)
         return joint - np.log(np.exp(joint).sum(axis=1, keepdims=True))
 
-    def winners(self, X: Any) -> npt.NDArray[np.bool_]:
+    def winners(self, X: Any) -> BoolArray:
         """Return the most likely classes: several where they are equally likely.
 
         ``predict`` names the first of them. Who must not depend on how classes are called, such as
@@ -307,7 +305,7 @@ class _Columns:
             yield total
 
 
-def _find_likeliest(total: FloatArray) -> npt.NDArray[np.bool_]:
+def _find_likeliest(total: FloatArray) -> BoolArray:
     """Return the classes of largest logarithm; equal ones tie, however they were rounded."""
     best = total.max(axis=1, keepdims=True)
     return total >= best - NEAR * np.maximum(1.0, np.abs(best))

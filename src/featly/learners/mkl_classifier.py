@@ -16,13 +16,13 @@ from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.kernels.kernel_sets import KernelList
 from featly.core.runtime.parallel import n_threads, single_threaded_blas
 from featly.kernels.positions import Positions
@@ -40,8 +40,6 @@ from featly.table.schema import Schema
 
 __all__ = ["MKLClassifier"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MOST_ROWS = 20_000  # of two classes: of the matrices of n x n numbers there are four at a time
 FOLDS = 5  # for the probabilities

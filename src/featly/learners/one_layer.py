@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.models.least_squares import (
     LARGEST_SYSTEM,
     Solution,
@@ -41,8 +41,6 @@ from featly.table.schema import Schema
 
 __all__ = ["OneLayerNetwork"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 ACTIVATIONS = ("logistic", "tanh", "identity")
 TINY = np.finfo(np.float64).smallest_subnormal  # so that 0 is in
@@ -373,15 +371,15 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         }[self.activation]
         return float(height), float(self.alpha / slope**2)
 
-    def _target(self, y: Any, n_rows: int) -> tuple[IntArray, npt.NDArray[Any]]:
+    def _target(self, y: Any, n_rows: int) -> tuple[IntArray, AnyArray]:
         return read_target(y, n_rows, type(self).__name__, many_classes=True)
 
-    def _sort_classes(self, labels: Any) -> npt.NDArray[Any]:
+    def _sort_classes(self, labels: Any) -> AnyArray:
         """Return all classes, sorted."""
         labels = _as_column(labels)
         return self._target(labels, 0 if labels is None else len(labels))[1]
 
-    def _encode_target(self, y: Any, n_rows: int, known: npt.NDArray[Any]) -> IntArray:
+    def _encode_target(self, y: Any, n_rows: int, known: AnyArray) -> IntArray:
         """Return the class of every row as a position in `known`; a batch may lack some classes."""
         y = _as_column(y)
         if y is None or len(y) != n_rows:

@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import AnyArray, FloatArray
 from featly.core.svm.dual import middle_bias
 
 __all__ = ["check_sizes", "decision_values", "middle_bias", "votes", "winning_classes"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def check_sizes(sizes: Sequence[int], n_features: int) -> list[int]:
@@ -45,6 +42,6 @@ def votes(values: FloatArray, n_classes: int) -> FloatArray:
     return votes + np.round(margins / (3 * (np.abs(margins) + 1)), 9)
 
 
-def winning_classes(values: FloatArray) -> npt.NDArray[Any]:
+def winning_classes(values: FloatArray) -> AnyArray:
     """Return the positions of the winning classes."""
     return (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)

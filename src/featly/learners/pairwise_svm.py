@@ -1,24 +1,20 @@
 """Support vector machines for every pair of classes, with duality gaps and rounding limits."""
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, FloatArray
 from featly.core.svm.dual import SVMDual, middle_bias
 
 __all__ = ["PairMachine", "pair_machines"]
 
-FloatArray = npt.NDArray[np.float64]
 
 NEAR = 1e-6  # a margin of this share of the largest one is none ...
 ROUNDING = 1e-12  # ... nor is one of this share of what was summed up to it
 
 
-def pair_machines(
-    codes: npt.NDArray[Any], n_classes: int, prices: FloatArray
-) -> list["PairMachine"]:
+def pair_machines(codes: AnyArray, n_classes: int, prices: FloatArray) -> list["PairMachine"]:
     """Make a machine for every pair of classes."""
     return [PairMachine(codes, pair, prices) for pair in combinations(range(n_classes), 2)]
 
@@ -36,7 +32,7 @@ class PairMachine:
         Bias, relative duality gap, and the margin below which a row is on neither side.
     """
 
-    def __init__(self, codes: npt.NDArray[Any], pair: tuple[int, int], prices: FloatArray) -> None:
+    def __init__(self, codes: AnyArray, pair: tuple[int, int], prices: FloatArray) -> None:
         self.rows = np.flatnonzero(np.isin(codes, pair))
         self.y = np.where(codes[self.rows] == pair[1], 1.0, -1.0)
         self.C = prices[self.rows]

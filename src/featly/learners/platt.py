@@ -3,15 +3,14 @@
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
+
+from featly.basics.typing import BoolArray, FloatArray
 
 __all__ = ["couple_pairs", "platt"]
 
-FloatArray = npt.NDArray[np.float64]
 
-
-def platt(values: FloatArray, positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
+def platt(values: FloatArray, positive: BoolArray) -> tuple[float, float]:
     """Fit slope and offset of P(positive) = 1 / (1 + exp(-(slope value + offset))).
 
     By Newton's method on the cross entropy with Platt's targets, which are not quite 0 and 1: the

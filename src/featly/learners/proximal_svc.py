@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.models.least_squares import LARGEST_SYSTEM, Solution, clear_rounding, solve
 from featly.core.models.least_squares_tables import BlockTable, Table
 from featly.learners.encoded_rows import EncodedRows
@@ -28,8 +28,6 @@ from featly.table.schema import Schema
 
 __all__ = ["ProximalSVC"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SURE = 1e-6  # a residual above this is worth a warning
 
@@ -287,7 +285,7 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         if isinstance(width, bool) or not number or not 0 < width < np.inf:
             raise ParameterError(f"width={width!r}: give a positive finite number, or None")
 
-    def _target(self, y: Any, n_rows: int) -> tuple[IntArray, npt.NDArray[Any]]:
+    def _target(self, y: Any, n_rows: int) -> tuple[IntArray, AnyArray]:
         if self.kernel == "gaussian" and n_rows > LARGEST_SYSTEM:
             raise DataError(
                 f"X has {n_rows} rows: kernel='gaussian' solves a system with an unknown a row, up "

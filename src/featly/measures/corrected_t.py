@@ -16,10 +16,9 @@ import numpy.typing as npt
 from scipy import stats
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import FloatArray
 
 __all__ = ["TTest", "corrected_interval", "corrected_resampled_t", "plain_interval"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,7 +153,7 @@ def plain_interval(values: npt.ArrayLike, level: float = 0.95) -> tuple[float, f
     return mean_of(sample) - half, mean_of(sample) + half
 
 
-def as_numbers(name: str, values: npt.ArrayLike) -> Floats:
+def as_numbers(name: str, values: npt.ArrayLike) -> FloatArray:
     """Return an array of float64, or raise an error that names what is wrong."""
     try:
         return np.asarray(values, dtype=np.float64)
@@ -168,13 +167,13 @@ def check_fraction(name: str, value: float) -> None:
         raise ParameterError(f"{name}={value!r}: give a number above 0 and below 1")
 
 
-def mean_of(values: Floats) -> float:
+def mean_of(values: FloatArray) -> float:
     """Return the mean by an exact sum, so that it does not depend on the order of the values."""
     first = float(values[0])
     return first if (values == first).all() else math.fsum(values) / len(values)
 
 
-def _read_sample(values: npt.ArrayLike) -> Floats:
+def _read_sample(values: npt.ArrayLike) -> FloatArray:
     numbers = as_numbers("values", values)
     if numbers.ndim != 1:
         raise DataError(f"values have shape {numbers.shape}: give a list of numbers")
@@ -184,7 +183,7 @@ def _read_sample(values: npt.ArrayLike) -> Floats:
     return sample
 
 
-def spread_of(sample: Floats) -> float:
+def spread_of(sample: FloatArray) -> float:
     """Return the standard deviation; exactly 0 where all values are equal."""
     return 0.0 if (sample == sample[0]).all() else float(np.std(sample, ddof=1))
 

@@ -19,11 +19,11 @@ import numpy.typing as npt
 from scipy import stats
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import FloatArray
 from featly.measures.corrected_t import as_numbers, check_fraction
 
 __all__ = ["Friedman", "Nemenyi", "friedman", "nemenyi"]
 
-Floats = npt.NDArray[np.float64]
 
 FAR_TAIL = 1e-12  # below this 1 - cdf is rounding noise, and the union bound right to 4 digits
 
@@ -49,7 +49,7 @@ class Friedman:
 
     statistic: float
     p_value: float
-    mean_ranks: Floats
+    mean_ranks: FloatArray
     n_blocks: int
     names: tuple[str, ...]
     iman_davenport: float
@@ -156,9 +156,9 @@ class Nemenyi:
     n_blocks, n_dropped : int
     """
 
-    mean_ranks: Floats
+    mean_ranks: FloatArray
     critical_difference: float
-    p_values: Floats
+    p_values: FloatArray
     groups: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
     alpha: float
@@ -249,7 +249,7 @@ def nemenyi(
 
 def read_scores(
     scores: npt.ArrayLike, names: Sequence[str] | None, least: int = 2
-) -> tuple[Floats, tuple[str, ...], int]:
+) -> tuple[FloatArray, tuple[str, ...], int]:
     """Return the complete blocks of a table, its column names, and the number of dropped blocks."""
     table = as_numbers("scores", scores)
     if table.ndim != 2 or table.shape[1] < 2:
@@ -289,7 +289,7 @@ def position(parameter: str, method: int | str, names: tuple[str, ...]) -> int:
     )
 
 
-def ranks_of(table: Floats, greater_is_better: bool) -> Floats:
+def ranks_of(table: FloatArray, greater_is_better: bool) -> FloatArray:
     """Return ranks within each row, 1 for the best, ties sharing their mean."""
     return np.asarray(stats.rankdata(-table if greater_is_better else table, axis=1))
 
@@ -300,14 +300,14 @@ def range_quantile(alpha: float, k: int) -> float:
     return float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) / math.sqrt(2)
 
 
-def range_tail(z: Floats, k: int) -> Floats:
+def range_tail(z: FloatArray, k: int) -> FloatArray:
     """Return the chance that any two of k equal means are at least z apart."""
     bound = k * (k - 1) * stats.norm.sf(z)
     p = stats.studentized_range.sf(z * math.sqrt(2), k, np.inf)
     return np.where(bound < FAR_TAIL, bound, np.clip(p, 0.0, 1.0))
 
 
-def _find_bars(mean_ranks: Floats, difference: float) -> tuple[tuple[int, ...], ...]:
+def _find_bars(mean_ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
     order = np.argsort(mean_ranks, kind="stable")
     ordered = mean_ranks[order]
     runs: list[tuple[int, ...]] = []
@@ -320,7 +320,7 @@ def _find_bars(mean_ranks: Floats, difference: float) -> tuple[tuple[int, ...], 
     return tuple(runs)
 
 
-def rank_lines(mean_ranks: Floats, names: tuple[str, ...]) -> list[str]:
+def rank_lines(mean_ranks: FloatArray, names: tuple[str, ...]) -> list[str]:
     """Return mean ranks and names, best first, one a line."""
     order = np.argsort(mean_ranks, kind="stable")
     return [f"{mean_ranks[i]:7.2f}  {names[i]}" for i in order]

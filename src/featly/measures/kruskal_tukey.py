@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from featly.basics.errors import DataError
+from featly.basics.typing import FloatArray, IntArray
 from featly.measures.corrected_t import as_numbers
 from featly.measures.friedman import (
     position,
@@ -28,8 +29,6 @@ from featly.measures.friedman import (
 )
 
 __all__ = ["KruskalTukey", "kruskal_tukey"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,10 +54,10 @@ class KruskalTukey:
 
     statistic: float
     p_value: float
-    mean_ranks: Floats
-    p_values: Floats
-    critical_differences: Floats
-    counts: npt.NDArray[np.int64]
+    mean_ranks: FloatArray
+    p_values: FloatArray
+    critical_differences: FloatArray
+    counts: IntArray
     names: tuple[str, ...]
     alpha: float
     n_dropped: int
@@ -170,7 +169,7 @@ def kruskal_tukey(
     )
 
 
-def as_samples(samples: npt.ArrayLike | Sequence[npt.ArrayLike]) -> list[Floats]:
+def as_samples(samples: npt.ArrayLike | Sequence[npt.ArrayLike]) -> list[FloatArray]:
     """Return one array a method; the columns of a table."""
     if isinstance(samples, np.ndarray) and samples.ndim == 2:
         samples = list(samples.T)

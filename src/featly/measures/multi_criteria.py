@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.measures.corrected_t import as_numbers
 from featly.measures.friedman import read_scores
 from featly.measures.kruskal_tukey import KruskalTukey, as_samples, kruskal_tukey
@@ -33,8 +34,6 @@ __all__ = [
     "wins",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 DISTANCES = ("euclidean", "squared")
 NORMALISATIONS = ("vector", "standard")
@@ -58,8 +57,8 @@ class Wins:
         Runs used, and runs left out because a value was NaN.
     """
 
-    proportion: Floats
-    score: Integers
+    proportion: FloatArray
+    score: IntArray
     names: tuple[str, ...]
     n_runs: int
     n_dropped: int
@@ -130,7 +129,7 @@ def wins(
     )
 
 
-def stability_performance(stability: npt.ArrayLike, bcr: npt.ArrayLike) -> float | Floats:
+def stability_performance(stability: npt.ArrayLike, bcr: npt.ArrayLike) -> float | FloatArray:
     r"""Combine stability and performance into one number, their geometric mean.
 
     .. math::
@@ -184,8 +183,8 @@ class Topsis:
         Positions, best first; ties by position.
     """
 
-    closeness: Floats
-    order: Integers
+    closeness: FloatArray
+    order: IntArray
 
     def __repr__(self) -> str:
         best = int(self.order[0])
@@ -202,7 +201,7 @@ class Topsis:
 def topsis(
     matrix: npt.ArrayLike,
     weights: npt.ArrayLike,
-    benefit: bool | Sequence[bool] | npt.NDArray[np.bool_],
+    benefit: bool | Sequence[bool] | BoolArray,
     distance: str = "euclidean",
     normalise: str = "vector",
 ) -> Topsis:
@@ -281,9 +280,7 @@ def topsis(
     return Topsis(closeness, np.argsort(-closeness.round(DECIMALS), kind="stable"))
 
 
-def pareto_front(
-    matrix: npt.ArrayLike, benefit: bool | Sequence[bool] | npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def pareto_front(matrix: npt.ArrayLike, benefit: bool | Sequence[bool] | BoolArray) -> BoolArray:
     """Find the alternatives that no other beats.
 
     An alternative is beaten where another is at least as good in every criterion and better in
@@ -410,7 +407,7 @@ def merge_selections(
     rule: str = "union",
     scores: npt.ArrayLike | None = None,
     greater_is_better: bool = True,
-) -> Integers:
+) -> IntArray:
     """Merge what was selected in several folds into one selection.
 
     Parameters
@@ -462,8 +459,8 @@ def merge_selections(
 
 
 def _read_criteria(
-    matrix: npt.ArrayLike, benefit: bool | Sequence[bool] | npt.NDArray[np.bool_]
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    matrix: npt.ArrayLike, benefit: bool | Sequence[bool] | BoolArray
+) -> tuple[FloatArray, BoolArray]:
     x = as_numbers("matrix", matrix)
     if x.ndim != 2 or not x.size:
         raise DataError(
@@ -480,7 +477,7 @@ def _read_criteria(
     return x, np.broadcast_to(larger, x.shape[1:])
 
 
-def _read_positions(selection: npt.ArrayLike, fold: int) -> Integers:
+def _read_positions(selection: npt.ArrayLike, fold: int) -> IntArray:
     columns = np.asarray(selection)
     if columns.ndim == 1 and columns.dtype == bool:
         return np.flatnonzero(columns)

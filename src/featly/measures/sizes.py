@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import FloatArray, IntArray
 from featly.measures.corrected_t import (
     as_numbers,
     check_fraction,
@@ -29,8 +30,6 @@ from featly.measures.corrected_t import (
 
 __all__ = ["SIZE_RULES", "Curve", "choose_size"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 SIZE_RULES = {
     "best": "the size of best mean performance",
@@ -82,8 +81,8 @@ class Curve:
     [0.65, 0.85, 0.85]
     """
 
-    sizes: Integers
-    values: Floats
+    sizes: IntArray
+    values: FloatArray
     greater_is_better: bool = True
     n_train: float | None = None
     n_test: float | None = None
@@ -105,26 +104,28 @@ class Curve:
             object.__setattr__(self, name, array)
 
     @property
-    def n(self) -> Integers:
+    def n(self) -> IntArray:
         """Splits with a value, at every size."""
         return (~np.isnan(self.values)).sum(axis=0)
 
     @property
-    def mean(self) -> Floats:
+    def mean(self) -> FloatArray:
         """Mean over the splits, whatever their order."""
         return np.array([mean_of(x) if len(x) else np.nan for x in self._columns()])
 
     @property
-    def sd(self) -> Floats:
+    def sd(self) -> FloatArray:
         """Standard deviation over the splits."""
         return np.array([spread_of(x) if len(x) > 1 else np.nan for x in self._columns()])
 
     @property
-    def standard_error(self) -> Floats:
+    def standard_error(self) -> FloatArray:
         """Standard deviation of the mean, splits taken for independent."""
         return self.sd / np.sqrt(np.maximum(self.n, 1))
 
-    def interval(self, level: float = 0.95, corrected: bool = False) -> tuple[Floats, Floats]:
+    def interval(
+        self, level: float = 0.95, corrected: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper end of an interval of the mean, at every size.
 
         Parameters
@@ -142,7 +143,7 @@ class Curve:
                 "a split"
             )
 
-        def ends(x: Floats) -> tuple[float, float]:
+        def ends(x: FloatArray) -> tuple[float, float]:
             if len(x) < 2:
                 return np.nan, np.nan
             if self.n_train is None or self.n_test is None or not corrected:
@@ -152,7 +153,7 @@ class Curve:
         lower, upper = np.array([ends(x) for x in self._columns()]).T
         return lower, upper
 
-    def _columns(self) -> Iterator[Floats]:
+    def _columns(self) -> Iterator[FloatArray]:
         return (column[~np.isnan(column)] for column in self.values.T)
 
     def __repr__(self) -> str:
@@ -282,7 +283,7 @@ def choose_size(
 
 def _resolve_inputs(
     curve: Any, scores: npt.ArrayLike | None, n_features: int | None
-) -> tuple[Curve | None, Floats | None, int | None]:
+) -> tuple[Curve | None, FloatArray | None, int | None]:
     if n_features is not None:
         n_features = _check_size(n_features, None, "n_features")
     if curve is not None and not isinstance(curve, Curve):
@@ -337,7 +338,7 @@ def _choose_on_curve(curve: Curve, rule: str, level: float) -> int:
     return int(curve.sizes[np.flatnonzero(mean[best] - mean <= margin)[0]])
 
 
-def _knee(sizes: Integers, mean: Floats) -> int:
+def _knee(sizes: IntArray, mean: FloatArray) -> int:
     """Return the size highest above the chord; both arrays end at the best."""
     if len(sizes) == 1:
         return int(sizes[0])
@@ -349,7 +350,7 @@ def _knee(sizes: Integers, mean: Floats) -> int:
     return int(sizes[np.argmax(above >= above.max() - TOLERANCE)])
 
 
-def _largest_gap(scores: Floats) -> int:
+def _largest_gap(scores: FloatArray) -> int:
     ranked = -np.sort(-scores)
     first, last = int((ranked == np.inf).sum()), int((ranked > -np.inf).sum())
     if last == 0 or first == last:  # all minus infinity, or nothing finite
@@ -362,7 +363,7 @@ def _largest_gap(scores: Floats) -> int:
     return 1 + int(np.argmax(gaps >= gaps.max() - TOLERANCE * gaps.sum()))
 
 
-def _two_variances(scores: Floats) -> int:
+def _two_variances(scores: FloatArray) -> int:
     finite = scores[np.isfinite(scores)]
     above = int((scores == np.inf).sum())
     if not len(finite):

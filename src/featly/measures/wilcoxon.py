@@ -17,12 +17,11 @@ import numpy.typing as npt
 from scipy import stats
 
 from featly.basics.errors import DataError
+from featly.basics.typing import FloatArray
 from featly.measures.corrected_t import as_numbers, check_fraction
 from featly.measures.friedman import blocks_text, position, read_scores
 
 __all__ = ["WilcoxonHolm", "holm", "wilcoxon_holm"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,16 +41,16 @@ class WilcoxonHolm:
     """
 
     pairs: tuple[tuple[int, int], ...]
-    median_differences: Floats
-    statistics: Floats
-    p_values: Floats
-    adjusted: Floats
+    median_differences: FloatArray
+    statistics: FloatArray
+    p_values: FloatArray
+    adjusted: FloatArray
     names: tuple[str, ...]
     alpha: float
     n_blocks: int
     n_dropped: int
 
-    def matrix(self) -> Floats:
+    def matrix(self) -> FloatArray:
         """Return adjusted p-values of all pairs: 1 on the diagonal, NaN where not compared."""
         out = np.full((len(self.names), len(self.names)), np.nan)
         np.fill_diagonal(out, 1.0)
@@ -147,7 +146,7 @@ def wilcoxon_holm(
     )
 
 
-def holm(p_values: npt.ArrayLike) -> Floats:
+def holm(p_values: npt.ArrayLike) -> FloatArray:
     r"""Adjust p-values so that any false rejection at all has chance at most alpha.
 
     .. math::

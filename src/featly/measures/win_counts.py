@@ -16,17 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError
+from featly.basics.typing import FloatArray, IntArray
 from featly.measures.corrected_t import as_numbers
 
 __all__ = ["methods_beaten", "win_proportions"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
 
 def win_proportions(
     errors: npt.ArrayLike, groups: Sequence[Hashable] | npt.NDArray[np.generic] | None = None
-) -> Floats:
+) -> FloatArray:
     r"""Compute the proportion of the runs in which one method's error is below another's.
 
     .. math::
@@ -89,7 +87,7 @@ def win_proportions(
 
 def methods_beaten(
     errors: npt.ArrayLike, groups: Sequence[Hashable] | npt.NDArray[np.generic] | None = None
-) -> Integers:
+) -> IntArray:
     r"""Count for each method the others it beats: with the smaller error in more runs.
 
     .. math::
@@ -140,7 +138,7 @@ def methods_beaten(
     return beaten
 
 
-def _share(first: Floats, second: Floats, members: list[Integers]) -> Fraction | None:
+def _share(first: FloatArray, second: FloatArray, members: list[IntArray]) -> Fraction | None:
     """Return the mean over groups of the share of runs in which the first is below, or None."""
     shares = []
     for runs in members:
@@ -151,7 +149,7 @@ def _share(first: Floats, second: Floats, members: list[Integers]) -> Fraction |
     return sum(shares, Fraction(0)) / len(shares) if shares else None
 
 
-def _read(errors: npt.ArrayLike, groups: object) -> tuple[Floats, list[Integers]]:
+def _read(errors: npt.ArrayLike, groups: object) -> tuple[FloatArray, list[IntArray]]:
     """Return the errors, and the runs of every group."""
     table = as_numbers("errors", errors)
     if table.ndim != 2 or table.size == 0:

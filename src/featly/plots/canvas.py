@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sklearn.isotonic import isotonic_regression
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import FloatArray
 
 __all__ = [
     "FAINT",
@@ -49,7 +50,6 @@ __all__ = [
     "wrap_text",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 INK = "#1b1d1f"
 FAINT = "#b8bcc2"
@@ -203,7 +203,7 @@ def label_rows(ax: Any, names: Sequence[str], height: float) -> None:
     ax.set_ylim(len(names) - 0.4, -0.6)
 
 
-def spread(positions: npt.ArrayLike, distance: float, low: float, high: float) -> Floats:
+def spread(positions: npt.ArrayLike, distance: float, low: float, high: float) -> FloatArray:
     """Move positions as little as can be so that neighbours are `distance` apart, all within.
 
     Where that many do not fit between `low` and `high`, they stand evenly around the middle.

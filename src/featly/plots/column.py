@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.privacy import OUTER_ROWS, QUARTILE_ROWS, SMALL_CELL
+from featly.basics.typing import FloatArray, IntArray
 from featly.plots.canvas import (
     FAINT,
     HATCHES,
@@ -13,7 +14,6 @@ from featly.plots.canvas import (
     ON_LIGHT,
     POINTS,
     SMALL,
-    Floats,
     check_bool,
     colour,
     dress,
@@ -30,14 +30,7 @@ from featly.plots.canvas import (
     spread,
     text_width,
 )
-from featly.plots.columns import (
-    Column,
-    Integers,
-    jitter,
-    open_columns,
-    quantiles,
-    read_classes,
-)
+from featly.plots.columns import Column, jitter, open_columns, quantiles, read_classes
 
 __all__ = ["plot_column"]
 
@@ -104,7 +97,7 @@ def plot_column(
 
 # ---- numbers -------------------------------------------------------------------------------------
 def _draw_boxes(
-    column: Column, codes: Integers, classes: list[str], individuals: bool, ax: Any
+    column: Column, codes: IntArray, classes: list[str], individuals: bool, ax: Any
 ) -> Any:
     labels = _class_labels(column, codes, classes, individuals)
     groups = [column.values[(codes == k) & column.present] for k in range(len(classes))]
@@ -150,7 +143,7 @@ def _note_text(individuals: bool, n_hidden: int, unit: str, column: Column) -> s
 
 
 def _class_labels(
-    column: Column, codes: Integers, classes: list[str], individuals: bool
+    column: Column, codes: IntArray, classes: list[str], individuals: bool
 ) -> list[str]:
     """Return class, number of rows and of missing values; on one line for many classes."""
     labels = []
@@ -180,7 +173,7 @@ def _format_count(number: int, individuals: bool) -> str:
     )
 
 
-def _draw_box(ax: Any, row: int, values: Floats, individuals: bool) -> None:
+def _draw_box(ax: Any, row: int, values: FloatArray, individuals: bool) -> None:
     tint = colour(row)
     cuts = quantiles(values, [0.05, 0.25, 0.5, 0.75, 0.95], rounded=not individuals)
     low, first, middle, third, high = cuts.tolist()
@@ -218,7 +211,7 @@ def _set_value_limits(ax: Any, column: Column, individuals: bool) -> None:
 
 # ---- levels --------------------------------------------------------------------------------------
 def _draw_mosaic(
-    column: Column, codes: Integers, classes: list[str], individuals: bool, ax: Any
+    column: Column, codes: IntArray, classes: list[str], individuals: bool, ax: Any
 ) -> Any:
     levels = list(column.levels or [])
     counts = np.zeros((len(classes), len(levels)), np.int64)
@@ -267,14 +260,14 @@ def _draw_mosaic(
     return ax
 
 
-def _bar_ends(sizes: Any) -> tuple[Floats, Floats]:
+def _bar_ends(sizes: Any) -> tuple[FloatArray, FloatArray]:
     """Return the ends of the bars: as thick as classes are large, but never too thin."""
     thick = np.maximum(sizes / sizes.max(), SEEN_ROW)
     ends = np.cumsum(thick + 0.08)
     return ends - thick - 0.08, ends - 0.08
 
 
-def _round_shares(shares: Floats) -> Floats:
+def _round_shares(shares: FloatArray) -> FloatArray:
     """Round shares to 5% so that their sum stays 1."""
     if not shares.any():
         return shares
@@ -319,7 +312,9 @@ def _draw_cell(
         )  # fmt: skip
 
 
-def _name_rows(ax: Any, labels: list[str], middles: Floats, total: float, distance: float) -> None:
+def _name_rows(
+    ax: Any, labels: list[str], middles: FloatArray, total: float, distance: float
+) -> None:
     """Write classes beside their bars, moved apart where bars are thin."""
     ax.set_yticks([])
     width, _ = inches(ax)

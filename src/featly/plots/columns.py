@@ -4,18 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.plots import table_columns
-from featly.plots.canvas import Floats, shown_names
+from featly.plots.canvas import shown_names
 from featly.plots.table_columns import open_any, read_column
 from featly.problem.problem import read_target
 from featly.table.schema import Schema, _nearest_hint
 
 __all__ = ["Column", "jitter", "open_columns", "quantiles", "read_classes"]
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -34,11 +32,11 @@ class Column:
 
     name: str
     kind: str
-    values: Floats
+    values: FloatArray
     levels: list[str] | None
 
     @property
-    def present(self) -> npt.NDArray[np.bool_]:
+    def present(self) -> BoolArray:
         """Mask of the rows that have a value."""
         return ~np.isnan(self.values)
 
@@ -58,7 +56,7 @@ def open_columns(X: Any, features: list[Any], schema: Any, function: str) -> lis
     return drawn_columns
 
 
-def read_classes(y: Any, n_rows: int, function: str) -> tuple[Integers, list[str]]:
+def read_classes(y: Any, n_rows: int, function: str) -> tuple[IntArray, list[str]]:
     """Return the class of every row as a position, and the classes as they are drawn."""
     codes, classes = read_target(y, n_rows, function, many_classes=True)
     return codes, shown_names(classes.tolist(), 24)
@@ -92,7 +90,7 @@ def _prepare_column(column: table_columns.Column) -> Column:
 
 
 # ---- figures -------------------------------------------------------------------------------------
-def quantiles(values: Floats, shares: list[float], *, rounded: bool) -> Floats:
+def quantiles(values: FloatArray, shares: list[float], *, rounded: bool) -> FloatArray:
     """Return quantiles; rounded, where asked, so coarsely that they tell nobody's value.
 
     The grain is a power of ten, from a fiftieth to a fifth of the distance between the quartiles;
@@ -107,7 +105,7 @@ def quantiles(values: Floats, shares: list[float], *, rounded: bool) -> Floats:
     return np.round(cuts / grain) * grain
 
 
-def jitter(values: Floats, stride: float = 0.6180339887498949) -> Floats:
+def jitter(values: FloatArray, stride: float = 0.6180339887498949) -> FloatArray:
     """Return offsets from -0.5 to 0.5 for points at these values, wider where they are dense.
 
     The same values have the same offsets, whatever the order of the rows. Another irrational

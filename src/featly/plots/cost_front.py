@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import FloatArray
 from featly.measures.multi_criteria import pareto_front
 from featly.plots.canvas import (
     FAINT,
     INK,
     POINTS,
-    Floats,
     colour,
     dress,
     import_matplotlib,
@@ -117,7 +117,7 @@ def plot_cost_front(
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _costs(costs: Any, results: Results, dataset: str) -> Floats:
+def _costs(costs: Any, results: Results, dataset: str) -> FloatArray:
     names = column_names(results, dataset)
     if isinstance(costs, Mapping):
         resolved = Schema(costs=costs).resolve(names, np.zeros(len(names))).costs
@@ -136,15 +136,15 @@ def _costs(costs: Any, results: Results, dataset: str) -> Floats:
 
 
 def _points(
-    results: Results, price: Floats, metric: str, dataset: str, learner: str
-) -> tuple[list[str], list[int], Floats]:
+    results: Results, price: FloatArray, metric: str, dataset: str, learner: str
+) -> tuple[list[str], list[int], FloatArray]:
     """Return method, size, and mean cost with the mean of the metric, of all evaluated."""
     with_own_size = {
         m for d, m in own_sizes(results).select("dataset", "method").rows() if d == dataset
     }
     curves = results.curves(metric)
     methods, sizes, points = [], [], []
-    cumulative_costs: dict[str, list[Floats]] = {}
+    cumulative_costs: dict[str, list[FloatArray]] = {}
     for d, method, lrn, size, mean in curves.select(
         "dataset", "method", "learner", "size", "mean"
     ).rows():
@@ -186,7 +186,7 @@ def _thin_front(front: Any) -> list[int]:
 
 # ---- drawing -------------------------------------------------------------------------------------
 def _draw_points(
-    ax: Any, methods: list[str], study_methods: list[str], points: Floats, front: Any
+    ax: Any, methods: list[str], study_methods: list[str], points: FloatArray, front: Any
 ) -> None:
     on = np.zeros(len(points), bool)
     on[front] = True
@@ -201,7 +201,7 @@ def _draw_points(
     ax.step(steps[:, 0], steps[:, 1], where="post", color=INK, linewidth=0.9, zorder=3)
 
 
-def _set_limits(ax: Any, points: Floats) -> None:
+def _set_limits(ax: Any, points: FloatArray) -> None:
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     cost, value = points.T

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import FloatArray
 from featly.measures.stability import selection_frequency
 from featly.plots.canvas import (
     INK,
-    Floats,
     check_whole_number,
     colour,
     dress,
@@ -164,7 +164,7 @@ def column_names(results: Results, dataset: str) -> list[str]:
 
 def wilson_interval(
     share: npt.ArrayLike, n_draws: int, level: float = 0.95
-) -> tuple[Floats, Floats]:
+) -> tuple[FloatArray, FloatArray]:
     """Return the ends of Wilson's interval of a share of so many draws.
 
     Examples
@@ -182,7 +182,7 @@ def wilson_interval(
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _draw_bars(ax: Any, share: Floats, n_splits: int) -> None:
+def _draw_bars(ax: Any, share: FloatArray, n_splits: int) -> None:
     rows = np.arange(len(share))
     ax.barh(rows, share, height=BAR, color=colour(5), zorder=2)
     lower, upper = wilson_interval(share, n_splits)

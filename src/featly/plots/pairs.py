@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import FloatArray, IntArray
 from featly.plots.canvas import (
     INK,
     LARGEST,
@@ -23,7 +23,6 @@ from featly.plots.canvas import (
 
 __all__ = ["plot_pairs"]
 
-FloatArray = npt.NDArray[np.float64]
 
 BEST_POSITIONS = 10  # these are written into their cells, where there is room
 LONGEST_CLASS = 18
@@ -121,7 +120,7 @@ def plot_pairs(
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _lists(ranker: Any) -> tuple[FloatArray, list[str], npt.NDArray[np.int64]]:
+def _lists(ranker: Any) -> tuple[FloatArray, list[str], IntArray]:
     """Return positions in every list, the problems in words, and the order of the features."""
     if hasattr(ranker, "fit"):
         check_is_fitted(ranker)

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import FloatArray
 from featly.plots.canvas import (
     FAINT,
     INK,
     POINTS,
-    Floats,
     check_whole_number,
     colour,
     dress,
@@ -101,8 +101,8 @@ def plot_path(
 class _Steps:
     """Coordinates of every column."""
 
-    x: Floats
-    y: Floats
+    x: FloatArray
+    y: FloatArray
     order: Any
     x_label: str
     y_label: str
@@ -159,7 +159,9 @@ def _note_text(steps: _Steps, count: int, floor: bool) -> str:
     return f"{text}; Ctrl-C ended it early" if steps.interrupted else text
 
 
-def _highest_points(x: Floats, y: Floats, *, descending: bool) -> tuple[Floats, Floats]:
+def _highest_points(
+    x: FloatArray, y: FloatArray, *, descending: bool
+) -> tuple[FloatArray, FloatArray]:
     """Return the highest point at every position, from first to last."""
     positions = np.unique(x)
     tops = np.array([y[x == position].max() for position in positions])
@@ -167,7 +169,7 @@ def _highest_points(x: Floats, y: Floats, *, descending: bool) -> tuple[Floats, 
 
 
 # ---- drawing -------------------------------------------------------------------------------------
-def _heights(ax: Any, y: Floats, *, log: bool) -> tuple[Floats, bool]:
+def _heights(ax: Any, y: FloatArray, *, log: bool) -> tuple[FloatArray, bool]:
     """Return heights of the points; those that the axis cannot show lie at its bottom."""
     is_shown = np.isfinite(y) & ((y > 0) if log else True)
     if not is_shown.any():

@@ -9,11 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
 from featly.basics.kinds import KINDS
+from featly.basics.typing import FloatArray
 from featly.plots.canvas import (
     HATCHES,
     INK,
     SMALL,
-    Floats,
     check_whole_number,
     colour,
     dress,
@@ -102,7 +102,7 @@ class _Rows:
     """Rows of the picture, best first."""
 
     names: list[str]
-    scores: Floats
+    scores: FloatArray
     kinds: list[str]
     selected: Any
     measure: str
@@ -135,7 +135,7 @@ def _read_rows(ranker: Any, count: int, names: Sequence[str] | None) -> _Rows:
     )
 
 
-def _subset_scores(ranker: Any, kind: str) -> tuple[Floats, str]:
+def _subset_scores(ranker: Any, kind: str) -> tuple[FloatArray, str]:
     """Return a selector's statistic of every column, else how early each was chosen."""
     for name in getattr(ranker, "_extra", ()):
         values = np.asarray(getattr(ranker, f"{name}_"))

@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import FloatArray
 from featly.plots.canvas import (
     FAINT,
     INK,
     LARGEST,
     POINTS,
     SMALL,
-    Floats,
     import_matplotlib,
     inches,
     new_axes,
@@ -109,7 +109,7 @@ def plot_redundancy(
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _check_associations(associations: npt.ArrayLike) -> Floats:
+def _check_associations(associations: npt.ArrayLike) -> FloatArray:
     try:
         matrix = np.array(associations, dtype=np.float64)
     except (TypeError, ValueError):
@@ -146,7 +146,7 @@ def _check_threshold(threshold: Any) -> None:
         raise ParameterError(f"threshold={threshold!r}: give a number above 0, up to 1, or None")
 
 
-def _cluster(matrix: Floats) -> tuple[Any, list[int]]:
+def _cluster(matrix: FloatArray) -> tuple[Any, list[int]]:
     """Return the tree of average linkage, and its leaves from left to right."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform

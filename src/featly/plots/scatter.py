@@ -7,11 +7,11 @@ import numpy as np
 
 from featly.basics.errors import ParameterError
 from featly.basics.privacy import QUARTILE_ROWS, SMALL_CELL
+from featly.basics.typing import FloatArray, IntArray
 from featly.plots.canvas import (
     FAINT,
     INK,
     SMALL,
-    Floats,
     check_bool,
     colour,
     dress,
@@ -25,14 +25,7 @@ from featly.plots.canvas import (
     shown_names,
     text_width,
 )
-from featly.plots.columns import (
-    Column,
-    Integers,
-    jitter,
-    open_columns,
-    quantiles,
-    read_classes,
-)
+from featly.plots.columns import Column, jitter, open_columns, quantiles, read_classes
 
 __all__ = ["plot_scatter"]
 
@@ -122,7 +115,7 @@ def plot_scatter(
 
 
 # ---- what is drawn -------------------------------------------------------------------------------
-def _note_text(pair: list[Column], codes: Integers, individuals: bool, groups: list[Any]) -> str:
+def _note_text(pair: list[Column], codes: IntArray, individuals: bool, groups: list[Any]) -> str:
     parts = [] if individuals else ["no single rows: figures rounded, counts to 5"]
     n_neither = int((~pair[0].present & ~pair[1].present).sum())
     n_incomplete = int((~pair[0].present | ~pair[1].present).sum())
@@ -154,7 +147,7 @@ def _class_label(name: str, number: int, individuals: bool) -> str:
     return f"{name} ({number:,})" if individuals else f"{name} ({_round_count(number)})"
 
 
-def _groups(pair: list[Column], codes: Integers, n_classes: int) -> list[Any]:
+def _groups(pair: list[Column], codes: IntArray, n_classes: int) -> list[Any]:
     """Return class, level of each column of levels (or None), and rows of every group."""
     complete = pair[0].present & pair[1].present
     levels = [range(len(column.levels)) if column.levels is not None else [None] for column in pair]
@@ -191,7 +184,7 @@ def _needs_turning(column: Column, width: float) -> bool:
     return levels is not None and text_width(levels) > 0.9 * width / max(len(levels), 1)
 
 
-def _positions(column: Column, rows: Any) -> Floats:
+def _positions(column: Column, rows: Any) -> FloatArray:
     """Return positions of rows along one axis; missing values lie in the margin below."""
     values = column.values[rows].copy()
     is_missing = np.isnan(values)
@@ -209,7 +202,7 @@ def _range(column: Column) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _draw_points(ax: Any, pair: list[Column], codes: Integers, n_classes: int) -> None:
+def _draw_points(ax: Any, pair: list[Column], codes: IntArray, n_classes: int) -> None:
     size = float(np.clip(90.0 / np.sqrt(len(codes)), 2.5, 5.0))
     for k, rows in enumerate(_rows_to_draw(codes, n_classes)):
         x, y = _positions(pair[0], rows), _positions(pair[1], rows)
@@ -220,7 +213,7 @@ def _draw_points(ax: Any, pair: list[Column], codes: Integers, n_classes: int) -
         ax.plot(x, y, marker(k), zorder=3, clip_on=False, **look)
 
 
-def _rows_to_draw(codes: Integers, n_classes: int) -> list[Integers]:
+def _rows_to_draw(codes: IntArray, n_classes: int) -> list[IntArray]:
     """Return the rows of every class, or a share of each if there are very many."""
     rows_of_class = [np.flatnonzero(codes == k) for k in range(n_classes)]
     if len(codes) <= MOST_POINTS:
@@ -233,8 +226,12 @@ def _rows_to_draw(codes: Integers, n_classes: int) -> list[Integers]:
 
 
 def _offsets(
-    column: Column, positions: Floats, other_positions: Floats, stride: float, lane: tuple[int, int]
-) -> Floats:
+    column: Column,
+    positions: FloatArray,
+    other_positions: FloatArray,
+    stride: float,
+    lane: tuple[int, int],
+) -> FloatArray:
     """Return offsets of rows of a level: by rank in the other column, in lanes of classes."""
     moved = np.zeros(len(positions))
     if column.levels is None:
@@ -275,7 +272,7 @@ def _draw_crosses(ax: Any, pair: list[Column], groups: list[Any], n_classes: int
             ax.plot(*vertices.T, color=colour(k), linewidth=0.8, zorder=2)
 
 
-def _ellipse(spread: Floats, rho: float) -> Floats:
+def _ellipse(spread: FloatArray, rho: float) -> FloatArray:
     """Return the unit ellipse of a Gaussian cloud with these deviations and correlation."""
     turn = np.linspace(0.0, 2.0 * np.pi, 73)
     circle = np.column_stack([np.cos(turn), np.sin(turn)])
@@ -283,7 +280,7 @@ def _ellipse(spread: Floats, rho: float) -> Floats:
     return np.asarray(circle @ tilt.T * spread)
 
 
-def _draw_counts(ax: Any, pair: list[Column], codes: Integers, n_classes: int) -> None:
+def _draw_counts(ax: Any, pair: list[Column], codes: IntArray, n_classes: int) -> None:
     """Draw numbers of rows, a line a class within every cell."""
     share = 0.4 if n_classes < 4 else 0.66  # of a cell that its classes take
     shape = len(pair[0].levels or []), len(pair[1].levels or [])

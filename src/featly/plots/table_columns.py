@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS, ORDINAL
+from featly.basics.typing import FloatArray, IntArray
 from featly.problem.ingest import _ranks
 from featly.problem.ingest_rows import _levels
 from featly.table.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
@@ -39,8 +39,8 @@ class Column:
     position: int
     name: str
     kind: str
-    numbers: npt.NDArray[np.float64] | None
-    codes: npt.NDArray[np.int64] | None
+    numbers: FloatArray | None
+    codes: IntArray | None
     levels: list[str]
 
 
@@ -96,9 +96,7 @@ def read_column(table: Table, columns: Columns, j: int, name: str) -> Column:
     return Column(j, name, KINDS[kind], values, None, [])
 
 
-def few_levels(
-    column: Column, *, ordered: bool = False
-) -> tuple[npt.NDArray[np.int64], list[str], int]:
+def few_levels(column: Column, *, ordered: bool = False) -> tuple[IntArray, list[str], int]:
     """Return codes, names of the levels, and how many rare levels became the last of them.
 
     Those of an ordered column are all kept.

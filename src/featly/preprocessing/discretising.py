@@ -10,7 +10,6 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS
+from featly.basics.typing import AnyArray, FloatArray
 from featly.core.counts.discretise import CutRule, Cuts, cut_codes, cut_sparse, learn_cuts
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import CSCSource, DenseSource, Source
@@ -37,8 +37,6 @@ from featly.table.schema import Schema
 
 __all__ = ["Discretiser"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 COLUMN_BLOCK = 256
 CHECK_VALUES = 1 << 18  # values that are looked at together
@@ -231,7 +229,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         counts = self._cuts.counts[self._numeric]
         return Cuts(self._cuts.values, np.concatenate([[0], np.cumsum(counts)]))
 
-    def _as_frame(self, X: Any, codes: npt.NDArray[Any]) -> Any:
+    def _as_frame(self, X: Any, codes: AnyArray) -> Any:
         wanted = _get_output_config("transform", self)["dense"]
         frame = in_library(X, None if wanted == "default" else wanted)
         names = [interval_names(self._cuts.points(f)) for f in self._numeric.tolist()]
@@ -241,7 +239,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
             names = [[*levels, MISSING] for levels in names]
         return write_levels(frame, self._numeric.tolist(), codes, names, ordered=bool(self.ordered))
 
-    def _as_array(self, X: Any, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _as_array(self, X: Any, codes: AnyArray) -> AnyArray:
         """Return numbers of the intervals beside the columns that are categorical."""
         numbers = self._as_numbers(codes, np.float64)
         if len(self._numeric) == self.n_features_in_:
@@ -253,13 +251,13 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         out[:, self._numeric] = numbers
         return out
 
-    def _as_numbers(self, codes: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
+    def _as_numbers(self, codes: AnyArray, dtype: type) -> AnyArray:
         """Return codes from 0, rows x columns; missing ones are after the last, or NaN."""
-        out: npt.NDArray[Any] = np.empty(codes.shape[::-1], dtype)
+        out: AnyArray = np.empty(codes.shape[::-1], dtype)
 
         def write_block(block: tuple[int, int]) -> None:
             low, high = block
-            tile: npt.NDArray[Any] = codes[low:high].astype(dtype)
+            tile: AnyArray = codes[low:high].astype(dtype)
             tile -= 1
             rows, columns = np.nonzero(codes[low:high] == 0)
             tile[rows, columns] = self._missing_numbers(dtype)[low:high][rows]
@@ -268,14 +266,14 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         run_blocks(write_block, split(len(codes), COLUMN_BLOCK), self.n_jobs)
         return out
 
-    def _missing_numbers(self, dtype: type) -> npt.NDArray[Any]:
+    def _missing_numbers(self, dtype: type) -> AnyArray:
         """Return the number that stands for a missing value, for each column of numbers."""
-        levels: npt.NDArray[Any] = self.n_levels_[self._numeric].astype(dtype)
+        levels: AnyArray = self.n_levels_[self._numeric].astype(dtype)
         return levels if self.missing == "level" else np.full_like(levels, np.nan)
 
-    def _from_sparse(self, source: CSCSource, dtype: type) -> npt.NDArray[Any]:
+    def _from_sparse(self, source: CSCSource, dtype: type) -> AnyArray:
         codes, zero, _ = cut_sparse(source, self._cuts, self.n_jobs)
-        out: npt.NDArray[Any] = np.empty((source.n_rows, source.n_features), dtype)
+        out: AnyArray = np.empty((source.n_rows, source.n_features), dtype)
         out[:] = zero.astype(dtype) - 1
         columns = np.repeat(np.arange(source.n_features), np.diff(source.matrix.indptr))
         numbers = np.where(
@@ -311,7 +309,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         )
 
 
-def _find_infinite(values: npt.NDArray[Any], n_jobs: int | None) -> tuple[int, int] | None:
+def _find_infinite(values: AnyArray, n_jobs: int | None) -> tuple[int, int] | None:
     """Return row and column of an infinite value, if there is one."""
     turned = not values.flags.c_contiguous
     lines = values.T if turned else values

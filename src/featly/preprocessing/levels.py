@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, FloatArray
 from featly.table.frames import library_of
 
 __all__ = ["MISSING", "in_library", "interval_names", "write_levels"]
@@ -14,7 +14,7 @@ MISSING = "missing"  # the name of the level of gaps
 DIGITS = 10  # of a cut point in a name, unless two would look the same
 
 
-def interval_names(cuts: npt.NDArray[np.float64]) -> list[str]:
+def interval_names(cuts: FloatArray) -> list[str]:
     """Return the names of the intervals between cut points.
 
     Examples
@@ -51,7 +51,7 @@ def in_library(frame: Any, wanted: str | None) -> Any:
 def write_levels(
     frame: Any,
     positions: Sequence[int],
-    codes: npt.NDArray[Any],
+    codes: AnyArray,
     names: Sequence[Sequence[str]],
     *,
     ordered: bool = True,

@@ -11,20 +11,17 @@ systems, *4th Conference on Neural Networks and Their Applications*, 203-208.
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.trees.ssv import order_levels
 from featly.problem.ingest_rows import MixedColumns, MixedReader
 from featly.problem.problem import read_target
 from featly.table.schema import Schema
 
 __all__ = ["SSVEncoder"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -141,7 +138,7 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
     def _set_numbers(
         self,
         codes: IntArray,
-        has_missing: npt.NDArray[np.bool_],
+        has_missing: BoolArray,
         numbers: IntArray,
         start: IntArray,
         separability: IntArray,

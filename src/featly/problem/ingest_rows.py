@@ -12,21 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.basics.typing import FloatArray, IntArray
 from featly.problem.ingest import read_numbers
 from featly.table.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
 from featly.table.schema import Columns, Schema
 
 __all__ = ["MixedColumns", "MixedReader", "MixedRows"]
 
-FloatArray = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 LARGEST = 1e150  # a number whose square still is one
 HASHED_BITS = 48  # twice such a code is still exact as a float
@@ -59,8 +57,8 @@ class MixedRows:
     """
 
     numbers: FloatArray
-    codes: Codes
-    n_levels: Codes
+    codes: IntArray
+    n_levels: IntArray
 
     @property
     def n_rows(self) -> int:
@@ -157,10 +155,10 @@ class MixedReader:
         return f"x{column}" if self._names is None else str(self._names[column])
 
     # ---- parts ------------------------------------------------------------------------------
-    def _n_levels(self) -> Codes:
+    def _n_levels(self) -> IntArray:
         return np.array([len(known) for known in self.levels], np.int64)
 
-    def _learn_levels(self, codes: Codes, levels: list[str]) -> Codes:
+    def _learn_levels(self, codes: IntArray, levels: list[str]) -> IntArray:
         """Return codes without the levels that no row has, and note the names of the others."""
         counts = np.bincount(codes, minlength=len(levels) + 1)[1:]
         known = dict(zip(levels, range(1, len(levels) + 1), strict=True))
@@ -229,7 +227,7 @@ def _numbers(table: Table, columns: Columns) -> FloatArray:
     return values.astype(np.float64, copy=False)
 
 
-def _training_schema(table: Table, columns: Columns, codes: Codes) -> Schema:
+def _training_schema(table: Table, columns: Columns, codes: IntArray) -> Schema:
     """Return the kinds that a table was read with, by position, ordinal levels spelt out."""
     levels = columns.levels
     coded = set(codes.tolist())
@@ -242,7 +240,7 @@ def _training_schema(table: Table, columns: Columns, codes: Codes) -> Schema:
     return Schema(categorical=codes.tolist(), ordinal=ordinal, continuous=continuous.tolist())
 
 
-def _levels(table: Table, columns: Columns, column: int) -> tuple[Codes, list[str]]:
+def _levels(table: Table, columns: Columns, column: int) -> tuple[IntArray, list[str]]:
     """Return a column as codes from 1, 0 where missing, and its levels as text.
 
     The number 1 is the level "1" in whole and in real numbers: a gap turns one into the other.

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
 from featly.basics.privacy import is_percentile_safe, mask_count
+from featly.basics.typing import FloatArray, IntArray
 from featly.plots.table_columns import Column, few_levels
 
 __all__ = ["column_facts", "level_counts", "number"]
@@ -17,7 +17,7 @@ PERCENTILES = {"low": 5, "quartile_1": 25, "median": 50, "quartile_3": 75, "high
 
 # ---- in figures ----------------------------------------------------------------------------------
 def column_facts(
-    column: Column, classes: Sequence[str], y: npt.NDArray[np.int64], *, individuals: bool
+    column: Column, classes: Sequence[str], y: IntArray, *, individuals: bool
 ) -> dict[str, Any]:
     """Summarise one column in each class, and say in a sentence how they differ.
 
@@ -39,9 +39,7 @@ def column_facts(
     return {"classes": rows, "words": _describe_levels(levels, rows, counts)}
 
 
-def level_counts(
-    column: Column, n_classes: int, y: npt.NDArray[np.int64]
-) -> tuple[list[str], npt.NDArray[np.int64]]:
+def level_counts(column: Column, n_classes: int, y: IntArray) -> tuple[list[str], IntArray]:
     """Return levels, rare ones as one, and row counts: classes x (missing, levels)."""
     codes, levels, n_merged = few_levels(column)
     if n_merged:
@@ -51,7 +49,7 @@ def level_counts(
     return levels, counts.reshape(n_classes, width)
 
 
-def _numbers(label: str, values: npt.NDArray[np.float64], *, individuals: bool) -> dict[str, Any]:
+def _numbers(label: str, values: FloatArray, *, individuals: bool) -> dict[str, Any]:
     present = values[~np.isnan(values)]
     facts: dict[str, Any] = {
         "class": label,
@@ -64,7 +62,7 @@ def _numbers(label: str, values: npt.NDArray[np.float64], *, individuals: bool) 
     return facts
 
 
-def _describe_numbers(rows: list[dict[str, Any]], groups: list[npt.NDArray[np.float64]]) -> str:
+def _describe_numbers(rows: list[dict[str, Any]], groups: list[FloatArray]) -> str:
     with_median = [k for k, row in enumerate(rows) if "median" in row]
     if len(with_median) < 2:
         return "too few values to compare the classes"
@@ -88,7 +86,7 @@ def _describe_numbers(rows: list[dict[str, Any]], groups: list[npt.NDArray[np.fl
     return text
 
 
-def _share_larger(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> float:
+def _share_larger(a: FloatArray, b: FloatArray) -> float:
     """Return how often a value of a is larger than one of b, ties as halves."""
     a, b = a[~np.isnan(a)], b[~np.isnan(b)]
     ranks = stats.rankdata(np.concatenate([a, b]))[: len(a)]
@@ -96,7 +94,7 @@ def _share_larger(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> flo
 
 
 def _levels(
-    label: str, levels: list[str], counts: npt.NDArray[np.int64], *, individuals: bool
+    label: str, levels: list[str], counts: IntArray, *, individuals: bool
 ) -> dict[str, Any]:
     n = int(counts[1:].sum())
     cells = []
@@ -112,9 +110,7 @@ def _levels(
     return {"class": label, "n": n, "missing": int(counts[0]), "levels": cells}
 
 
-def _describe_levels(
-    levels: list[str], rows: list[dict[str, Any]], counts: npt.NDArray[np.int64]
-) -> str:
+def _describe_levels(levels: list[str], rows: list[dict[str, Any]], counts: IntArray) -> str:
     n = counts[:, 1:].sum(axis=1)
     with_rows = np.flatnonzero(n)
     if len(with_rows) < 2 or not levels:

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import IntArray
 from featly.study import Dataset, Results, Study
 from featly.table.schema import Schema
 
@@ -94,27 +94,27 @@ class Evidence:
         return Schema(ordinal=[k for k, c in enumerate(columns) if c in ordinal])
 
     @cached_property
-    def order(self) -> npt.NDArray[np.int64]:
+    def order(self) -> IntArray:
         """Columns ranked by the method on all rows, best first; all, or those it chose."""
         return order_of(self.fitted_main)
 
     @cached_property
-    def signature_columns(self) -> npt.NDArray[np.int64]:
+    def signature_columns(self) -> IntArray:
         """The signature, by position."""
         return self.signature_of(self.main, self.size)
 
-    def signature_of(self, method: str, size: int) -> npt.NDArray[np.int64]:
+    def signature_of(self, method: str, size: int) -> IntArray:
         """Return the best columns of a method, or all that it chose itself."""
         order = order_of(self.fitted[method])
         return order if len(order) < self.data.n_features else order[:size]
 
     @cached_property
-    def orders(self) -> list[npt.NDArray[np.int64]]:
+    def orders(self) -> list[IntArray]:
         """Rankings of the splits."""
         return self.results.orders(method=self.main)
 
     @cached_property
-    def times_chosen(self) -> npt.NDArray[np.int64]:
+    def times_chosen(self) -> IntArray:
         """Number of splits in which each column is among the chosen."""
         p = self.data.n_features
         counts = np.zeros(p, np.int64)
@@ -123,7 +123,7 @@ class Evidence:
         return counts
 
 
-def order_of(fitted: Any) -> npt.NDArray[np.int64]:
+def order_of(fitted: Any) -> IntArray:
     """Return columns best first, of featly's methods and of others."""
     if hasattr(fitted, "order_"):
         return np.asarray(fitted.order_)

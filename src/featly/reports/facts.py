@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from featly.basics.kinds import KINDS
+from featly.basics.typing import IntArray
 from featly.diagnostics import suspect_columns
 from featly.measures.sizes import CURVE_RULES, Curve, choose_size
 from featly.registry import METHODS
@@ -80,7 +80,7 @@ def _missing(data: Dataset) -> int:
     )
 
 
-def _warnings(evidence: Evidence, counts: npt.NDArray[np.int64]) -> list[str]:
+def _warnings(evidence: Evidence, counts: IntArray) -> list[str]:
     """Return what looks wrong, most serious first."""
     warnings = list(evidence.warnings)
     if evidence.advice is not None:

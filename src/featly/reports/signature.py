@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, KINDS
+from featly.basics.typing import FloatArray, IntArray
 from featly.diagnostics import associations
 from featly.diagnostics.reading import read_rows
 from featly.plots.table_columns import read_columns
@@ -60,7 +60,7 @@ def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
     return rows
 
 
-def _ranks(evidence: Evidence, shown: npt.NDArray[np.int64]) -> npt.NDArray[np.float64] | None:
+def _ranks(evidence: Evidence, shown: IntArray) -> FloatArray | None:
     """Return quartiles of the ranks that columns have in the splits."""
     p, orders = evidence.data.n_features, evidence.orders
     if not len(orders) or any(len(order) < p for order in orders):
@@ -82,7 +82,7 @@ def near_misses(evidence: Evidence) -> list[dict[str, Any]]:
     return [{"name": evidence.names[c], "frequency": counts[c] / n_splits} for c in often.tolist()]
 
 
-def _single_tests(evidence: Evidence, shown: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
+def _single_tests(evidence: Evidence, shown: IntArray) -> dict[str, list[Any]]:
     """Test each column by itself: a p-value, and the q-value among all columns."""
     from featly import UnivariateTest
 
@@ -146,7 +146,7 @@ def _alternatives_by_blocks(evidence: Evidence) -> dict[int, list[dict[str, Any]
 
 
 def _nearest_columns(
-    evidence: Evidence, similar: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+    evidence: Evidence, similar: IntArray, values: FloatArray
 ) -> list[dict[str, Any]]:
     """Return the nearest columns by name, and how many more there are."""
     inside = set(evidence.signature_columns.tolist())

@@ -9,9 +9,9 @@ from html import escape
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.privacy import SMALL_CELL, is_percentile_safe, mask_count
+from featly.basics.typing import FloatArray, IntArray
 from featly.plots.table_columns import Column
 from featly.reports.columns import level_counts, number
 
@@ -30,7 +30,7 @@ MARKED = (5, 25, 50, 75, 95)  # percentiles
 def miniature(
     column: Column,
     classes: Sequence[str],
-    y: npt.NDArray[np.int64],
+    y: IntArray,
     *,
     points: bool,
     individuals: bool,
@@ -68,9 +68,9 @@ def miniature(
 
 # ---- numbers -------------------------------------------------------------------------------------
 def _draw_boxes(
-    numbers: npt.NDArray[np.float64],
+    numbers: FloatArray,
     classes: Sequence[str],
-    y: npt.NDArray[np.int64],
+    y: IntArray,
     *,
     points: bool,
     individuals: bool,
@@ -89,7 +89,7 @@ def _draw_boxes(
     return "".join(parts), height
 
 
-def _range(groups: list[npt.NDArray[np.float64]], *, points: bool, individuals: bool) -> Any:
+def _range(groups: list[FloatArray], *, points: bool, individuals: bool) -> Any:
     """Return the ends of the axis: of the points, or else of what boxes show.
 
     Without individuals no extreme may be read from it; with boxes alone one would squeeze them.
@@ -109,7 +109,7 @@ def _range(groups: list[npt.NDArray[np.float64]], *, points: bool, individuals: 
     return (low, high) if low < high else (low - margin, high + margin)
 
 
-def _x(values: Any, low: float, high: float) -> npt.NDArray[np.int64]:
+def _x(values: Any, low: float, high: float) -> IntArray:
     span = WIDTH - LEFT - 12
     # by halves: the difference of two large numbers may be none
     share = (np.asarray(values) / 2 - low / 2) / (high / 2 - low / 2)
@@ -136,9 +136,7 @@ def _draw_name(label: str, middle: int) -> str:
     )
 
 
-def _draw_points(
-    values: npt.NDArray[np.float64], low: float, high: float, middle: int, k: int
-) -> str:
+def _draw_points(values: FloatArray, low: float, high: float, middle: int, k: int) -> str:
     """Draw points around the middle of their row; those at one spot are drawn once."""
     x = _x(values, low, high)
     # spread by the place in the table, so that the same table gives the same drawing
@@ -149,7 +147,7 @@ def _draw_points(
 
 
 def _draw_box(
-    values: npt.NDArray[np.float64],
+    values: FloatArray,
     low: float,
     high: float,
     middle: int,
@@ -176,7 +174,7 @@ def _draw_box(
 
 # ---- levels --------------------------------------------------------------------------------------
 def _draw_bars(
-    column: Column, classes: Sequence[str], y: npt.NDArray[np.int64], *, individuals: bool
+    column: Column, classes: Sequence[str], y: IntArray, *, individuals: bool
 ) -> tuple[str, int]:
     """Draw a bar for each class, divided by levels; the shades go with the levels."""
     levels, counts = level_counts(column, len(classes), y)
@@ -197,7 +195,7 @@ def _draw_bars(
 
 def _draw_bar(
     levels: list[str],
-    counts: npt.NDArray[np.int64],
+    counts: IntArray,
     top: int,
     *,
     ordered: bool,

@@ -5,9 +5,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import FloatArray
 from featly.measures.multi_criteria import Wins, wins
 from featly.measures.statistics import (
     Friedman,
@@ -204,12 +204,12 @@ def _test_pairs(
     return pairs, won
 
 
-def _differences(first: dict[int, float], second: dict[int, float]) -> npt.NDArray[np.float64]:
+def _differences(first: dict[int, float], second: dict[int, float]) -> FloatArray:
     shared = [k for k in first if k in second and first[k] is not None and second[k] is not None]
     return np.array([first[k] - second[k] for k in shared])
 
 
-def _stack_common(columns: list[dict[int, float]]) -> npt.NDArray[np.float64]:
+def _stack_common(columns: list[dict[int, float]]) -> FloatArray:
     """Return splits x methods, where all methods have a value."""
     shared = [k for k in columns[0] if all(k in c and c[k] is not None for c in columns)]
     return np.array([[c[k] for c in columns] for k in shared]).reshape(len(shared), len(columns))

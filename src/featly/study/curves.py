@@ -11,10 +11,10 @@ Nadeau, C. and Bengio, Y. (2003), Inference for the generalization error, *Machi
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import AnyArray
 from featly.measures.classification import (
     METRICS,
     no_information,
@@ -184,7 +184,7 @@ def _stabilities(results: "Results", level: float, own: "pl.DataFrame") -> "pl.D
 
 
 def _ranking_stability(
-    orders: npt.NDArray[Any], sizes: npt.NDArray[Any], labels: npt.NDArray[Any], level: float
+    orders: AnyArray, sizes: AnyArray, labels: AnyArray, level: float
 ) -> list[list[float]]:
     categorical = np.zeros(len(sizes))
     if labels.any():
@@ -197,9 +197,7 @@ def _ranking_stability(
     return [value, value, lower, upper, categorical.tolist()]
 
 
-def _set_stability(
-    orders: list[npt.NDArray[Any]], labels: npt.NDArray[Any], level: float
-) -> tuple[float, ...]:
+def _set_stability(orders: list[AnyArray], labels: AnyArray, level: float) -> tuple[float, ...]:
     categorical = float(np.mean([labels[order].sum() for order in orders]))
     if len(orders) < 2:
         return np.nan, np.nan, np.nan, np.nan, categorical

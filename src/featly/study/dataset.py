@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from featly.basics.errors import DataError, LeakWarning
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.basics.typing import AnyArray, ByteArray, IntArray
 from featly.measures.recovery import Roles
 from featly.problem.ingest import read
 from featly.problem.problem import read_target
@@ -67,14 +67,14 @@ class Dataset:
 
     name: str
     X: Any
-    y: npt.NDArray[Any]
-    codes: npt.NDArray[np.int64]
-    classes: npt.NDArray[Any]
+    y: AnyArray
+    codes: IntArray
+    classes: AnyArray
     names: list[str] | DefaultNames
-    kinds: npt.NDArray[np.uint8]
+    kinds: ByteArray
     schema: Schema | None = None
-    row_groups: npt.NDArray[np.int64] | None = None
-    official: npt.NDArray[Any] | None = None
+    row_groups: IntArray | None = None
+    official: AnyArray | None = None
     roles: Roles | None = None
     columns_with_missing: tuple[int, ...] = ()
 
@@ -202,7 +202,7 @@ class Dataset:
         return digest.hexdigest()
 
 
-def take_rows(X: Any, rows: npt.NDArray[Any]) -> Any:
+def take_rows(X: Any, rows: AnyArray) -> Any:
     """Return some rows of a table, in the given order."""
     return X[rows]
 
@@ -380,7 +380,7 @@ def _schema_by_position(columns: Columns) -> Schema | None:
     )
 
 
-def _group_codes(groups: Any, n_rows: int, name: str) -> npt.NDArray[np.int64] | None:
+def _group_codes(groups: Any, n_rows: int, name: str) -> IntArray | None:
     values = _require_length(groups, n_rows, "row_groups", name)
     if values is None:
         return None
@@ -397,7 +397,7 @@ def _group_codes(groups: Any, n_rows: int, name: str) -> npt.NDArray[np.int64] |
     return codes.astype(np.int64)
 
 
-def _require_length(values: Any, n_rows: int, part: str, name: str) -> npt.NDArray[Any] | None:
+def _require_length(values: Any, n_rows: int, part: str, name: str) -> AnyArray | None:
     if values is None:
         return None
     values = np.asarray(values_of(values))
@@ -419,9 +419,7 @@ def _columns_with_missing(X: Any) -> list[int]:
     ]
 
 
-def _shuffle_groups(
-    codes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64], rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def _shuffle_groups(codes: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:
     """Shuffle labels between groups where each has one label, else between rows."""
     first = np.unique(groups, return_index=True)[1]
     by_group = codes[first]

@@ -19,11 +19,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import split
 from featly.core.sources import CSCSource, DenseSource
@@ -34,8 +34,6 @@ from featly.table.schema import Schema
 
 __all__ = ["DistributionBalancedKFold", "deal_balanced", "heom"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 Names = list[str] | DefaultNames
 
@@ -213,7 +211,7 @@ def _ranges(low: FloatArray, high: FloatArray, names: Names) -> FloatArray:
 
 
 def _sum_squares(
-    columns: Callable[[int, int], npt.NDArray[Any]], own: FloatArray, n_rows: int
+    columns: Callable[[int, int], AnyArray], own: FloatArray, n_rows: int
 ) -> FloatArray:
     """Return squared differences to one row, summed over columns that come block by block."""
     total = np.zeros(n_rows)
@@ -227,7 +225,7 @@ def _sum_squares(
 class _MixedDistance(Distance):
     """Distances of numbers (rows by columns) and codes (columns by rows, 0 is missing)."""
 
-    def __init__(self, values: npt.NDArray[Any], codes: npt.NDArray[Any], names: Names) -> None:
+    def __init__(self, values: AnyArray, codes: AnyArray, names: Names) -> None:
         self.values, self.codes = values, codes
         low = np.fmin.reduce(values, axis=0).astype(np.float64)
         high = np.fmax.reduce(values, axis=0).astype(np.float64)

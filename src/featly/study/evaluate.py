@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import AnyArray, IntArray
 from featly.measures.classification import confusion_matrix
 from featly.preprocessing import Filler
 from featly.study.dataset import Dataset, take_rows
@@ -106,7 +106,7 @@ def evaluate(
     protocol: Protocol,
     *,
     null_draw: int = 0,
-    order: npt.NDArray[Any] | None = None,
+    order: AnyArray | None = None,
     subset: bool = False,
 ) -> Fit:
     """Rank on the training rows, train and predict at every size; an error becomes a result.
@@ -154,10 +154,10 @@ class _Parts:
     """Training and test rows, the training rows filled and resampled if asked for."""
 
     X: Any
-    y: npt.NDArray[Any]
+    y: AnyArray
     X_test: Any
-    codes_test: npt.NDArray[np.int64]
-    classes: npt.NDArray[Any]
+    codes_test: IntArray
+    classes: AnyArray
 
     @classmethod
     def from_split(cls, dataset: Dataset, split: Split, protocol: Protocol) -> "_Parts":
@@ -182,7 +182,7 @@ def _copy_unfitted(estimator: Any, protocol: Protocol) -> Any:
     return copy.set_params(**dict.fromkeys(left, protocol.random_state)) if left else copy
 
 
-def _resample(sampler: Any, X: Any, y: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
+def _resample(sampler: Any, X: Any, y: AnyArray) -> tuple[Any, AnyArray]:
     """Balance the training rows; samplers that only choose rows work on any table."""
     if not is_frame(X):
         return sampler.fit_resample(X, y)
@@ -202,7 +202,7 @@ def _resample(sampler: Any, X: Any, y: npt.NDArray[Any]) -> tuple[Any, npt.NDArr
 
 def _rank_columns(
     parts: _Parts, method: Any, dataset: Dataset, protocol: Protocol
-) -> tuple[npt.NDArray[Any], bool]:
+) -> tuple[AnyArray, bool]:
     """Return columns, best first, and whether the method itself said how many."""
     if method is None:
         return np.arange(dataset.n_features), True
@@ -221,9 +221,7 @@ def _rank_columns(
     )
 
 
-def _fit_method(
-    method: Any, X: Any, y: npt.NDArray[Any], dataset: Dataset, protocol: Protocol
-) -> Any:
+def _fit_method(method: Any, X: Any, y: AnyArray, dataset: Dataset, protocol: Protocol) -> Any:
     """Fit a fresh copy of a method, with what is known of the columns."""
     method = _copy_unfitted(method, protocol)
     parameters = method.get_params(deep=False)
@@ -245,7 +243,7 @@ def fit_to_all_rows(dataset: Dataset, method: Any, protocol: Protocol) -> Any:
     return _fit_method(method, parts.X, parts.y, dataset, protocol)
 
 
-def _check_columns(order: Any, n_features: int, method: Any) -> npt.NDArray[Any]:
+def _check_columns(order: Any, n_features: int, method: Any) -> AnyArray:
     """Return the columns of an order; DataError unless they are different and at least one."""
     columns = np.asarray(order)
     if columns.ndim == 1 and not len(columns):
@@ -262,7 +260,7 @@ def _evaluate_learner(
     name: str,
     learner: Any,
     parts: _Parts,
-    order: npt.NDArray[Any],
+    order: AnyArray,
     sizes: list[int],
     protocol: Protocol,
 ) -> tuple[list[Outcome], list[str]]:
@@ -308,7 +306,7 @@ def _evaluate_size(
     return Outcome(name, size, matrix, time.perf_counter() - began)
 
 
-def _confusion(predicted: npt.NDArray[Any], parts: _Parts) -> npt.NDArray[np.int64]:
+def _confusion(predicted: AnyArray, parts: _Parts) -> IntArray:
     labels, n_classes = np.asarray(predicted), len(parts.classes)
     codes = np.minimum(np.searchsorted(parts.classes, labels), n_classes - 1)
     odd = parts.classes[codes] != labels
@@ -317,7 +315,7 @@ def _confusion(predicted: npt.NDArray[Any], parts: _Parts) -> npt.NDArray[np.int
     return confusion_matrix(parts.codes_test, codes, n_classes)
 
 
-def _columns(X: Any, columns: npt.NDArray[Any]) -> Any:
+def _columns(X: Any, columns: AnyArray) -> Any:
     return take_columns(X, columns.tolist()) if is_frame(X) else X[:, columns]
 
 

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import BoolArray, IntArray
 from featly.study.splitter import Rows, Split, Splitter
 from featly.table.frames import values_of
 
@@ -52,7 +52,7 @@ def official_split(rows: Rows, column: str | None = None) -> Split:
     return split
 
 
-def _read_labels(labels: list[Any], name: str) -> npt.NDArray[np.bool_]:
+def _read_labels(labels: list[Any], name: str) -> BoolArray:
     words = [label.strip().lower() if isinstance(label, str) else None for label in labels]
     for row, word in enumerate(words):
         if word not in TRAIN + TEST:
@@ -228,7 +228,7 @@ def _from_pair(number: int, pair: Any, rows: Rows, source: str) -> Split:
     return split
 
 
-def _read_positions(part: Any, n_rows: int, description: str) -> npt.NDArray[np.int64]:
+def _read_positions(part: Any, n_rows: int, description: str) -> IntArray:
     """Return rows given by position or by a mask, as positions."""
     positions = np.asarray(values_of(part))
     if positions.dtype.kind == "b" and positions.shape == (n_rows,):

@@ -16,12 +16,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 from sklearn.base import clone
 
 from featly.base import Ranker
 from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.measures.corrected_t import check_fraction
 from featly.measures.stability import nogueira_stability
 from featly.measures.statistics import corrected_resampled_t
@@ -41,8 +41,6 @@ __all__ = ["PriorReport", "prior_report", "stability_without_each"]
 
 WITH, WITHOUT = "with", "without"
 FEWEST_SPLITS = 3  # of which one is left out, and two are needed to compare selections
-
-Indices = npt.NDArray[np.int64]
 
 
 # ---- the report ----------------------------------------------------------------------------------
@@ -211,7 +209,7 @@ def _dataset(X: Any, y: Any, schema: Any, row_groups: Any) -> Dataset:
     return replace(X, schema=_schema_by_position(columns))
 
 
-def _beliefs(data: Dataset, schema: Any) -> tuple[Schema, npt.NDArray[np.float64]]:
+def _beliefs(data: Dataset, schema: Any) -> tuple[Schema, FloatArray]:
     """Return the schema by position, and the prior of every column."""
     beliefs = data.schema or Schema()
     prior = np.ones(data.n_features)
@@ -289,7 +287,7 @@ def _insert_names(message: str, data: Dataset) -> str:
 
 
 def _figures(
-    results: Results, sizes: Sequence[int], favoured: npt.NDArray[np.bool_], level: float
+    results: Results, sizes: Sequence[int], favoured: BoolArray, level: float
 ) -> tuple[dict[int, dict[str, Compared]], int]:
     """Compare with and without the prior at every size, over the splits on which both worked."""
     orders = {name: _orders(results, name) for name in (WITH, WITHOUT)}
@@ -318,7 +316,7 @@ def _figures(
     return figures, len(usable)
 
 
-def _orders(results: Results, method: str) -> dict[int, Indices]:
+def _orders(results: Results, method: str) -> dict[int, IntArray]:
     import polars as pl
 
     fits = results.rankings.filter(
@@ -340,7 +338,7 @@ def _rates(results: Results, method: str) -> dict[tuple[int, int], float]:
 
 
 def _compare_rates(
-    values: Mapping[str, npt.NDArray[np.float64]], train: float, test: float, level: float
+    values: Mapping[str, FloatArray], train: float, test: float, level: float
 ) -> Compared:
     parts = [values[WITH], values[WITHOUT], values[WITH] - values[WITHOUT]]
     tests = [corrected_resampled_t(part, train, test, level) for part in parts]
@@ -348,10 +346,10 @@ def _compare_rates(
 
 
 def _compare_stability(
-    sets: Mapping[str, list[Indices]],
+    sets: Mapping[str, list[IntArray]],
     n_features: int,
     level: float,
-    left_out: npt.NDArray[np.bool_] | None = None,
+    left_out: BoolArray | None = None,
 ) -> Compared:
     """Compare stabilities: Nogueira's intervals, and the jackknife's of the difference."""
     if left_out is not None:  # columns that no set holds are no columns to choose from either
@@ -374,7 +372,7 @@ def _compare_stability(
     )
 
 
-def stability_without_each(selections: Sequence[Indices], n_features: int) -> npt.NDArray[Any]:
+def stability_without_each(selections: Sequence[IntArray], n_features: int) -> AnyArray:
     r"""Nogueira's stability of all selections but one, for each that is left out.
 
     Without selection i the pairs that disagree about a column are, summed over the columns and

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.study.results import Results
 from featly.table.frames import frame_of
 
@@ -17,8 +17,6 @@ OPTIMISM = (
     "If the favoured columns were chosen by looking at this table, bcr with the prior is too good."
 )
 FIGURES = ("bcr", "stability", "stability of the others")
-
-Indices = npt.NDArray[np.int64]
 
 
 class Interval(NamedTuple):
@@ -92,9 +90,9 @@ class PriorReport:
     method: str
     size: int
     names: Sequence[str]
-    prior: npt.NDArray[np.float64]
-    rank_with: Indices
-    rank_without: Indices
+    prior: FloatArray
+    rank_with: IntArray
+    rank_without: IntArray
     figures: dict[int, dict[str, Compared]]
     splits: str
     learner: str
@@ -150,10 +148,10 @@ class PriorReport:
         dropped = self._in_signature(self.rank_without) & ~self._in_signature(self.rank_with)
         return self._names_by_rank(dropped, self.rank_without)
 
-    def _in_signature(self, ranks: Indices) -> npt.NDArray[np.bool_]:
+    def _in_signature(self, ranks: IntArray) -> BoolArray:
         return ranks <= self.size
 
-    def _names_by_rank(self, chosen: npt.NDArray[np.bool_], ranks: Indices) -> list[str]:
+    def _names_by_rank(self, chosen: BoolArray, ranks: IntArray) -> list[str]:
         where = np.flatnonzero(chosen)
         return [self.names[j] for j in where[np.argsort(ranks[where])]]
 

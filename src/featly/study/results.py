@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError, StudyError
+from featly.basics.typing import AnyArray, IntArray
 from featly.measures.classification import METRICS
 from featly.measures.multi_criteria import merge_selections
 from featly.measures.recovery import Roles, position_statistics
@@ -143,7 +143,7 @@ class Results:
             values[where] = METRICS[metric].function(confusion)
         return pl.Series(metric, values).fill_nan(None)
 
-    def _confusions(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]:
+    def _confusions(self) -> Iterator[tuple[AnyArray, IntArray]]:
         """Yield rows and their confusion matrices, stacked, a number of classes at a time."""
         sizes = self.rows["confusion"].list.len().to_numpy()
         for size in np.unique(sizes[np.isfinite(sizes)]).astype(int):

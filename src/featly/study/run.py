@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import StudyError
+from featly.basics.typing import AnyArray
 from featly.core.runtime.parallel import n_threads
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Protocol, evaluate
@@ -65,7 +65,7 @@ class Task:
     method: str
     split: Split
     null_draw: int = 0
-    order: npt.NDArray[Any] | None = None
+    order: AnyArray | None = None
     subset: bool = False
     error: str | None = None
 
@@ -358,7 +358,7 @@ def stop_workers() -> None:
         executor.terminate(kill_workers=True)
 
 
-def _add_ranking(task: Task, ranking: tuple[npt.NDArray[Any], bool] | None) -> Task:
+def _add_ranking(task: Task, ranking: tuple[AnyArray, bool] | None) -> Task:
     if ranking is None:
         return replace(task, error="no selection: it failed on all rows")
     return replace(task, order=ranking[0].astype(np.int64), subset=ranking[1])

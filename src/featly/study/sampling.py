@@ -12,18 +12,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import AnyArray, BoolArray, IntArray
 from featly.study.splitter import Rows
 from featly.study.stratification import class_quotas, draw_counts, draw_groups
 
 __all__ = ["REDRAWS", "check_test_size", "has_two_classes", "make_test_drawer"]
 
-IntArray = npt.NDArray[np.int64]
 REDRAWS = 1000
 
-Draw = Callable[[np.random.Generator], npt.NDArray[Any]]
+Draw = Callable[[np.random.Generator], AnyArray]
 
 
 def check_test_size(value: Any) -> None:
@@ -78,7 +77,7 @@ def _make_group_drawer(rows: Rows, n_test: int, test_size: float | int, stratify
     if not stratify:
         count = min(max(1, int(np.floor(n_groups * n_test / rows.n + 0.5))), n_groups - 1)
 
-        def draw_mask(generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+        def draw_mask(generator: np.random.Generator) -> BoolArray:
             chosen = generator.choice(n_groups, count, replace=False, shuffle=False)
             return np.isin(np.arange(n_groups), chosen)[groups]
 
@@ -92,7 +91,7 @@ def _make_group_drawer(rows: Rows, n_test: int, test_size: float | int, stratify
     strata, sizes = rows.unit_classes[free], rows.group_sizes[free]
     chance = max(n_test / int(sizes.sum()), 1 / len(free))
 
-    def draw(generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+    def draw(generator: np.random.Generator) -> BoolArray:
         for _ in range(REDRAWS if chance <= 1 else 0):
             tested = free[draw_groups(strata, sizes, chance, generator)]
             if len(tested) and (table[tested].sum(axis=0) < rows.class_sizes).all():
@@ -108,7 +107,7 @@ def _make_group_drawer(rows: Rows, n_test: int, test_size: float | int, stratify
 def _redraw_until_two_classes(rows: Rows, draw: Draw) -> Draw:
     """Return a function that draws until two classes are left to train on."""
 
-    def redraw(generator: np.random.Generator) -> npt.NDArray[Any]:
+    def redraw(generator: np.random.Generator) -> AnyArray:
         for _ in range(REDRAWS):
             test = draw(generator)
             train = np.ones(rows.n, bool)

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import FloatArray
 from featly.measures.recovery import count_roles, success_index
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SELECTION_METRICS = {  # whether greater is better
 }
 
 
-def selection_values(results: "Results", metric: str) -> npt.NDArray[np.float64]:
+def selection_values(results: "Results", metric: str) -> FloatArray:
     """Return a metric of the first `size` columns of every ranking; NaN where unknown."""
     orders = {
         tuple(key): (order, subset)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
+from featly.basics.typing import AnyArray, IntArray
 from featly.measures.classification import METRICS
 from featly.study.store import ALL_ROWS
 
@@ -37,7 +37,7 @@ __all__ = [
 
 KEYS = ["dataset", "method", "learner", "size"]
 
-Stack = npt.NDArray[np.int64]  # splits x classes x classes
+Stack = IntArray  # splits x classes x classes
 
 
 def is_pooled(results: "Results") -> bool:
@@ -129,7 +129,7 @@ def add_pooled_intervals(
 
 def _groups(
     rows: "pl.DataFrame", keys: list[str], own: "pl.DataFrame"
-) -> Iterator[tuple[tuple[Any, ...], Stack, npt.NDArray[Any]]]:
+) -> Iterator[tuple[tuple[Any, ...], Stack, AnyArray]]:
     """Yield key, confusion matrices, and which rows they are (column `at`)."""
     import polars as pl
 

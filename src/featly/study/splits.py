@@ -17,9 +17,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import IntArray
 from featly.study.dob_scv import DistributionBalancedKFold
 from featly.study.fixed_splits import FixedSplits, FromSklearn, official_split
 from featly.study.identifiers import suspect_identifier
@@ -49,7 +49,6 @@ __all__ = [
     "suspect_identifier",
 ]
 
-IntArray = npt.NDArray[np.int64]
 
 ESTIMATORS = (".632+", ".632", "out-of-bag")
 

@@ -12,9 +12,9 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import AnyArray, BoolArray, IntArray
 from featly.problem.problem import read_target
 from featly.study.stratification import main_classes
 from featly.table.frames import values_of
@@ -29,7 +29,6 @@ __all__ = [
     "require_whole",
 ]
 
-IntArray = npt.NDArray[np.int64]
 
 DEALS = 100  # of a whole partition, before giving up
 
@@ -64,7 +63,7 @@ class Split:
         return f"Split({self.number}, {name}{len(self.train)} train, {len(self.test)} test)"
 
     @classmethod
-    def testing(cls, number: int, test: npt.NDArray[Any], n_rows: int, name: str = "") -> "Split":
+    def testing(cls, number: int, test: AnyArray, n_rows: int, name: str = "") -> "Split":
         """Test the given rows (positions or a mask), train on all others."""
         tested = np.zeros(n_rows, bool)
         tested[test] = True
@@ -88,9 +87,9 @@ class Rows:
     """
 
     y: IntArray
-    classes: npt.NDArray[Any]
+    classes: AnyArray
     groups: IntArray | None = None
-    group_labels: npt.NDArray[Any] | None = None
+    group_labels: AnyArray | None = None
     X: Any = None
     official: Any = None
 
@@ -177,7 +176,7 @@ class Rows:
         return self.unit_name(int(shared[0])) if len(shared) else None
 
 
-def _read_groups(row_groups: Any, n_rows: int) -> tuple[IntArray, npt.NDArray[Any]]:
+def _read_groups(row_groups: Any, n_rows: int) -> tuple[IntArray, AnyArray]:
     """Return the group of every row as a number, and the labels."""
     if isinstance(row_groups, str):
         raise ParameterError(
@@ -218,7 +217,7 @@ def count_code_pairs(a: IntArray, b: IntArray, n_a: int, n_b: int) -> IntArray:
     return np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
 
 
-def has_two_training_classes(table: IntArray) -> npt.NDArray[np.bool_]:
+def has_two_training_classes(table: IntArray) -> BoolArray:
     """Return whether two classes are left to train on, from the class counts of each test part."""
     return np.count_nonzero(table.sum(axis=0) - table, axis=1) >= 2
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from featly.basics.atomic_file import whole_file
 from featly.basics.errors import StudyError
+from featly.basics.typing import AnyArray, IntArray
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +50,7 @@ class Outcome:
 
     learner: str
     size: int
-    confusion: npt.NDArray[np.int64] | None
+    confusion: IntArray | None
     seconds: float
     error: str | None = None
 
@@ -64,7 +65,7 @@ class Fit:
     null_draw: int = 0
     n_train: int = 0
     n_test: int = 0
-    order: npt.NDArray[Any] | None = None
+    order: AnyArray | None = None
     subset: bool = False
     seconds: float = 0.0
     error: str | None = None
@@ -346,7 +347,7 @@ class _transaction:  # noqa: N801  read as a word: with _transaction(base)
         self.base.execute("COMMIT" if kind is None else "ROLLBACK")
 
 
-def _bytes(values: npt.NDArray[Any], dtype: str = "<i8") -> bytes:
+def _bytes(values: AnyArray, dtype: str = "<i8") -> bytes:
     return np.ascontiguousarray(values, dtype).tobytes()
 
 
@@ -364,7 +365,7 @@ def _lists(name: str, blobs: Sequence[bytes | None], dtype: str) -> "pl.Series":
     return positions.join(lists, on="at", how="left", maintain_order="left")[name]
 
 
-def _pack_ranking(order: npt.NDArray[Any], outcomes: Iterable[Outcome]) -> bytes:
+def _pack_ranking(order: AnyArray, outcomes: Iterable[Outcome]) -> bytes:
     """Return a ranking as bytes, cut where nobody will look."""
     most = max((outcome.size for outcome in outcomes), default=0)
     return _bytes(order[: max(most, MOST_POSITIONS)], "<u4")

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, IntArray
 from featly.core.ranking.ordering import round_scores
 
 __all__ = [
@@ -27,8 +27,6 @@ __all__ = [
     "draw_groups",
     "main_classes",
 ]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +134,7 @@ def main_classes(table: IntArray) -> IntArray:
 
 def draw_groups(
     strata: IntArray, sizes: IntArray, chance: float, generator: np.random.Generator
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     """Draw groups, each with the same chance, spread over strata and sizes.
 
     Within a stratum groups stand in the order of their sizes, and neighbours compete (the pivotal

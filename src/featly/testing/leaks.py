@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from featly.basics.typing import AnyArray, IntArray
 from featly.testing.tables import example, in_library, sparse_example
 
 __all__ = ["LEAK_CHECKS"]
@@ -120,7 +120,7 @@ class _Trial:
         for (event, value), (_, known) in zip(events, expected, strict=True):
             assert value == known, f"{change} changes what {event}"
 
-    def _evaluate(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], list[tuple[str, Any]]]:
+    def _evaluate(self, X: Any, y: Any) -> tuple[AnyArray, list[tuple[str, Any]]]:
         """Return the ranking of a table that is read anew, and the learner's diary."""
         from featly.study.dataset import Dataset
         from featly.study.evaluate import Protocol, evaluate
@@ -212,16 +212,16 @@ def _plain_value(value: Any) -> Any:
 
 
 # ---- rows and their changes -----------------------------------------------------------------
-def _training_rows(n_rows: int) -> npt.NDArray[np.int64]:
+def _training_rows(n_rows: int) -> IntArray:
     return np.arange(n_rows - round(n_rows * TEST_SHARE))
 
 
-def _test_rows(n_rows: int) -> npt.NDArray[np.int64]:
+def _test_rows(n_rows: int) -> IntArray:
     """Return the test rows: first the probes, then those that are changed."""
     return np.arange(len(_training_rows(n_rows)), n_rows)
 
 
-def _changed_rows(n_rows: int) -> npt.NDArray[np.int64]:
+def _changed_rows(n_rows: int) -> IntArray:
     return _test_rows(n_rows)[N_PROBES:]
 
 
@@ -267,7 +267,7 @@ def _with_new_levels(rows: Any) -> Any:
     )
 
 
-def _with_missing(frame: Any, rows: npt.NDArray[np.int64]) -> Any:
+def _with_missing(frame: Any, rows: IntArray) -> Any:
     """Remove the values of the given rows in every second column, of half of them in the others."""
     import polars as pl
 

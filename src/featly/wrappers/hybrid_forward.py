@@ -17,12 +17,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.models.heom import join_neighbours, merge_neighbours
 from featly.core.models.naive_bayes import join_codes, join_numbers, merge_likelihoods
 from featly.core.sources import DenseSource
@@ -34,8 +34,6 @@ from featly.wrappers.inner_folds import deal, log_priors
 
 __all__ = ["HybridForward"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LEARNERS = ("nb", "5nn")
 MOST_COLUMNS = 256  # of each list that are handed to a search at once ...
@@ -277,7 +275,7 @@ class _Search:
         assert isinstance(source, DenseSource)  # there are no others with categories
         return source.codes[source.place[features]].astype(np.int64)
 
-    def _column(self, feature: int) -> tuple[npt.NDArray[Any], bool]:
+    def _column(self, feature: int) -> tuple[AnyArray, bool]:
         numeric = bool(self.problem.columns.kinds[feature] != CATEGORICAL)
         read = self._numbers if numeric else self._codes
         return read(np.array([feature]))[0], numeric
@@ -295,7 +293,7 @@ class _BayesTrial:
         self._total = log_priors(y, n_classes, fold)
         self.cost = 4 * len(y) * (self._n_folds + n_classes)
 
-    def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
+    def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[AnyArray, FloatArray]:
         """Merge two lists; return whether each choice was the second list's, and its rate."""
         most = len(numbers) + len(codes)
         from_codes, rates = np.empty(most, np.bool_), np.empty(most)
@@ -305,7 +303,7 @@ class _BayesTrial:
         )  # fmt: skip
         return from_codes[:steps], rates[:steps]
 
-    def join(self, column: npt.NDArray[Any], numeric: bool) -> None:
+    def join(self, column: AnyArray, numeric: bool) -> None:
         """Add a column without trying it."""
         fold_data = (self._y, self._fold, self._n_folds)
         if numeric:
@@ -333,7 +331,7 @@ class _NeighbourTrial:
             self._near[low:high, : len(other_rows)] = other_rows
         self.cost = 4 * len(y) ** 2
 
-    def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
+    def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[AnyArray, FloatArray]:
         """Merge two lists; return whether each choice was the second list's, and its rate."""
         most = len(numbers) + len(codes)
         from_codes, rates = np.empty(most, np.bool_), np.empty(most)
@@ -343,7 +341,7 @@ class _NeighbourTrial:
         )  # fmt: skip
         return from_codes[:steps], rates[:steps]
 
-    def join(self, column: npt.NDArray[Any], numeric: bool) -> None:
+    def join(self, column: AnyArray, numeric: bool) -> None:
         """Add a column without trying it."""
         cells = column[self._rows] if numeric else self._cells(column)
         join_neighbours(cells, numeric, self._starts, self._squared)

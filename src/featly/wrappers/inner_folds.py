@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL, ORDINAL
+from featly.basics.typing import BoolArray, ByteArray, FloatArray, IntArray
 from featly.core.models.naive_bayes import join_codes, join_numbers
 from featly.core.models.trials import count_right
 from featly.core.runtime.parallel import n_threads, run_blocks, split
@@ -45,8 +45,6 @@ __all__ = [
     "log_priors",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Tick = Callable[[int, int], object]
 
 SCORINGS = ("accuracy", "bcr")
@@ -369,7 +367,7 @@ class FittedTrials(Trials):
         right = np.bincount(self.problem.y, own, len(self.problem.classes)).astype(np.float64)
         return float(self._rates(right))
 
-    def _predict_winners(self, f: int, columns: IntArray) -> npt.NDArray[np.bool_]:
+    def _predict_winners(self, f: int, columns: IntArray) -> BoolArray:
         """Return the classes that win at every row of a fold."""
         y, classes, train = self.problem.y, self.problem.classes, self.fold != f
         starts = self._starts[f]
@@ -411,7 +409,7 @@ def is_mixed_learner(learner: Any) -> bool:
     return isinstance(learner, MixedColumns) and hasattr(learner, "schema")
 
 
-def _schema(kinds: npt.NDArray[np.uint8]) -> dict[str, list[int]] | None:
+def _schema(kinds: ByteArray) -> dict[str, list[int]] | None:
     """Return kinds of the columns of an array, by position; None where all are continuous."""
     positions = {
         name: np.flatnonzero(kinds == kind).tolist()

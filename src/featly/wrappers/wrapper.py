@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -24,6 +23,7 @@ from featly.base import Problem, Selection, SubsetSelector, stop_with
 from featly.basics.errors import DataError, ParameterError, SchemaError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.ranking.subset_search import (
     SubsetSearchResult,
     best_first,
@@ -47,8 +47,6 @@ from featly.wrappers.inner_folds import (
 
 __all__ = ["Wrapper"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SEARCHES = ("forward", "backward", "floating", "best-first")
 

@@ -8,8 +8,8 @@ level by one instruction, and the squares of 64 x 64 bits that result are turned
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import IntArray, WordArray
 from featly.core.counts.codes import Codes, WholeCodes
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
@@ -20,8 +20,6 @@ __all__ = ["PlaneLayout", "lay_margins", "occupied_levels", "pack_planes"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-IntArray = npt.NDArray[np.int64]
-WordArray = npt.NDArray[np.uint64]
 
 ROW_TILE = 2048  # columns of a row-major table that one task packs
 COLUMN_TILE = 256

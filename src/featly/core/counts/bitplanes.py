@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, IntArray, WordArray
 from featly.core.counts.bitpacking import PlaneLayout, lay_margins, occupied_levels, pack_planes
 from featly.core.counts.codes import Codes
 from featly.core.counts.contingency import Tables
@@ -40,8 +40,6 @@ __all__ = ["MOST_LEVELS", "NOISE", "BitPlanes", "ConditioningColumn", "round_inf
 
 # mypy: disable-error-code="no-untyped-def"
 
-IntArray = npt.NDArray[np.int64]
-WordArray = npt.NDArray[np.uint64]
 
 MOST_LEVELS = 32  # of a column in planes, which then takes four bytes a value
 MOST_OTHERS = 96  # planes of the other column; with more, its rows are visited one by one
@@ -65,9 +63,7 @@ class ConditioningColumn:
     _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
-    def from_codes(
-        codes: npt.NDArray[Any], classes: IntArray, n_classes: int
-    ) -> "ConditioningColumn":
+    def from_codes(codes: AnyArray, classes: IntArray, n_classes: int) -> "ConditioningColumn":
         """Make it from codes, in which empty levels may be."""
         occupied = np.bincount(codes) > 0
         n_levels = int(occupied.sum())
@@ -136,7 +132,7 @@ class BitPlanes:
 
     @staticmethod
     def from_arrays(
-        arrays: dict[str, npt.NDArray[Any]],
+        arrays: dict[str, AnyArray],
         layout: PlaneLayout,
         pairs: IntArray | None = None,
         n_jobs: int | None = None,
@@ -170,7 +166,7 @@ class BitPlanes:
         bounds = np.searchsorted(self.start, marks)
         self.blocks = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """Return the arrays from which these planes can be made again."""
         names = ("column", "n_planes", "planes", "margins")
         return {name: getattr(self, name) for name in names}

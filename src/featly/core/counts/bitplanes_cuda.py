@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.core.counts.bitpacking import PlaneLayout
 from featly.core.counts.bitplane_kernels_cuda import PACK, PLANES
@@ -31,7 +30,6 @@ __all__ = [
     "pack",
 ]
 
-IntArray = npt.NDArray[np.int64]
 
 TILE = 128  # columns that lie together
 THREADS = 256

@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
+from featly.basics.typing import AnyArray, IntArray, WordArray
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -31,7 +31,6 @@ __all__ = [
 
 # mypy: disable-error-code="no-untyped-def"
 
-IntArray = npt.NDArray[np.int64]
 
 COLUMN_BLOCK = 4096
 ROW_BLOCK = 8192
@@ -59,11 +58,11 @@ class Codes(ABC):
     n_jobs: int | None
 
     @abstractmethod
-    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+    def block(self, low: int, high: int) -> AnyArray:
         """Return columns ``low:high``: contiguous codes of shape (high - low, n_rows)."""
 
     @abstractmethod
-    def take(self, features: IntArray) -> npt.NDArray[Any]:
+    def take(self, features: IntArray) -> AnyArray:
         """Return some columns: contiguous codes of shape (len(features), n_rows)."""
 
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
@@ -105,20 +104,18 @@ class DenseCodes(Codes):
     [[0, 1], [1, 0], [1, 1]]
     """
 
-    def __init__(
-        self, matrix: npt.NDArray[Any], n_levels: IntArray, n_jobs: int | None = None
-    ) -> None:
+    def __init__(self, matrix: AnyArray, n_levels: IntArray, n_jobs: int | None = None) -> None:
         self.matrix = matrix
         self.dtype = matrix.dtype
         self.n_features, self.n_rows = matrix.shape
         self.n_levels = n_levels
         self.n_jobs = n_jobs
 
-    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+    def block(self, low: int, high: int) -> AnyArray:
         """Return a range of columns, as they lie."""
         return self.matrix[low:high]
 
-    def take(self, features: IntArray) -> npt.NDArray[Any]:
+    def take(self, features: IntArray) -> AnyArray:
         """Return some columns, copied."""
         return self.matrix[features]
 
@@ -136,7 +133,7 @@ class WholeCodes(Codes):
 
     def __init__(
         self,
-        values: npt.NDArray[Any],
+        values: AnyArray,
         low: IntArray,
         high: IntArray,
         n_jobs: int | None = None,
@@ -147,7 +144,7 @@ class WholeCodes(Codes):
         self.n_levels = (high - low + 1).astype(np.int64)
         self.n_jobs = n_jobs
 
-    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+    def block(self, low: int, high: int) -> AnyArray:
         """Return a tile, transposed and shifted."""
         if self.values.itemsize > 1 and self.values.flags.c_contiguous:
             codes = np.empty((high - low, self.n_rows), np.uint8)
@@ -155,11 +152,11 @@ class WholeCodes(Codes):
             return codes
         return self._code(self.values[:, low:high], self.low[low:high])
 
-    def take(self, features: IntArray) -> npt.NDArray[Any]:
+    def take(self, features: IntArray) -> AnyArray:
         """Return some columns, transposed and shifted."""
         return self._code(self.values[:, features], self.low[features])
 
-    def _code(self, tile: npt.NDArray[Any], low: IntArray) -> npt.NDArray[Any]:
+    def _code(self, tile: AnyArray, low: IntArray) -> AnyArray:
         if tile.dtype.itemsize == 1:  # arithmetic modulo 256 comes out right
             shift = (1 - low).astype(np.uint8)
             return np.ascontiguousarray(tile.view(np.uint8).T) + shift[:, None]
@@ -220,8 +217,8 @@ class SparseCodes(Codes):
     def __init__(
         self,
         matrix: scipy.sparse.csc_array,
-        data: npt.NDArray[Any],
-        zero: npt.NDArray[Any],
+        data: AnyArray,
+        zero: AnyArray,
         n_levels: IntArray,
         n_jobs: int | None = None,
     ) -> None:
@@ -232,11 +229,11 @@ class SparseCodes(Codes):
         self.n_levels = n_levels
         self.n_jobs = n_jobs
 
-    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+    def block(self, low: int, high: int) -> AnyArray:
         """Return a tile, made dense."""
         return self.take(np.arange(low, high))
 
-    def take(self, features: IntArray) -> npt.NDArray[Any]:
+    def take(self, features: IntArray) -> AnyArray:
         """Return some columns, made dense."""
         tile = np.empty((len(features), self.n_rows), self.dtype)
         _fill_tile(self.data, self.indices, self.indptr, self.zero, features, tile)
@@ -265,11 +262,11 @@ class CodesView(Codes):
         self.n_levels, self.dtype = codes.n_levels[features], codes.dtype
         self.n_jobs = codes.n_jobs
 
-    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+    def block(self, low: int, high: int) -> AnyArray:
         """Return a range of them."""
         return self.codes.take(self.features[low:high])
 
-    def take(self, features: IntArray) -> npt.NDArray[Any]:
+    def take(self, features: IntArray) -> AnyArray:
         """Return some of them."""
         return self.codes.take(self.features[features])
 
@@ -304,7 +301,7 @@ def select_columns(codes: Codes, features: IntArray) -> Codes:
     return codes if same else CodesView(codes, features)
 
 
-def class_words(groups: IntArray, n_groups: int) -> npt.NDArray[np.uint64]:
+def class_words(groups: IntArray, n_groups: int) -> WordArray:
     """Return the rows of each group as bits, 64 rows a word.
 
     Examples

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import IntArray
 from featly.core.counts.codes import Codes, WholeCodes
 from featly.core.counts.contingency import Tables
 from featly.core.counts.whole_numbers import SMALL, NotWholeError
@@ -30,7 +30,6 @@ from featly.core.runtime.parallel import split
 
 __all__ = ["ByteBlock", "CudaCodes"]
 
-IntArray = npt.NDArray[np.int64]
 
 DEVICE_BLOCK = 1 << 31  # bytes of a table on the device that are packed at a time ...
 NARROWED_BLOCK = 1 << 29  # ... that become bytes first ...

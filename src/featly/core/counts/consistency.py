@@ -16,8 +16,8 @@ Groups of a single class are left alone: nothing can make them better. A missing
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -26,7 +26,6 @@ __all__ = ["Groups", "contributions"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-IntArray = npt.NDArray[np.int64]
 
 BLOCK = 256  # columns that are fetched at a time
 NEVER = np.iinfo(np.int64).max
@@ -111,7 +110,7 @@ class Groups:
 
 def contributions(
     codes: Codes, y: IntArray, n_classes: int, order: IntArray, n_fixed: int, threshold: float
-) -> tuple[npt.NDArray[np.bool_], IntArray, int]:
+) -> tuple[BoolArray, IntArray, int]:
     """Eliminate columns backward by what each contributes to consistency.
 
     From the last column of an order to the first, a column leaves if without it, and with all

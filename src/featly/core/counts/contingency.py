@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special, stats
 
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.fisher_exact import TIE, exact_tail, fisher_small, margin_sums
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -34,8 +34,6 @@ __all__ = ["Fisher", "Tables", "chi2_tail", "chi_squared", "count_tables", "fish
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Margins = tuple[tuple[int, ...], tuple[int, ...]]
 
 BLOCK = 2048  # columns that one task tests
@@ -56,14 +54,14 @@ class Tables:
     n_classes : int
     """
 
-    counts: npt.NDArray[Any]
+    counts: AnyArray
     start: IntArray
     n_classes: int
 
     def __len__(self) -> int:
         return len(self.start) - 1
 
-    def table(self, i: int) -> npt.NDArray[Any]:
+    def table(self, i: int) -> AnyArray:
         """Return table i, levels x classes; a level or class may be empty."""
         return self.counts[self.start[i] : self.start[i + 1]].reshape(-1, self.n_classes)
 
@@ -84,11 +82,11 @@ class Fisher:
 
     log_p: FloatArray
     log_probability: FloatArray
-    drawn: npt.NDArray[np.bool_]
+    drawn: BoolArray
 
 
 def count_tables(
-    codes: npt.NDArray[Any],
+    codes: AnyArray,
     rows: IntArray,
     n_levels: IntArray,
     y: IntArray,

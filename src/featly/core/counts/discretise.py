@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.entropy import FixedPoint
 from featly.core.counts.equal_bins import (
     code_stored,
@@ -38,8 +38,6 @@ from featly.core.sources import CSCSource, DenseSource, Source
 
 __all__ = ["RULES", "CutRule", "Cuts", "cut_codes", "cut_sparse", "learn_cuts"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 ENCODINGS = ("rows", "distinct")
 RULES = ("mdlp", "pkid", "equal-width", "equal-frequency")
@@ -164,7 +162,7 @@ def learn_cuts(
 
 def cut_codes(
     source: DenseSource, cuts: Cuts, n_jobs: int | None = None
-) -> tuple[npt.NDArray[Any], IntArray]:
+) -> tuple[AnyArray, IntArray]:
     """Code a dense table by its cut points.
 
     Parameters
@@ -193,7 +191,7 @@ def cut_codes(
     rows = source.place[source.categorical]
     n_levels[source.categorical] = np.diff(source.code_atoms)[rows]
     shape = (source.n_features, source.n_rows)
-    codes: npt.NDArray[Any] = np.empty(shape, _code_dtype(n_levels))
+    codes: AnyArray = np.empty(shape, _code_dtype(n_levels))
     codes[source.categorical] = source.codes[rows]
     numeric = np.arange(source.n_features)[source.numeric]
     limits = _limits(cuts.values, _float_dtype(source.values.dtype))
@@ -208,7 +206,7 @@ def cut_codes(
 
 def cut_sparse(
     source: CSCSource, cuts: Cuts, n_jobs: int | None = None
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
+) -> tuple[AnyArray, AnyArray, IntArray]:
     """Code the stored entries of a sparse table.
 
     Returns
@@ -232,7 +230,7 @@ def cut_sparse(
     """
     n_levels = _interval_counts(source, cuts)
     matrix = source.matrix
-    codes: npt.NDArray[Any] = np.zeros(len(matrix.data), _code_dtype(n_levels))
+    codes: AnyArray = np.zeros(len(matrix.data), _code_dtype(n_levels))
     zero = np.empty(source.n_features, codes.dtype)
 
     def code_block(block: tuple[int, int]) -> None:
@@ -290,7 +288,7 @@ def _learn_dense(
     return run_blocks(learn_block, _blocks(source, len(columns)), n_jobs)
 
 
-def _cut_by_entropy(tile: npt.NDArray[Any], classes: _Classes) -> BlockCuts:
+def _cut_by_entropy(tile: AnyArray, classes: _Classes) -> BlockCuts:
     for low, high in zip(classes.start[:-1], classes.start[1:], strict=True):
         if high - low > 1:
             tile[:, low:high].sort(axis=1)
@@ -299,7 +297,7 @@ def _cut_by_entropy(tile: npt.NDArray[Any], classes: _Classes) -> BlockCuts:
     return cut_points[: ends[-1]].copy(), ends
 
 
-def _cut_by_counts(tile: npt.NDArray[Any], classes: _Classes) -> BlockCuts:
+def _cut_by_counts(tile: AnyArray, classes: _Classes) -> BlockCuts:
     lowest = 0
     if tile.dtype.kind == "i":
         tile, lowest = tile.view(np.uint8) ^ np.uint8(128), -128
@@ -311,13 +309,13 @@ def _cut_by_counts(tile: npt.NDArray[Any], classes: _Classes) -> BlockCuts:
     return cut_points[: ends[-1]].copy(), ends
 
 
-def _cut_by_frequency(tile: npt.NDArray[Any], rule: CutRule) -> BlockCuts:
+def _cut_by_frequency(tile: AnyArray, rule: CutRule) -> BlockCuts:
     cut_points, ends = np.empty(tile.size), np.empty(len(tile), np.int64)
     frequency_columns(np.sort(tile, axis=1), _n_bins(rule), cut_points, ends)
     return cut_points[: ends[-1]].copy(), ends
 
 
-def _cut_by_width(tile: npt.NDArray[Any], n_bins: int) -> BlockCuts:
+def _cut_by_width(tile: AnyArray, n_bins: int) -> BlockCuts:
     low = np.fmin.reduce(tile, axis=1).astype(np.float64)
     high = np.fmax.reduce(tile, axis=1).astype(np.float64)
     cut_points, ends = np.empty(len(tile) * n_bins), np.empty(len(tile), np.int64)
@@ -377,9 +375,7 @@ def _blocks(source: DenseSource, n_columns: int) -> list[tuple[int, int]]:
     return split(n_columns, width)
 
 
-def _tile(
-    values: npt.NDArray[Any], columns: IntArray, rows: IntArray | None = None
-) -> npt.NDArray[Any]:
+def _tile(values: AnyArray, columns: IntArray, rows: IntArray | None = None) -> AnyArray:
     """Return some columns, feature-major and contiguous, with the rows in a given order."""
     low, high = int(columns[0]), int(columns[-1]) + 1
     is_range = high - low == len(columns) and bool((np.diff(columns) == 1).all())
@@ -397,13 +393,13 @@ def _float_dtype(dtype: np.dtype[Any]) -> type:
     return np.float32 if small else np.float64
 
 
-def _as_floats(tile: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _as_floats(tile: AnyArray) -> AnyArray:
     return tile.astype(_float_dtype(tile.dtype), copy=False)
 
 
-def _limits(values: FloatArray, dtype: type) -> npt.NDArray[Any]:
+def _limits(values: FloatArray, dtype: type) -> AnyArray:
     """Round cut points down to a dtype: a number of that dtype lies above both or neither."""
-    limits: npt.NDArray[Any] = values.astype(dtype)
+    limits: AnyArray = values.astype(dtype)
     above = limits > values
     limits[above] = np.nextafter(limits[above], dtype(-np.inf))
     return limits

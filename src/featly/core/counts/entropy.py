@@ -15,11 +15,10 @@ theory of communication, *Bell System Technical Journal* 27, 379-423.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -28,8 +27,6 @@ __all__ = ["ClassInformation", "FixedPoint", "class_information", "drop_rounding
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 HEADROOM = 12  # bits: as many as 4,096 terms n log2 n may be added up
 BLOCK = 8192
@@ -107,9 +104,9 @@ class ClassInformation:
     scale : float
     """
 
-    mutual: npt.NDArray[Any]
-    entropy: npt.NDArray[Any]
-    class_entropy: npt.NDArray[Any]
+    mutual: AnyArray
+    entropy: AnyArray
+    class_entropy: AnyArray
     scale: float
 
     @staticmethod
@@ -137,7 +134,7 @@ class ClassInformation:
         return _quotient(2 * self.mutual, self.entropy + self.class_entropy)
 
 
-def _quotient(above: npt.NDArray[Any], below: npt.NDArray[Any]) -> FloatArray:
+def _quotient(above: AnyArray, below: AnyArray) -> FloatArray:
     out = np.zeros(len(above))
     np.divide(above, below, out=out, where=(above > 0) & (below > 0))
     return out

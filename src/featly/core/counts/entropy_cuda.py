@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts.bitpacking import PlaneLayout
 from featly.core.counts.bitplanes_cuda import (
     CONSTANT,
@@ -33,8 +33,6 @@ from featly.core.runtime.parallel import split
 
 __all__ = ["chi_squared", "class_information", "tables"]
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 MOST_PADDING = 4  # times the words of a plane that words of one class each may take
 PLANE_BYTES = 1 << 30  # of planes that are made to be counted once

@@ -20,16 +20,14 @@ limit; all sums are kept as logarithms, so that none underflows.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 
 __all__ = ["MOST_PARTIAL_TABLES", "TIE", "exact_tail", "fisher_small", "margin_sums"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MOST_PARTIAL_TABLES = 1 << 18  # listing these takes about as long as drawing 10,000 tables
 TIE = 1e-7  # tables whose probabilities differ by less, relatively, are equally probable

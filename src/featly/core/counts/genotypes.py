@@ -6,15 +6,13 @@ million genotypes a second. Results looked up in a table are four thousand milli
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import ByteArray
 from featly.core.runtime.jit import kernel
 
 __all__ = ["unpack_genotypes"]
 
 # mypy: disable-error-code="no-untyped-def"
-
-ByteArray = npt.NDArray[np.uint8]
 
 
 def unpack_genotypes(packed: ByteArray, out: ByteArray) -> None:

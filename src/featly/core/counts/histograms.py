@@ -15,11 +15,9 @@ which is what Weka's CfsSubsetEval does to a table of two columns, here by class
 both, the last fraction is that of two independent columns.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, IntArray
 from featly.core.counts.bitplanes import NOISE, ConditioningColumn, round_information
 from featly.core.counts.entropy import xlogx
 from featly.core.runtime.jit import kernel
@@ -29,7 +27,6 @@ __all__ = ["SpreadColumns", "WideColumns"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-IntArray = npt.NDArray[np.int64]
 
 BLOCK_VALUES = 1 << 18
 
@@ -49,7 +46,7 @@ class WideColumns:
 
     def __init__(
         self,
-        codes: npt.NDArray[Any],
+        codes: AnyArray,
         features: IntArray,
         classes: IntArray,
         n_classes: int,
@@ -61,7 +58,7 @@ class WideColumns:
         self.most = int(codes.max(initial=0))
         self.blocks = split(len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1])))
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """Return the arrays from which these columns can be made again."""
         return {"codes": self.codes, "features": self.features}
 
@@ -111,7 +108,7 @@ class SpreadColumns:
 
     def __init__(
         self,
-        codes: npt.NDArray[Any],
+        codes: AnyArray,
         n_levels: IntArray,
         classes: IntArray,
         n_classes: int,

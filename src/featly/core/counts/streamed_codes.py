@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import AnyArray, IntArray
 from featly.core.counts.codes import Codes, DenseCodes
 from featly.core.counts.contingency import Tables
 from featly.core.counts.discretise import CutRule, Cuts, cut_codes, learn_cuts
@@ -21,7 +21,6 @@ from featly.core.sources import DenseSource, StreamedSource
 
 __all__ = ["InfiniteError", "StreamedCodes", "range_columns"]
 
-IntArray = npt.NDArray[np.int64]
 
 RANGE_VALUES = 1 << 23  # that are coded at a time, where there is memory for them
 RANGE_SHARE = 16  # a range of values takes no more than this fraction of the memory
@@ -129,13 +128,13 @@ class StreamedCodes(Codes):
             self._cuts[bounds] = cuts
         return DenseCodes(*cut_codes(part, cuts, self.n_jobs), self.n_jobs)
 
-    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+    def block(self, low: int, high: int) -> AnyArray:
         """Return a range of columns."""
         return self.take(np.arange(low, high))
 
-    def take(self, features: IntArray) -> npt.NDArray[Any]:
+    def take(self, features: IntArray) -> AnyArray:
         """Return some columns."""
-        matrix: npt.NDArray[Any] = np.empty((len(features), self.n_rows), self.dtype)
+        matrix: AnyArray = np.empty((len(features), self.n_rows), self.dtype)
         number = np.asarray(features) // self.width
         for k in np.unique(number).tolist():
             wanted, low = np.flatnonzero(number == k), k * self.width

@@ -15,8 +15,8 @@ import itertools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts.codes import (
     COPY_BYTES,
     FEW,
@@ -35,8 +35,6 @@ __all__ = ["Pairs", "uncertainty"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 GRID = 2.0**36
 CELLS = 1 << 22  # of tables that are made at a time

@@ -4,12 +4,10 @@ A column's code is ``value - smallest + 1`` where at most 254 codes result, so t
 may be empty; a column that spans more has its distinct values numbered in order.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import FEW, Codes, DenseCodes, SparseCodes, WholeCodes
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -19,7 +17,6 @@ __all__ = ["NotWholeError", "TooManyLevelsError", "whole_codes"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-IntArray = npt.NDArray[np.int64]
 
 SMALL = 254  # levels that a byte can tell apart, 0 being a missing value
 MOST = 65_534
@@ -66,7 +63,7 @@ def whole_codes(source: Source, n_jobs: int | None = None) -> Codes:
     return _dense_codes(source, n_jobs)
 
 
-def _bounds(values: npt.NDArray[Any], n_jobs: int | None) -> tuple[IntArray, IntArray]:
+def _bounds(values: AnyArray, n_jobs: int | None) -> tuple[IntArray, IntArray]:
     """Return bounds of every column; the same for all where that costs few empty levels."""
     blocks = split(values.shape[1], 4096)
     memory = values.ravel(order="K")  # as it lies: no copy
@@ -81,7 +78,7 @@ def _bounds(values: npt.NDArray[Any], n_jobs: int | None) -> tuple[IntArray, Int
     if high - low < FEW:
         return np.full(p, low, np.int64), np.full(p, high, np.int64)
 
-    def bound_columns(block: tuple[int, int]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def bound_columns(block: tuple[int, int]) -> tuple[AnyArray, AnyArray]:
         part = values[:, slice(*block)]
         return part.min(axis=0), part.max(axis=0)
 
@@ -117,14 +114,14 @@ def _dense_codes(source: DenseSource, n_jobs: int | None) -> Codes:
     return DenseCodes(codes, n_levels, n_jobs)
 
 
-def _tile(source: DenseSource, low: int, high: int) -> npt.NDArray[np.float64]:
+def _tile(source: DenseSource, low: int, high: int) -> FloatArray:
     columns = np.arange(low, high)
     if source.values.dtype.kind in "iu":
         return np.ascontiguousarray(source.values[:, source.place[columns]].T).astype(np.float64)
     return source.load(columns)
 
 
-def _number_levels(values: npt.NDArray[np.float64], feature: int) -> tuple[IntArray, int]:
+def _number_levels(values: FloatArray, feature: int) -> tuple[IntArray, int]:
     """Number distinct values in order from 1; 0 where missing."""
     is_known = ~np.isnan(values)
     levels, level_index = np.unique(values[is_known], return_inverse=True)

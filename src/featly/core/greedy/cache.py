@@ -33,11 +33,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly import __version__
 from featly.basics.atomic_file import whole_file
 from featly.basics.errors import DataError, SlowWarning
+from featly.basics.typing import AnyArray
 from featly.core.greedy.packing import PackedColumns, Packing
 from featly.core.runtime.parallel import run_blocks
 
@@ -50,7 +50,7 @@ FOOTER = struct.Struct("<QQQ8s")
 ALIGNED = 64
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 
 
 def cache_key(*parts: Any) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, BoolArray, IntArray
 from featly.core.counts.bitpacking import PlaneLayout, occupied_levels
 from featly.core.counts.bitplanes import MOST_LEVELS, BitPlanes
 from featly.core.counts.codes import Codes, select_columns
@@ -23,7 +23,6 @@ from featly.core.runtime.parallel import run_blocks
 
 __all__ = ["MemoryPack", "PackStore", "PackedColumns", "Packing", "pack_columns"]
 
-IntArray = npt.NDArray[np.int64]
 
 MOST_PADDING = 4  # times the words of a plane that words of one class each may take
 
@@ -118,7 +117,7 @@ class PackedColumns:
     mutual: IntArray
     entropy: IntArray
     class_entropy: int
-    varies: npt.NDArray[np.bool_]
+    varies: BoolArray
     parts: list[BitPlanes | WideColumns] = field(default_factory=list)
 
     def levels(self, feature: int) -> IntArray | None:
@@ -129,9 +128,9 @@ class PackedColumns:
                 return levels
         return None
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """Return all of it as arrays with names."""
-        arrays: dict[str, npt.NDArray[Any]] = {
+        arrays: dict[str, AnyArray] = {
             "range": np.array([self.low, self.high, self.class_entropy], np.int64),
             "mutual": self.mutual,
             "entropy": self.entropy,
@@ -201,11 +200,11 @@ class Packing:
             parts,
         )
 
-    def unpack(self, arrays: dict[str, npt.NDArray[Any]], n_jobs: int | None) -> PackedColumns:
+    def unpack(self, arrays: dict[str, AnyArray], n_jobs: int | None) -> PackedColumns:
         """Make the columns again from their arrays."""
         layout = self.layout
         parts: list[BitPlanes | WideColumns] = []
-        named: dict[str, dict[str, npt.NDArray[Any]]] = {"planes": {}, "wide": {}}
+        named: dict[str, dict[str, AnyArray]] = {"planes": {}, "wide": {}}
         for name, array in arrays.items():
             kind, _, array_name = name.partition(".")
             if array_name:

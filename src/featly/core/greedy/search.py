@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.bitplanes import ConditioningColumn
 from featly.core.counts.codes import Codes, spread_missing
 from featly.core.counts.contingency import Tables
@@ -41,9 +41,6 @@ from featly.core.runtime.parallel import run_blocks
 
 __all__ = ["Criterion", "PairInformation", "SearchResult", "forward_search"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-AnyArray = npt.NDArray[Any]
 
 SPARE_BITS = 4  # of fixed point that are given up, so that more terms can be added up
 COMPARED_BITS = 24  # behind the point, of a criterion times the number of rows
@@ -352,9 +349,7 @@ def _keys(value: AnyArray, terms: Any, prior: FloatArray | None) -> AnyArray:
     return np.floor(apply_prior(value, prior) * 2.0**-terms.digits + 0.5)
 
 
-def _best(
-    value: AnyArray, terms: Any, prior: FloatArray | None, free: npt.NDArray[np.bool_]
-) -> int:
+def _best(value: AnyArray, terms: Any, prior: FloatArray | None, free: BoolArray) -> int:
     """Return the best column that is free, the first of equal ones."""
     if value.dtype.kind == "f" or prior is not None:
         return int(np.where(free, _keys(value, terms, prior), -np.inf).argmax())

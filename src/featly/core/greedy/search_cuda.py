@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts import bitplanes_cuda, histograms_cuda
 from featly.core.counts.bitpacking import PlaneLayout
 from featly.core.counts.bitplanes_cuda import (
@@ -43,8 +43,6 @@ from featly.core.runtime.device_cuda import (
 
 __all__ = ["DeviceSearchResult", "PairInformation", "forward_search"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LITTLE_PADDING = 1.25  # times the words of a plane, up to which classes lie apart for all methods
 PLACE_BITS = 40  # of a number that tells a part and a place in it

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import DenseSource, Source
@@ -37,8 +38,6 @@ __all__ = [
     "ranges",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 COLUMN_BLOCK = 256  # columns that one task sorts or sums over
 TILE_COLUMNS = 64  # columns that are spread out at a time for a Gram matrix: they stay in cache
@@ -148,7 +147,7 @@ def _mark_near(z, is_near):
         is_near[f] = near
 
 
-def _find_near(za: FloatArray, zb: FloatArray) -> npt.NDArray[np.bool_]:
+def _find_near(za: FloatArray, zb: FloatArray) -> BoolArray:
     """Columns whose similarities cannot be negative before the maximum is taken."""
     near = np.empty(len(za), np.bool_)
     _mark_near(za, near)
@@ -412,7 +411,7 @@ class ClinicalColumns:
         return int(min(self.n_rows, self._distinct[self._places].sum()))
 
     @property
-    def lonely(self) -> npt.NDArray[np.bool_]:
+    def lonely(self) -> BoolArray:
         """Columns in which no two rows have anything in common: nothing can be learnt from them.
 
         Those without any value, and categories that are names of the rows.

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.kernels import clinical as host
 from featly.core.kernels.clinical_kernels_cuda import MOST_SORTED, SORT, WALK
 from featly.core.kernels.kernel_sets import ROUNDING
@@ -31,8 +31,6 @@ __all__ = [
     "ranges",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 TILE_BYTES = 1 << 28  # of columns that are spread out at a time
 HOST_BLOCK = 4096  # columns that are placed on the line by the host at a time
@@ -107,9 +105,7 @@ def add_similarities(
     out += device_cuda.to_host(total)
 
 
-def _groups(
-    near: npt.NDArray[np.bool_], weight: FloatArray
-) -> Iterator[tuple[IntArray, float, bool]]:
+def _groups(near: BoolArray, weight: FloatArray) -> Iterator[tuple[IntArray, float, bool]]:
     """Yield columns whose weights have the same sign and which all need a maximum, or none does."""
     for sign in (1.0, -1.0):
         for clipped in (False, True):
@@ -256,7 +252,7 @@ class ClinicalColumns:
         return int(min(self.n_rows, self._facts[self._column_index, 0].sum(dtype=np.int64)))
 
     @property
-    def lonely(self) -> npt.NDArray[np.bool_]:
+    def lonely(self) -> BoolArray:
         """Columns in which no two rows have anything in common: nothing can be learnt from them."""
         return self._facts[self._column_index, 1].astype(np.bool_)
 

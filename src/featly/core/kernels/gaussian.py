@@ -16,14 +16,13 @@ Guyon, I. et al. (2002), *Machine Learning* 46, 389-422, sec. 5.
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.jit import lane_kernel
 from featly.core.runtime.parallel import run_blocks, split
 
 __all__ = ["margin_changes", "squared_distances"]
 
-FloatArray = npt.NDArray[np.float64]
 
 COLUMN_BLOCK = 16  # columns that one task goes through
 PAIR_BLOCK = 8192  # pairs of rows that stay in cache while the columns pass
@@ -44,7 +43,7 @@ def squared_distances(gram: FloatArray) -> FloatArray:
 
 def margin_changes(
     atoms: FloatArray,
-    starts: npt.NDArray[np.int64],
+    starts: IntArray,
     v: FloatArray,
     distances: FloatArray,
     gamma: float,

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.kernels.clinical import COLUMN_BLOCK, ClinicalColumns, add_product
 from featly.core.runtime.jit import kernel, lane_kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -25,8 +26,6 @@ from featly.core.sources import Source
 
 __all__ = ["ColumnKernels", "KernelList", "Kernels", "ScaledKernels"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 ROUNDING = 1e-12  # cosines between a column and the dual solution below this are zero
 

@@ -34,16 +34,15 @@ rising; three steps give a relative gap of 1e-3, five one of 1e-9.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 
+from featly.basics.typing import FloatArray
 from featly.core.kernels.kernel_sets import Kernels
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.svm.dual import SVMDual, middle_bias
 
 __all__ = ["MKLSolution", "lp_weights", "solve_mkl"]
 
-FloatArray = npt.NDArray[np.float64]
 
 CHUNK_BYTES = 64 << 20  # of the products K_f b that are held at a time
 OVERSHOOT = 0.1  # a full step may end where the objective falls by this share of its first slope

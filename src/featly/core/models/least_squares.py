@@ -24,16 +24,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cholesky, eigh, solve_triangular
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.models.least_squares_tables import Part, Table, signs
 from featly.core.runtime.parallel import single_threaded_blas
 
 __all__ = ["LARGEST_SYSTEM", "Solution", "clear_rounding", "solve", "solve_system"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LARGEST_SYSTEM = 8192  # unknowns of a system that is factorised: half a gigabyte
 LOST = 1e-12  # a penalty, or a direction, below this share of the squares is lost in rounding

@@ -13,15 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, single_threaded_blas, split
 
 __all__ = ["BlockTable", "SparseTable", "Table", "block_rows", "signs"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Part = Callable[[int, int], FloatArray]  # rows low to high of something
 
 BLOCK_VALUES = 1 << 21  # of a block of rows: 16 MiB

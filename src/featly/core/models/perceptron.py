@@ -22,14 +22,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import lane_kernel
 
 __all__ = ["NEAR", "TrainedPerceptrons", "project", "train"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 NEAR = 1e-12  # what so small a share of the terms of a sum is left is 0: rounding has no side
 
@@ -52,7 +50,7 @@ class TrainedPerceptrons:
 
     coefficients: FloatArray
     epochs: IntArray
-    converged: npt.NDArray[np.bool_]
+    converged: BoolArray
     interrupted: bool
 
 

@@ -25,7 +25,6 @@ cores, *PeerJ Computer Science* 7, e330.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL
 from featly.core.counts.codes import Codes
@@ -48,7 +47,6 @@ from featly.core.stats.correlations import EXACT
 
 __all__ = ["CodedColumns", "UnitColumns"]
 
-IntArray = npt.NDArray[np.int64]
 
 UNIT = 128.0  # what a unit column is multiplied by, so that small entries keep their digits
 CHUNK = 8192  # rows that are added up by the tensor cores

@@ -41,6 +41,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import DenseSource, Source, StreamedSource
@@ -50,8 +51,6 @@ __all__ = ["GRID", "LANES", "LEAST", "NotFiniteError", "UnitColumns", "Units"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 GRID = 2.0**40
 LANES = 32  # sums of a column run in so many lanes, here as on a device
@@ -83,7 +82,7 @@ class Units:
     """
 
     features: IntArray
-    varies: npt.NDArray[np.bool_]
+    varies: BoolArray
     fine: FloatArray
     coarse: npt.NDArray[np.float32]
 
@@ -139,7 +138,7 @@ class UnitColumns:
         run_blocks(load_stripe, split(len(features), STRIPE), self.n_jobs)
         return Units(features, varies, fine, coarse)
 
-    def part(self, block: Units, mask: npt.NDArray[np.bool_]) -> Units:
+    def part(self, block: Units, mask: BoolArray) -> Units:
         """Return the columns of a block that a mask selects."""
         if mask.all():
             return block
@@ -155,7 +154,7 @@ class UnitColumns:
         return products
 
     def value(
-        self, left: Units, right: Units, i: IntArray, j: IntArray, screened: npt.NDArray[Any]
+        self, left: Units, right: Units, i: IntArray, j: IntArray, screened: AnyArray
     ) -> FloatArray:
         """Return products in float64, rounded to the grid."""
         out = np.empty(len(i))

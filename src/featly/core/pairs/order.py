@@ -12,10 +12,10 @@ import weakref
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CONTINUOUS
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.runtime.parallel import run_blocks, split
@@ -23,9 +23,6 @@ from featly.core.sources import DenseSource, StreamedSource
 from featly.core.sources.streamed import write_at
 
 __all__ = ["CodesInOrder", "columns_in_order", "restore_order"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def columns_in_order(source: StreamedSource, order: IntArray) -> StreamedSource:
@@ -72,11 +69,11 @@ class CodesInOrder(Codes):
 
         run_blocks(write, split(codes.n_features, codes.width), codes.n_jobs)
 
-    def block(self, low: int, high: int) -> npt.NDArray[Any]:
+    def block(self, low: int, high: int) -> AnyArray:
         """Return a range of columns."""
         return self._file.columns(low, high)
 
-    def take(self, features: IntArray) -> npt.NDArray[Any]:
+    def take(self, features: IntArray) -> AnyArray:
         """Return some columns."""
         return self._file.read_columns(np.asarray(features))
 
@@ -117,7 +114,7 @@ class _Columns:
         self._file = tempfile.TemporaryFile(prefix="featly-")  # noqa: SIM115
         weakref.finalize(self, self._file.close)
 
-    def write(self, positions: IntArray, values: npt.NDArray[Any]) -> None:
+    def write(self, positions: IntArray, values: AnyArray) -> None:
         """Write columns to their positions; one at -1 is left out."""
         # neighbours that stay neighbours are written together
         runs = np.flatnonzero((np.diff(positions) != 1) | (positions[:-1] < 0)) + 1
@@ -127,13 +124,13 @@ class _Columns:
                 run = np.ascontiguousarray(values[low:high])
                 write_at(self._file.fileno(), run, int(positions[low]) * self._column)
 
-    def columns(self, low: int, high: int) -> npt.NDArray[Any]:
+    def columns(self, low: int, high: int) -> AnyArray:
         """Read columns ``low:high``, of shape (high - low, n_rows)."""
         values = np.empty((high - low, self.n_rows), self.dtype)
         self._fill(values, low)
         return values
 
-    def read_columns(self, features: IntArray) -> npt.NDArray[Any]:
+    def read_columns(self, features: IntArray) -> AnyArray:
         """Read some columns; those that follow each other are read together."""
         values = np.empty((len(features), self.n_rows), self.dtype)
         runs = np.flatnonzero(np.diff(features) != 1) + 1
@@ -143,7 +140,7 @@ class _Columns:
                 self._fill(values[low:high], int(features[low]))
         return values
 
-    def _fill(self, values: npt.NDArray[Any], low: int) -> None:
+    def _fill(self, values: AnyArray, low: int) -> None:
         view, done = values.reshape(-1).view(np.uint8).data, 0
         while done < len(view):
             offset = low * self._column + done

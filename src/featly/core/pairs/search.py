@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 
@@ -33,8 +34,6 @@ __all__ = [
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Progress = Callable[[int, int], Any] | None
 PairValues = tuple[IntArray, IntArray, FloatArray]  # two columns and the value of the pair
 
@@ -57,14 +56,14 @@ class PairedColumns(Protocol):
     def load(self, features: IntArray) -> Any:
         """Load some columns, ready to be compared; the result has `features` and `varies`."""
 
-    def part(self, block: Any, mask: npt.NDArray[np.bool_]) -> Any:
+    def part(self, block: Any, mask: BoolArray) -> Any:
         """Return the columns of a block that a mask selects."""
 
-    def screen(self, left: Any, right: Any, low: int, high: int) -> npt.NDArray[Any]:
+    def screen(self, left: Any, right: Any, low: int, high: int) -> AnyArray:
         """Return screened values of columns ``low:high`` of one block with all of another."""
 
     def value(
-        self, left: Any, right: Any, i: IntArray, j: IntArray, screened: npt.NDArray[Any]
+        self, left: Any, right: Any, i: IntArray, j: IntArray, screened: AnyArray
     ) -> FloatArray:
         """Return the exact values of some pairs, given by their positions in the blocks."""
 
@@ -104,7 +103,7 @@ def neighbours(
     index = np.full((columns.n_features, count), -1)
     best = np.zeros((columns.n_features, count))
 
-    def limits(block: Any) -> npt.NDArray[Any]:
+    def limits(block: Any) -> AnyArray:
         at = block.features
         bound = np.where(index[at, -1] >= 0, best[at, -1], 0.0)
         return _limits(columns, bound, block.varies)
@@ -365,16 +364,14 @@ def _tiles(
                     progress(done, total)
 
 
-def _limits(
-    columns: PairedColumns, bound: FloatArray, varies: npt.NDArray[np.bool_]
-) -> npt.NDArray[Any]:
+def _limits(columns: PairedColumns, bound: FloatArray, varies: BoolArray) -> AnyArray:
     """Return the least screened value that a pair may have whose value is at least a bound."""
     limit = np.maximum(bound - columns.margin, 0.0).astype(columns.dtype)
     limit = np.nextafter(limit, limit.dtype.type(0.0))  # down, whichever way it was rounded
     return np.where(varies, limit, limit.dtype.type(NEVER))
 
 
-def _limits_within_block(columns: PairedColumns, block: Any, count: int) -> npt.NDArray[Any]:
+def _limits_within_block(columns: PairedColumns, block: Any, count: int) -> AnyArray:
     """Return limits from the values within a block: at least `count` columns reach them."""
     width = len(block.features)
     if width <= count:
@@ -393,8 +390,8 @@ def _find_pairs(
     columns: PairedColumns,
     left: Any,
     right: Any,
-    down: npt.NDArray[Any],
-    across: npt.NDArray[Any],
+    down: AnyArray,
+    across: AnyArray,
     *,
     threshold: float = 0.0,
     same: bool = False,

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.pairs.columns_cuda import CodedColumns, UnitColumns
 from featly.core.pairs.kernels_cuda import LISTS
 from featly.core.pairs.search import Progress, drop_in_order, too_many_pairs_error
@@ -32,8 +32,6 @@ from featly.core.runtime.parallel import split
 
 __all__ = ["CodedColumns", "UnitColumns", "drop_redundant", "neighbours", "pairs_above"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Columns = UnitColumns | CodedColumns
 
 TILE = 8192  # columns of a tile, where memory allows

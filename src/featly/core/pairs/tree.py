@@ -6,15 +6,13 @@ generalizations, *Bell System Technical Journal* 36, 1389-1401.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.pairs.search import PairedColumns, Progress
 from featly.core.runtime.parallel import run_blocks, split
 
 __all__ = ["spanning_tree"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 STRIPE = 512  # columns that one task compares with the one that joined
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray, WordArray
 from featly.core.counts.codes import FEW, Codes, DenseCodes
 from featly.core.counts.entropy import FixedPoint, drop_rounding_noise
 from featly.core.counts.uncertainty import GRID, Planes
@@ -32,8 +33,6 @@ __all__ = ["CodedBlock", "CodedColumns"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 STRIPE = 256  # columns that one task packs
 
@@ -64,12 +63,12 @@ class CodedBlock:
     """
 
     features: IntArray
-    varies: npt.NDArray[np.bool_]
+    varies: BoolArray
     codes: npt.NDArray[np.uint16]
-    bits: npt.NDArray[np.uint64]
+    bits: WordArray
     start: IntArray
     sizes: IntArray
-    lanes: npt.NDArray[np.uint64]
+    lanes: WordArray
     lane_sizes: IntArray
     occupied: IntArray
     entropy: IntArray
@@ -139,7 +138,7 @@ class CodedColumns:
         self,
         features: IntArray,
         codes: npt.NDArray[np.uint16],
-        bits: npt.NDArray[np.uint64],
+        bits: WordArray,
         start: IntArray,
         sizes: IntArray,
         occupied: IntArray,
@@ -158,7 +157,7 @@ class CodedColumns:
             features, occupied > 1, codes, bits, start, sizes, lanes, lane_sizes, occupied, entropy
         )
 
-    def part(self, block: CodedBlock, mask: npt.NDArray[np.bool_]) -> CodedBlock:
+    def part(self, block: CodedBlock, mask: BoolArray) -> CodedBlock:
         """Return the columns of a block that a mask selects."""
         if mask.all():
             return block

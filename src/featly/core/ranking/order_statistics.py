@@ -33,19 +33,18 @@ conditions, and :math:`c = x_{(i)} / x_{(i+1)}`,
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 
 __all__ = ["MOST_LISTS", "log_joint", "log_smallest"]
 
-FloatArray = npt.NDArray[np.float64]
 
 MOST_LISTS = 1000  # with more, the binomial coefficients of the recursion overflow
 
 
-def log_smallest(ranks: FloatArray, counts: npt.NDArray[np.int64]) -> FloatArray:
+def log_smallest(ranks: FloatArray, counts: IntArray) -> FloatArray:
     r"""Return the natural logarithm of :math:`\rho` of every row.
 
     Parameters

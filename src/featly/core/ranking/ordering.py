@@ -5,17 +5,13 @@ index, lower first. Summation order, threads and devices move a score by far les
 rounding, so they do not move a ranking.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, FloatArray, IntArray, WordArray
 from featly.core.runtime.jit import kernel
 
 __all__ = ["apply_prior", "best_first", "descending", "keep_first", "round_scores", "worst"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _DROPPED_BITS = 52 - 33
 _LARGEST = 1e308  # that rounding leaves finite
@@ -38,7 +34,7 @@ def round_scores(scores: FloatArray) -> FloatArray:
     return bits.view(np.float64)
 
 
-def apply_prior(scores: npt.NDArray[Any], prior: FloatArray | None) -> npt.NDArray[Any]:
+def apply_prior(scores: AnyArray, prior: FloatArray | None) -> AnyArray:
     r"""Apply a prior to scores: :math:`\beta s` from 0 up, :math:`s / \beta` below.
 
     No score falls, and none changes its sign. Without a prior they are returned as they are;
@@ -79,7 +75,7 @@ def keep_first(order: IntArray, keep: IntArray) -> IntArray:
     return np.concatenate([order[is_kept], order[~is_kept]])
 
 
-def descending(keys: npt.NDArray[Any]) -> IntArray:
+def descending(keys: AnyArray) -> IntArray:
     """Return positions from the largest key to the smallest, ties by position; none is rounded.
 
     Examples
@@ -103,7 +99,7 @@ def descending(keys: npt.NDArray[Any]) -> IntArray:
     return np.sort(run + order) - run
 
 
-def _pack_keys(keys: npt.NDArray[Any]) -> npt.NDArray[np.uint64] | None:
+def _pack_keys(keys: AnyArray) -> WordArray | None:
     """Pack each key's distance below the largest and its position into a number, or None.
 
     Floats from 0 up, rounded by :func:`round_scores`, are ordered as their bits are, of which the

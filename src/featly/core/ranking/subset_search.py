@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.ranking.ordering import round_scores
 
 __all__ = [
@@ -33,8 +33,6 @@ __all__ = [
     "greedy_forward",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Evaluate = Callable[[tuple[int, ...], IntArray], FloatArray]
 Progress = Callable[[int, int], object]
 

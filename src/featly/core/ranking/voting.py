@@ -26,9 +26,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import SlowWarning
+from featly.basics.typing import IntArray
 from featly.core.ranking.graphs import (
     components,
     contract,
@@ -41,7 +41,6 @@ from featly.core.runtime.parallel import n_threads, run_blocks, split
 
 __all__ = ["compact_positions", "copeland", "schulze"]
 
-IntArray = npt.NDArray[np.int64]
 Progress = Callable[[int, int], Any] | None
 
 _WIDTH = 2048  # features that are compared with one at a time; their places stay in the cache

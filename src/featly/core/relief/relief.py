@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.relief.relief_columns import ClassOrder, Columns, Pairs, build_columns, round_up
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -31,8 +31,6 @@ __all__ = ["Near", "Nearest", "NearestOfAll", "Weights", "relief_weights"]
 # mypy cannot see through the compiler; the types of kernels are in their docstrings
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SQUARE_ROWS = 4096
 PANEL_BYTES = 1 << 26

@@ -15,17 +15,15 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import BoolArray, FloatArray, IntArray, WordArray
 from featly.core.relief import relief_kernels as kernels
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import CSCSource, DenseSource, Source, StreamedSource
 
 __all__ = ["ClassOrder", "Columns", "Pairs", "build_columns", "round_up"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Block = tuple[int, int]
 
 TILE_COLUMNS = 512  # a strip of rows and a panel of rows of so many columns lie in a core's cache
@@ -342,7 +340,7 @@ class NumberColumns(Columns):
                     yield terms
 
     def _expect(
-        self, tile: FloatArray, part: Block, expected: FloatArray, absent: npt.NDArray[np.bool_]
+        self, tile: FloatArray, part: Block, expected: FloatArray, absent: BoolArray
     ) -> None:
         values = np.ascontiguousarray(tile[: len(self.class_order.y), slice(*part)].T)
         np.isnan(values, out=absent)
@@ -392,7 +390,7 @@ class CodeColumns(Columns):
         self.most, self.levels, self.n_missing = most, levels, missing_counts
 
     @cached_property
-    def _planes(self) -> tuple[npt.NDArray[np.uint64], IntArray]:
+    def _planes(self) -> tuple[WordArray, IntArray]:
         """Bits of the known cells and of the levels, and where the planes of each word start."""
         words = split(len(self.place), 64)
         bits = [int(self.most[self.place[high - 1]] - 1).bit_length() for _, high in words]
@@ -441,7 +439,7 @@ class CodeColumns(Columns):
             yield terms
 
     def _expect(
-        self, place: IntArray, part: Block, expected: FloatArray, absent: npt.NDArray[np.bool_]
+        self, place: IntArray, part: Block, expected: FloatArray, absent: BoolArray
     ) -> None:
         columns, rows = place[slice(*part)], self.class_order.rows
         np.equal(self.codes[columns][:, rows], 0, out=absent)
@@ -474,7 +472,7 @@ class MissingTerms:
         self.expected = np.empty((len(features), n_groups, n))
         self.absent = np.empty((len(features), n), np.bool_)
 
-    def fill(self, expect: Callable[[Block, FloatArray, npt.NDArray[np.bool_]], None]) -> None:
+    def fill(self, expect: Callable[[Block, FloatArray, BoolArray], None]) -> None:
         """Fill both tables by ranges of columns: ``expect(range, expected, absent)``."""
 
         def fill_columns(part: Block) -> None:

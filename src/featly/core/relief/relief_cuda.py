@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import IntArray
 from featly.core.relief.relief import GRID, Near, Nearest, NearestOfAll, Rule, Weights
 from featly.core.relief.relief_columns import ClassOrder
 from featly.core.relief.relief_kernels_cuda import COLUMNS, PAIRS, RULES
@@ -25,7 +25,6 @@ from featly.core.stats.pair_sums_cuda import PairSums, padded_width
 
 __all__ = ["relief_weights"]
 
-IntArray = npt.NDArray[np.int64]
 
 TILE_BYTES = 1 << 29  # of scaled columns that are compared at a time
 TILE_COLUMNS = 1 << 14  # and no more columns than this, so that there is progress to tell

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DeviceError
+from featly.basics.typing import AnyArray
 from featly.core.runtime.parallel import run_blocks, split
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "xp",
 ]
 
-AnyArray = npt.NDArray[Any]
 
 STAGE = 1 << 25  # bytes of a pinned buffer
 PIECE = 1 << 22  # bytes that one thread copies at a time

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 
 __all__ = ["Moments", "Source", "centers_and_variances", "unit_scale"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 TILE_BYTES = 1 << 20  # of float64: a tile and its product stay in a core's own cache
 PARTIAL_SUMS = 16  # Gram matrices are summed in this many fixed parts, whatever the threads
@@ -60,7 +58,7 @@ class Source(ABC):
 
     n_rows: int
     n_features: int
-    kinds: npt.NDArray[np.uint8]
+    kinds: ByteArray
     n_jobs: int | None
 
     @property

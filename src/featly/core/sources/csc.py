@@ -4,9 +4,10 @@ import numpy as np
 import scipy.sparse
 
 from featly.basics.kinds import CONTINUOUS
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import linear, moments
-from featly.core.sources.base import FloatArray, IntArray, Moments, Source
+from featly.core.sources.base import Moments, Source
 
 __all__ = ["CSCSource"]
 

@@ -4,12 +4,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
+from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import linear, moments
-from featly.core.sources.base import FloatArray, IntArray, Moments, Source
+from featly.core.sources.base import Moments, Source
 
 __all__ = ["DenseSource", "compact_if_small"]
 
@@ -49,9 +49,9 @@ class DenseSource(Source):
 
     def __init__(
         self,
-        values: npt.NDArray[Any] | None,
-        codes: npt.NDArray[Any] | None = None,
-        kinds: npt.NDArray[np.uint8] | None = None,
+        values: AnyArray | None,
+        codes: AnyArray | None = None,
+        kinds: ByteArray | None = None,
         n_levels: IntArray | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -155,7 +155,7 @@ class DenseSource(Source):
         )
         return whole._with(n_features=self.n_features, kinds=self.kinds, place=self.place.copy())
 
-    def _storage_kinds(self) -> npt.NDArray[np.uint8]:
+    def _storage_kinds(self) -> ByteArray:
         """Return the kinds of a table of all the numbers and then all the codes."""
         kinds = np.full(self.values.shape[1] + len(self.codes), CONTINUOUS)
         kinds[self.values.shape[1] :] = CATEGORICAL
@@ -366,7 +366,7 @@ class DenseSource(Source):
         return forms
 
 
-def _drop_empty_levels(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
+def _drop_empty_levels(codes: AnyArray) -> tuple[AnyArray, IntArray]:
     """Return codes without the levels that do not occur, and how many levels are left."""
     new_codes, sizes = codes.copy(), np.zeros(len(codes), np.int64)
     for row, column in enumerate(codes):

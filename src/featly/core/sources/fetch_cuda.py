@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import IntArray
 from featly.core.runtime.device_cuda import to_host, xp
 from featly.core.sources import DenseSource, Source, StreamedSource
 from featly.core.sources.source_cuda import CudaSource
@@ -47,7 +47,7 @@ class _DeviceStore:
         """Columns ``low:high``."""
         return self._fetch_block(self.values[:, low:high])
 
-    def take(self, features: npt.NDArray[np.int64]) -> DenseSource:
+    def take(self, features: IntArray) -> DenseSource:
         """Some columns."""
         return self._fetch_block(self.values[:, xp().asarray(features)])
 

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray
 from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import split
 from featly.core.sources.moments_cuda import TYPE_NAMES, Tasks, column_layout
 
 __all__ = ["add_gram", "add_outer", "compute_forms", "make_tile", "part_width"]
 
-FloatArray = npt.NDArray[np.float64]
 
 THREADS = 128
 WARPS = 8  # columns of a block where a warp sums one

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError
+from featly.basics.typing import IntArray
 from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import split
 
 __all__ = ["TYPE_NAMES", "Tasks", "column_layout", "compute_moments"]
 
-IntArray = npt.NDArray[np.int64]
 
 THREADS = 128
 WARPS = 8  # columns of a block where a warp sums one

@@ -12,13 +12,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
+from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.core.sources import DenseSource, Moments, Source, StreamedSource, linear_cuda
-from featly.core.sources.base import FloatArray, IntArray
 from featly.core.sources.moments_cuda import column_layout, compute_moments
 
 __all__ = ["CudaSource", "StreamedCudaSource", "cuda_source"]
@@ -77,7 +76,7 @@ class CudaSource(Source):
     def __init__(
         self,
         values: Any,
-        kinds: npt.NDArray[np.uint8] | None = None,
+        kinds: ByteArray | None = None,
         n_jobs: int | None = None,
     ) -> None:
         xp = device_cuda.xp()
@@ -445,8 +444,8 @@ def _copy_stream(number: int) -> Any:
 
 
 def _gather_columns(
-    values: npt.NDArray[Any], columns: IntArray, feature_major: bool, n_jobs: int | None
-) -> npt.NDArray[Any]:
+    values: AnyArray, columns: IntArray, feature_major: bool, n_jobs: int | None
+) -> AnyArray:
     """Return some columns of a table, without a copy where they lie side by side."""
     if len(columns) and bool((np.diff(columns) == 1).all()):
         return values[:, columns[0] : columns[-1] + 1]

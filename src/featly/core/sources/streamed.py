@@ -16,13 +16,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.resources import format_bytes
+from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import POOL, n_threads, run_blocks
-from featly.core.sources.base import FloatArray, IntArray, Moments, Source
+from featly.core.sources.base import Moments, Source
 from featly.core.sources.dense import DenseSource
 
 __all__ = ["ColumnStore", "MappedStore", "StreamedSource"]
@@ -40,7 +40,7 @@ class ColumnStore(Protocol):
     """A table on disk, as a streamed source wants it."""
 
     n_rows: int
-    kinds: npt.NDArray[np.uint8]
+    kinds: ByteArray
     dtype: np.dtype[Any]  # of the numbers, the same in every block
     feature_major: bool
 
@@ -125,7 +125,7 @@ class TemporaryStore:
         """See :class:`ColumnStore`."""
 
 
-def write_at(descriptor: int, values: npt.NDArray[Any], offset: int) -> None:
+def write_at(descriptor: int, values: AnyArray, offset: int) -> None:
     """Write an array to a place of a file, or say that the disk is full."""
     view, done = values.reshape(-1).view(np.uint8).data, 0
     try:
@@ -322,7 +322,7 @@ class StreamedSource(Source):
         )
         return view.copy_to_memory(clear=False)
 
-    def levels(self, low: int, high: int) -> tuple[npt.NDArray[Any], IntArray] | None:
+    def levels(self, low: int, high: int) -> tuple[AnyArray, IntArray] | None:
         """Return codes of some columns and their numbers of levels, where the store knows them."""
         known = getattr(self.store, "levels", None)
         return known(low, high) if known is not None and self._whole else None
@@ -536,14 +536,14 @@ class _Window:
 class _Joined:
     """Parts of a table put together, in the order of the view that they are of."""
 
-    def __init__(self, kinds: npt.NDArray[np.uint8], n_rows: int, store: ColumnStore) -> None:
+    def __init__(self, kinds: ByteArray, n_rows: int, store: ColumnStore) -> None:
         self.kinds, self.n_rows, self.feature_major = kinds, n_rows, store.feature_major
         nominal = kinds == CATEGORICAL
         self._number, self._code = np.cumsum(~nominal) - 1, np.cumsum(nominal) - 1
         width, n_codes = int((~nominal).sum()), int(nominal.sum())
         shape = (width, n_rows) if self.feature_major else (n_rows, width)
-        self._values: npt.NDArray[Any] = np.empty(shape, store.dtype)
-        self._codes: npt.NDArray[Any] = np.zeros((n_codes, n_rows), np.uint8)
+        self._values: AnyArray = np.empty(shape, store.dtype)
+        self._codes: AnyArray = np.zeros((n_codes, n_rows), np.uint8)
         self._sizes = np.zeros(n_codes, np.int64)
 
     def add(self, part: DenseSource, places: Any) -> None:

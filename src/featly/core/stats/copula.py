@@ -36,9 +36,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Source, StreamedSource
@@ -47,8 +47,6 @@ __all__ = ["RankedColumns", "class_dependence", "code_columns", "coded_bytes", "
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SMALL_CODES = np.iinfo(np.uint16).max
 SMALL_SUMS = 1 << 15  # rows up to which eight differences m N - A B, each up to m² / 4, fit 31 bits
@@ -71,9 +69,9 @@ class RankedColumns:
         Whether the codes are those of levels without an order.
     """
 
-    codes: npt.NDArray[Any]
+    codes: AnyArray
     n_levels: IntArray
-    unordered: npt.NDArray[np.bool_]
+    unordered: BoolArray
 
 
 def code_columns(source: Source, n_jobs: int | None = None) -> RankedColumns:

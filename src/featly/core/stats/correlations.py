@@ -10,8 +10,8 @@ Spearman's coefficient. Values are rounded to multiples of 2^-40, so that sums o
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks
 from featly.core.sources import DenseSource, Moments, Source, StreamedSource
@@ -20,7 +20,6 @@ __all__ = ["Correlations", "mid_ranks"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
 
 GRID = 2.0**40
 EXACT = 1 << 22  # rows up to which halves of ranks are exact in float32

@@ -11,8 +11,8 @@ ranks in one-criterion variance analysis, *J. Amer. Statist. Assoc.* 47, 583-621
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks
 from featly.core.sources import Source
@@ -21,11 +21,9 @@ __all__ = ["kruskal_wallis"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-
 
 def kruskal_wallis(
-    source: Source, y: npt.NDArray[np.int64], n_classes: int, n_jobs: int | None = None
+    source: Source, y: IntArray, n_classes: int, n_jobs: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Compute H of every column of a source of numbers, and its degrees of freedom.
 

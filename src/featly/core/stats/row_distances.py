@@ -17,8 +17,8 @@ n x n is made: rows of distances are found again where they are asked for.
 from itertools import combinations_with_replacement
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 
@@ -27,8 +27,6 @@ __all__ = ["NearestRows", "SquaredDistances"]
 # mypy cannot see through the compiler; the types of kernels are in their docstrings
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 STORED = 4096  # rows whose distances are kept: 134 MB
 BLOCK = 64  # rows that are looked at together
@@ -80,7 +78,7 @@ class SquaredDistances:
     def __init__(
         self,
         cells: FloatArray,
-        numeric: npt.NDArray[np.bool_],
+        numeric: BoolArray,
         apart: float = 1.0,
         n_jobs: int | None = None,
     ) -> None:
@@ -144,7 +142,7 @@ class SquaredDistances:
         run_blocks(find, split(len(labels), BLOCK), self.n_jobs)
         return wrong
 
-    def boundary(self, y: IntArray) -> npt.NDArray[np.bool_]:
+    def boundary(self, y: IntArray) -> BoolArray:
         """Return the rows joined to one of another class in a minimum spanning tree.
 
         Of edges of one length, those within a class go first.

@@ -1,14 +1,12 @@
 """Tail probabilities that do not run out of digits."""
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 
 __all__ = ["f_tail", "false_discovery_rates"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -48,7 +46,7 @@ def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[Float
     return p, evidence / np.log(10)
 
 
-def false_discovery_rates(p: FloatArray, order: npt.NDArray[np.int64]) -> FloatArray:
+def false_discovery_rates(p: FloatArray, order: IntArray) -> FloatArray:
     """Compute Benjamini-Hochberg q-values; `order` sorts p, smallest first.
 
     Examples

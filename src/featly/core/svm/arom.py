@@ -19,17 +19,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lstsq
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.sources import Source, compact_if_small
 from featly.core.svm.dual import SVMDual
 from featly.core.svm.l1_margin import NotSeparableError, l1_margin
 
 __all__ = ["Arom", "NotSeparableError", "arom"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LOG_EPSILON = -52 * np.log(2.0)  # of h; a weight this far below the largest has vanished ...
 RESOLUTION = np.log(1e-5)  # ... or this far below the largest that is not favoured
@@ -218,7 +216,7 @@ def arom(
     )
 
 
-def _find_lasting(log_w: FloatArray, beta: FloatArray) -> npt.NDArray[np.bool_]:
+def _find_lasting(log_w: FloatArray, beta: FloatArray) -> BoolArray:
     """Return which weights have not vanished.
 
     The square of a weight is its column's share of the next Gram matrix, and what is below 1e-10

@@ -7,11 +7,9 @@ that wants more care (no variance left, a solver that does not converge), it giv
 caller goes the general way.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel, lane_kernel
 from featly.core.sources.linear import downdate_gram
 from featly.core.svm.active_set import CONVERGED, downdate_inverse, solve_active_set
@@ -27,14 +25,14 @@ REBUILD_TRACE = 8  # rebuild the Gram matrix when its trace has fallen by this f
 
 
 def eliminate_small(
-    Z: npt.NDArray[np.float64],
-    y: npt.NDArray[np.float64],
-    C: npt.NDArray[np.float64],
-    counts: npt.NDArray[np.int64],
-    kept: npt.NDArray[np.bool_],
-    noise: npt.NDArray[np.float64],
-    units: npt.NDArray[np.float64] | None = None,
-) -> tuple[npt.NDArray[Any], ...] | None:
+    Z: FloatArray,
+    y: FloatArray,
+    C: FloatArray,
+    counts: IntArray,
+    kept: BoolArray,
+    noise: FloatArray,
+    units: FloatArray | None = None,
+) -> tuple[AnyArray, ...] | None:
     """Eliminate the rows of Z, features by rows; None where the general way must be gone.
 
     Parameters

@@ -1,11 +1,9 @@
 """A linear support vector machine on a Gram matrix that shrinks: exact, and warm at each step."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
+from featly.basics.typing import AnyArray, FloatArray
 from featly.core.svm.active_set import (
     CONVERGED,
     UNBOUNDED,
@@ -16,7 +14,6 @@ from featly.core.svm.interior_point import interior_point
 
 __all__ = ["SVMDual", "middle_bias"]
 
-FloatArray = npt.NDArray[np.float64]
 
 FREE_ROWS = 256  # up to this many rows, and ...
 FREE_PRICE = 100.0  # ... where C times the mean of the diagonal is this, all start out free
@@ -154,7 +151,7 @@ class SVMDual:
             self.duality_gap = float((primal - dual) / max(abs(primal), np.finfo(float).tiny))
         return int(status)
 
-    def _set_free(self, free: npt.NDArray[Any]) -> None:
+    def _set_free(self, free: AnyArray) -> None:
         self._position[:] = -1
         self._position[free] = np.arange(len(free))
         self._free[: len(free)] = free
@@ -213,7 +210,7 @@ class SVMDual:
         self.bias, self.n_changes = bias, 0
         self.duality_gap = (quadratic + loss - dual) / (quadratic + loss)
 
-    def _repair_balance(self, free: npt.NDArray[Any]) -> None:
+    def _repair_balance(self, free: AnyArray) -> None:
         """Make the coefficients sum to zero again, moving the free ones first."""
         for members in (free, np.arange(len(self.y))):
             excess = float(self.coef.sum())

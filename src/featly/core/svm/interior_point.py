@@ -14,15 +14,14 @@ it exact.
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
+from featly.basics.typing import FloatArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 
 __all__ = ["interior_point"]
 
-FloatArray = npt.NDArray[np.float64]
 
 CHUNK_BYTES = 4 << 20  # rows of a factor that one task works on
 

@@ -28,20 +28,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from scipy.linalg import lstsq
 from scipy.optimize import linprog
 
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.sources.base import Source
 from featly.core.svm.dual import middle_bias
 
 __all__ = ["L1Machine", "NotSeparableError", "l1_margin"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 FIRST_COLUMNS = 200  # of a working set; a program of so many takes 10 ms on 100 rows
 MOST_COLUMNS = 200  # that join it in one round, or as many as rows where those are fewer ...

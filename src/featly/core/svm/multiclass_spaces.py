@@ -8,16 +8,14 @@ class-major, (n_classes, n_rows).
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.svm.multiclass_kernels import combine_rows, sweep_gram, sweep_weights
 
 __all__ = ["CHUNK", "Gram", "Point", "Rows", "solve_by_blocks"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 PANEL = 1024  # columns of a matrix that one task works on
 CHUNK = 256  # rows of a system that one task works on

@@ -30,6 +30,7 @@ problems, *SIAM Journal on Optimization* 28, 433-458.
 import numpy as np
 import numpy.typing as npt
 
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.svm.multiclass_kernels import (
     AT_BOUND,
@@ -45,8 +46,6 @@ from featly.core.svm.multiclass_spaces import CHUNK, Gram, Point, Rows, solve_by
 
 __all__ = ["MulticlassDual"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 FIRST_SWEEPS, SWEEPS = 100, 20  # from nothing, and from the last solution
 START = 10.0  # the first sigma times the mean of the diagonal
@@ -275,7 +274,7 @@ class MulticlassDual:
         hat: Point,
         eta: FloatArray,
         center: FloatArray,
-        free: npt.NDArray[np.bool_],
+        free: BoolArray,
         state: npt.NDArray[np.int8],
         sigma: float,
     ) -> FloatArray | None:
@@ -307,7 +306,7 @@ class MulticlassDual:
         at: Point,
         hat: Point,
         eta: FloatArray,
-        free: npt.NDArray[np.bool_],
+        free: BoolArray,
         state: npt.NDArray[np.int8],
         sigma: float,
     ) -> tuple[Point | None, FloatArray | None]:

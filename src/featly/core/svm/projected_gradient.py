@@ -16,14 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray
 from featly.core.runtime.jit import kernel
 from featly.core.svm.dual import middle_bias
 
 __all__ = ["Solution", "duality_gap", "project_balanced", "projected_gradient"]
 
-FloatArray = npt.NDArray[np.float64]
 
 LOOK_EVERY = 10  # iterations between two looks at the duality gap
 POWER_STEPS = 12  # for a first guess at the largest eigenvalue; it is corrected where too small

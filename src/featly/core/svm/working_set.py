@@ -16,15 +16,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.svm.active_set import CONVERGED, solve_active_set
 from featly.core.svm.projected_gradient import Solution, duality_gap, projected_gradient
 
 __all__ = ["solve_by_products"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 ROUGH = 1e-3  # the gap at which most of the bounds that hold are known
 FEW = 200  # rows that a working set takes in at least, if they violate optimality

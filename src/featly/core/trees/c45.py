@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, xlogy
 
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.core.trees.c45_grow import (
@@ -34,8 +35,6 @@ from featly.core.trees.c45_scores import SMALL, score_columns, score_memory
 
 __all__ = ["CodedRows", "Tree", "TreeRules", "add_probabilities", "grow_tree", "saved_bits"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LARGE_NODE = 1 << 20  # cells of a node from which on threads score its columns
 MANY_LEVELS = 0.3  # levels a row: such a column gains without telling anything
@@ -64,7 +63,7 @@ class CodedRows:
 
     codes: npt.NDArray[np.int32]
     n_codes: IntArray
-    is_level: npt.NDArray[np.bool_]
+    is_level: BoolArray
     values: FloatArray
     starts: IntArray
     y: npt.NDArray[np.int32]
@@ -228,7 +227,7 @@ def _prune_nodes(
         tree = (*tree[:4], *(_double_length(array) for array in tree[4:]))
 
 
-def _double_length(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _double_length(array: AnyArray) -> AnyArray:
     return np.concatenate([array, np.zeros_like(array)])
 
 

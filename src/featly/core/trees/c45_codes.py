@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.trees.c45_scores import merge_sort
@@ -30,11 +31,11 @@ MISSING = np.int64(-(1 << 63))  # the key of no number
 
 
 def code_numbers(
-    numbers: npt.NDArray[np.float64],
+    numbers: FloatArray,
     codes: npt.NDArray[np.int32],
-    columns: npt.NDArray[np.int64],
+    columns: IntArray,
     n_jobs: int | None,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+) -> tuple[FloatArray, IntArray]:
     """Fill rows `columns` of `codes` with the columns of `numbers`.
 
     Parameters
@@ -78,10 +79,10 @@ def code_numbers(
 
 
 def _code_at_once(
-    numbers: npt.NDArray[np.float64],
+    numbers: FloatArray,
     codes: npt.NDArray[np.int32],
-    columns: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    columns: IntArray,
+) -> tuple[FloatArray, IntArray]:
     """Do the same as :func:`code_numbers`, by one sort of all columns."""
     by_column = numbers.T + 0.0  # -0 is 0
     order = by_column.argsort(axis=1)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.trees.rank_codes import CodedTable
@@ -51,8 +52,6 @@ __all__ = ["Forest", "ForestInterrupted", "grow_forest"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MOST_TREES = 32  # that one task grows
 TASK_WORK = 1 << 23  # about as many looks at a cell does one task take, or a single tree
@@ -188,7 +187,7 @@ def _add_block(
 
 
 # ---- trees ----------------------------------------------------------------------------------
-def _memory(table: CodedTable, n_classes: int) -> tuple[npt.NDArray[Any], ...]:
+def _memory(table: CodedTable, n_classes: int) -> tuple[AnyArray, ...]:
     """Allocate the arrays in which the trees of a block are grown, one after the other."""
     p, n = table.codes.shape
     widest = int(table.n_levels.max())

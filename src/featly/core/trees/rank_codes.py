@@ -7,19 +7,16 @@ is what a random method draws for it.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Source
 
 __all__ = ["CodedTable", "code_table"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SMALL_CODES = np.iinfo(np.uint16).max
 
@@ -46,9 +43,9 @@ class CodedTable:
         The number of each column's group, from 0.
     """
 
-    codes: npt.NDArray[Any]
+    codes: AnyArray
     n_levels: IntArray
-    categorical: npt.NDArray[np.bool_]
+    categorical: BoolArray
     columns: IntArray
     group: IntArray
 
@@ -100,7 +97,7 @@ def _orient_ranks(codes: IntArray) -> IntArray:
     return np.where(turned[:, None], mirrored, codes)
 
 
-def _number_by_appearance(codes: npt.NDArray[Any]) -> IntArray:
+def _number_by_appearance(codes: AnyArray) -> IntArray:
     """Number levels from 1 as they first appear; missing stays 0."""
     levels, first = np.unique(codes, return_index=True)
     first = np.where(levels == 0, -1, first)
@@ -109,7 +106,7 @@ def _number_by_appearance(codes: npt.NDArray[Any]) -> IntArray:
     return number[codes]
 
 
-def _hashes(codes: npt.NDArray[Any], categorical: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+def _hashes(codes: AnyArray, categorical: BoolArray) -> WordArray:
     """Return a hash of each column: its codes times fixed random factors, modulo 2^64."""
     factors = np.random.SeedSequence(codes.shape[1]).generate_state(codes.shape[1] + 1, np.uint64)
     hashes = categorical * factors[-1]

@@ -13,11 +13,9 @@ Applications*, 203-208.
 All numbers are whole, so a tie is a tie.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from featly.basics.typing import AnyArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 
@@ -25,14 +23,13 @@ __all__ = ["EXACT_LEVELS", "order_levels"]
 
 # mypy: disable-error-code="no-untyped-def"
 
-IntArray = npt.NDArray[np.int64]
 
 EXACT_LEVELS = 16  # up to so many, all splits are tried
 COLUMN_BLOCK = 64
 
 
 def order_levels(
-    codes: npt.NDArray[Any],
+    codes: AnyArray,
     y: IntArray,
     n_classes: int,
     n_levels: IntArray,

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from featly.basics.errors import DataError, LeakWarning
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.basics.typing import ByteArray, IntArray
 from featly.diagnostics import SuspectColumns, complexity, suspect_columns
 from featly.diagnostics.reading import Rows, draw_stratified, read_rows
 from featly.study.dataset import Dataset
@@ -179,7 +179,7 @@ def describe_table(
     return facts, messages
 
 
-def _sample_table(data: Dataset, random_state: int) -> tuple[Rows, npt.NDArray[np.int64]]:
+def _sample_table(data: Dataset, random_state: int) -> tuple[Rows, IntArray]:
     """Return some rows and columns of a table, or all of a small one."""
     chosen = draw_stratified(data.codes, MOST_ROWS, np.random.default_rng(random_state))
     columns = _sample_columns(data.kinds)
@@ -196,7 +196,7 @@ def _sample_table(data: Dataset, random_state: int) -> tuple[Rows, npt.NDArray[n
     return rows, data.codes[chosen]
 
 
-def _sample_columns(kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+def _sample_columns(kinds: ByteArray) -> IntArray:
     """Positions, spread evenly; columns that are no numbers come first, where they are few."""
     non_numeric = np.flatnonzero(kinds != CONTINUOUS)
     if len(kinds) <= MOST_COLUMNS or len(non_numeric) > MOST_COLUMNS // 2:
@@ -216,9 +216,7 @@ def _is_uniform_prior(prior: Any, n_features: int) -> bool:
 
 
 # ---- what looks wrong ----------------------------------------------------------------------------
-def _class_warnings(
-    facts: Facts, labels: Sequence[str], counts: npt.NDArray[np.int64]
-) -> list[str]:
+def _class_warnings(facts: Facts, labels: Sequence[str], counts: IntArray) -> list[str]:
     messages = []
     small = np.flatnonzero(counts < FEW_ROWS)
     if len(small):
